@@ -49,7 +49,7 @@ def _same(found: CertifiedLearning, near: CertifiedLearning) -> bool:
     )
 
 
-@pytest.mark.parametrize("far", ["1000", "1000000", "10000000", "-1000000000", "1000000000000000"])
+@pytest.mark.parametrize("far", ["1000", "-1000000000", "1000000000000000"])
 @pytest.mark.parametrize("network", [PAIR, RING], ids=["pair", "ring"])
 def test_a_far_normal_leaves_the_rung_alone(network: RationalNetwork, far: str) -> None:
     near = _normal(network, [["0"], ["23/20"]])
@@ -74,7 +74,7 @@ def test_a_far_one_that_half_the_inputs_do_not_tell_apart() -> None:
     assert found.samples.chernoff.upper <= near.samples.chernoff.lower + 1
 
 
-@pytest.mark.parametrize("digits", [10, 300, 5000])
+@pytest.mark.parametrize("digits", [10, 5000])
 @pytest.mark.parametrize("network", [PAIR, RING], ids=["pair", "ring"])
 def test_a_table_with_tiny_likelihoods(network: RationalNetwork, digits: int) -> None:
     assert _same(_finite(network, digits), _finite(network, None))

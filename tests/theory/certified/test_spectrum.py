@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import flint
@@ -13,7 +12,6 @@ from hypothesis import given
 from tests.strategies import networks
 from tests.theory.certified.adversaries import adversaries, dense, other_eigenvalues
 from tests.theory.rational.networks import reset_chain
-from theory import Network
 from theory.certified.quotient import difference_matrix
 from theory.certified.spectrum import (
     CertifiedSpectrum,
@@ -119,11 +117,3 @@ def test_path_with_drift() -> None:
     assert found.slem.contains(truth)
     assert found.second_eigenvalue.contains(truth)
     assert Enclosure.from_ball(found.slem).relative_width < 1e-12
-
-
-def test_dense_doubles_of_fifty_agents() -> None:
-    weights = np.random.default_rng(3).random((50, 50))
-    network = Network(weights / weights.sum(axis=1, keepdims=True))
-    found = _spectrum(RationalNetwork.from_network(network))
-    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
-    assert math.isclose(float(found.slem), network.slem, rel_tol=1e-10)

@@ -16,7 +16,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    influence,
     rotating_star,
 )
 from theory.network.structure import as_dense
@@ -175,13 +174,6 @@ def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
             wanted.append(table.sum(axis=0))
     # A thousand additions of numbers of order one.
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
-
-
-def test_one_agent_that_comes_and_goes() -> None:
-    alone = RandomPresence(Network([[1.0]]), 0.5)
-    assert influence(alone).values == pytest.approx([0.5], rel=1e-15)
-    got = expected_log_ratio(alone, coins(1), [4], best=0).values[0, 0, 1]
-    assert got == pytest.approx(2 * coins(1).information(0)[0, 1], rel=1e-14)
 
 
 def test_bad_input() -> None:

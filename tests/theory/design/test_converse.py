@@ -77,7 +77,7 @@ def test_one_influence_is_the_account_of_perfect_mixing() -> None:
     assert perfect.upper <= perfect.lower + 4
 
 
-@pytest.mark.parametrize(("delta", "prior"), [(0.2, None), (1e-5, None), (1e-5, [0.5, 0.3, 0.2])])
+@pytest.mark.parametrize(("delta", "prior"), [(0.2, None), (1e-5, [0.5, 0.3, 0.2])])
 def test_every_influence_needs_as_many_rounds(delta: float, prior: list[float] | None) -> None:
     model = skewed(prior=prior)
     bound = bound_for(model, delta, InfluenceSet(3))
@@ -143,7 +143,7 @@ def test_the_laws_cover_every_influence(v: list[float] | None) -> None:
     st.lists(st.floats(0.01, 1), min_size=1, max_size=3),
     st.integers(1, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_share_of_losses(
     atoms: list[tuple[float, float]], weights: list[float], rounds: int
 ) -> None:

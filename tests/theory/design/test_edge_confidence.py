@@ -123,7 +123,7 @@ def random_model(agents: int, rng: np.random.Generator) -> FiniteModel:
 def test_the_best_rate_is_that_of_a_linear_program() -> None:
     rng = np.random.default_rng(1)
     kinks = 0
-    for _ in range(150):
+    for _ in range(50):
         agents = int(rng.integers(3, 8))
         centre, model = int(rng.integers(agents)), random_model(agents, rng)
         if len(model.optimal_hypotheses) == len(model.hypotheses):
@@ -138,14 +138,14 @@ def test_the_best_rate_is_that_of_a_linear_program() -> None:
         assert best.value == pytest.approx(measured.rate, rel=1e-9)
         assert measured.binding in best.binding
         kinks += best.limit is None
-    assert kinks > 15
+    assert kinks > 5
 
 
 def test_no_star_of_a_grid_has_a_larger_exponent() -> None:
     """Valid: no a of a grid does better. Tight: the network has the exponent that is said."""
     rng = np.random.default_rng(2)
     inside = 0
-    for _ in range(14):
+    for _ in range(8):
         agents = int(rng.integers(3, 6))
         model = random_model(agents, rng)
         graph = star(agents)
@@ -162,7 +162,7 @@ def test_no_star_of_a_grid_has_a_larger_exponent() -> None:
             a = min(x * (agents - 1) / (agents * (1 - x)), 1.0)
             other = error_exponent(star_network(graph, edge_confidence=a), model).exponent
             assert other <= best.value * (1 + 1e-8)
-    assert inside > 3
+    assert inside > 1
 
 
 def test_normal_evidence_is_best_at_uniform_influence() -> None:

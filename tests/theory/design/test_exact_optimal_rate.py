@@ -38,6 +38,7 @@ module = import_module("theory.design.rate.exact_optimal_rate")
 FLOORS = [Fraction(0), Fraction(1, 50), Fraction(1, 6)]
 
 
+@settings(max_examples=30)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_best_of_all_vertices_exactly(table: np.ndarray, floor: Fraction) -> None:
     model = model_of(table)
@@ -55,7 +56,7 @@ def test_the_best_of_all_vertices_exactly(table: np.ndarray, floor: Fraction) ->
     assert result.enclosure.is_tight
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(table=divergences(signed=True), data=st.data())
 def test_doubles_of_no_particular_size(table: np.ndarray, data: st.DataObject) -> None:
     """Many digits: exact ties of the small numbers are broken at the last place."""
@@ -92,7 +93,7 @@ def best_in_digits(model: RationalModel, target: int, wrong: list[int], floor: F
         return max(vertex.rate for vertex in vertices(table, low, zero=1e-40))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(model=st.integers(1, 3).flatmap(rational_models), data=st.data())
 def test_sums_of_logarithms_are_enclosed(model: RationalModel, data: st.DataObject) -> None:
     optimal = model.optimal_hypotheses

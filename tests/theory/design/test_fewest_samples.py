@@ -60,8 +60,10 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
 
 def test_two_agents_against_every_network_on_a_grid() -> None:
     model = uneven(2)
-    found = fewest_samples(PAIR, model, delta=0.2, effort=0.3)
+    found, again = (fewest_samples(PAIR, model, delta=0.2, seed=5, effort=0.3) for _ in range(2))
     check(found, PAIR, model)
+    assert np.array_equal(found.network.weights, again.network.weights)
+    assert found.certificate.value <= min(start.rounds for start in found.baselines)
     grid = np.linspace(0.1, 0.9, 5)
     best = min(
         account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.2).upper
@@ -72,50 +74,14 @@ def test_two_agents_against_every_network_on_a_grid() -> None:
     assert best >= found.certificate.bound
 
 
-def test_three_agents_on_a_path_against_every_network_on_a_grid() -> None:
-    """And the same seed finds the same network."""
-    model = uneven(3)
-    found, again = (fewest_samples(PATH, model, delta=0.2, seed=5, effort=0.2) for _ in range(2))
-    assert np.array_equal(found.network.weights, again.network.weights)
-    assert [start.name for start in found.starts] == [start.name for start in again.starts]
-    check(found, PATH, model)
-    best, grid = np.inf, (0.3, 0.6, 0.9)
-    for a, b, c, d in product(grid, (0.1, 0.3), (0.1, 0.5), grid):
-        weights = [[1 - a, a, 0], [b, 1 - b - c, c], [0, d, 1 - d]]
-        best = min(best, account(Network(weights), model).sample_size(0.2).upper)
-    assert best >= found.certificate.bound
-    assert found.certificate.value <= best
-
-
-def test_many_hypotheses_and_the_baselines() -> None:
-    model = two_faced()
-    network = Network.from_edges([[0, 1], [1, 2]], agents=3, rule="lazy-metropolis")
-    heard: list[tuple[int, int]] = []
-    found = fewest_samples(
-        network,
-        model,
-        delta=0.3,
-        effort=0.1,
-        progress=lambda done, total: heard.append((done, total)),
-    )
-    check(found, PATH, model)
-    names = [start.name for start in found.baselines]
-    assert {"uniform", "metropolis", "lazy-metropolis", "max-degree"} <= set(names)
-    assert found.certificate.value <= min(start.rounds for start in found.baselines)
-    assert heard[-1][0] == heard[-1][1]
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-
-
 @pytest.mark.parametrize(
     "limits",
     [
         Constraints(minimum_self_weight=0.4, availability=0.6),
-        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
+        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}, edge_budget=3),
         Constraints(symmetric=True, minimum_self_weight=0.3),
-        Constraints(doubly_stochastic=True),
-        Constraints(edge_budget=3),
     ],
-    ids=["self, lossy", "fixed", "symmetric", "doubly", "budget"],
+    ids=["self, lossy", "fixed, budget", "symmetric"],
 )
 def test_constraints_are_respected(limits: Constraints) -> None:
     model = uneven(4)
@@ -141,7 +107,12 @@ def test_constraints_are_respected(limits: Constraints) -> None:
 def test_directed_graphs() -> None:
     ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     model = uneven(3)
-    found = fewest_samples(ring, model, delta=0.2, effort=0.1)
+    heard: list[tuple[int, int]] = []
+    found = fewest_samples(
+        ring, model, delta=0.2, effort=0.1, progress=lambda done, total: heard.append((done, total))
+    )
+    assert heard[-1][0] == heard[-1][1]
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     check(found, ring, model)
     assert found.certificate.value <= found.baselines[0].rounds
 

@@ -50,7 +50,7 @@ def check(effect: EdgeEffect, network: Network, model: FiniteModel) -> None:
 
 
 @given(st.data())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_every_effect_is_that_of_the_network_with_the_edge(data: st.DataObject) -> None:
     agents = data.draw(st.integers(3, 7))
     edges = {tuple(sorted(e)) for e in data.draw(connected_edges(agents)) if e[0] != e[1]}
@@ -71,7 +71,7 @@ def test_every_effect_is_that_of_the_network_with_the_edge(data: st.DataObject) 
 
 
 @given(st.data())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_removals_and_bridges(data: st.DataObject) -> None:
     agents = data.draw(st.integers(3, 7))
     edges = sorted({tuple(sorted(e)) for e in data.draw(connected_edges(agents)) if e[0] != e[1]})

@@ -79,7 +79,7 @@ def check(model: FiniteModel, result: OptimalRate, floor: Fraction) -> None:
     assert result.price == pytest.approx(float(boundary - best), rel=1e-9, abs=1e-13 * scale)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     model = model_of(table)
@@ -87,7 +87,7 @@ def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     check(model, result, floor)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(table=divergences(signed=True), floor=st.sampled_from(FLOORS), data=st.data())
 def test_a_target_that_not_all_agents_favour(
     table: np.ndarray, floor: Fraction, data: st.DataObject
@@ -111,7 +111,7 @@ def test_a_target_that_not_all_agents_favour(
             optimal_rate(model, target=target, influences=allowed)
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(model=st.integers(2, 5).flatmap(mixed_models))
 def test_models_of_finite_and_gaussian_agents(model: FiniteModel) -> None:
     found = reachable_targets(model)
@@ -124,6 +124,7 @@ def test_models_of_finite_and_gaussian_agents(model: FiniteModel) -> None:
         check(model, result, Fraction(1, 10 * model.agents))
 
 
+@settings(max_examples=40)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_most_even_of_the_best(table: np.ndarray, floor: Fraction) -> None:
     """v is the point of the optimal face nearest to uniform: (v − 1/N)·(p − v) ≥ 0 for all p."""

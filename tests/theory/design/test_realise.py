@@ -69,14 +69,14 @@ def test_graphs_of_every_shape(shape: str, kind: str) -> None:
         check(graph, v, realise(graph, v))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), graph=st.one_of(undirected_graphs(), directed_graphs()))
 def test_any_influence_on_any_graph(data: st.DataObject, graph: DesignGraph) -> None:
     v = data.draw(influences(graph.agents))
     check(graph, v, realise(graph, v))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(graph=undirected_graphs())
 def test_uniform_influence_is_the_metropolis_rule(graph: DesignGraph) -> None:
     weights = as_dense(realise(graph, np.full(graph.agents, 1 / graph.agents)).weights)
@@ -90,7 +90,7 @@ def test_uniform_influence_is_the_metropolis_rule(graph: DesignGraph) -> None:
 def test_ordinary_weights_sum_to_one_in_any_order(kind: str) -> None:
     """They are multiples of 2^−53, so that no partial sum is rounded."""
     rng = np.random.default_rng(11)
-    for _ in range(100):
+    for _ in range(40):
         agents = int(rng.integers(2, 40))
         graph = graph_of(SHAPES[int(rng.integers(4))], agents, rng)
         weights = as_dense(realise(graph, influence_of(kind, agents, rng)).weights)
@@ -101,7 +101,7 @@ def test_ordinary_weights_sum_to_one_in_any_order(kind: str) -> None:
             assert sum(row[order].tolist()) == row.sum() == 1.0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), graph=undirected_graphs())
 def test_an_exact_balance_costs_little_flow(data: st.DataObject, graph: DesignGraph) -> None:
     v = data.draw(influences(graph.agents))
@@ -173,7 +173,7 @@ def check_torus(*, side: int, directed: bool) -> None:
         assert abs(float(came / out - 1)) < 2 * ULP
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data(), graph=st.one_of(undirected_graphs(), directed_graphs(max_agents=6)))
 def test_fractions_are_exact(data: st.DataObject, graph: DesignGraph) -> None:
     whole = data.draw(st.lists(st.integers(1, 10**6), min_size=graph.agents, max_size=graph.agents))
@@ -200,7 +200,7 @@ def test_fractions_from_strings_and_doubles() -> None:
     assert as_dense(realise(one, [1.0]).weights).tolist() == [[1.0]]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(graph=directed_graphs())
 def test_closed_walks_are_a_circulation(graph: DesignGraph) -> None:
     walks = closed_walks(graph)
@@ -208,7 +208,7 @@ def test_closed_walks_are_a_circulation(graph: DesignGraph) -> None:
     assert not any(surpluses(graph, list(walks.whole)))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data(), graph=directed_graphs())
 def test_repair_changes_a_balanced_flow_by_rounding_alone(
     data: st.DataObject, graph: DesignGraph

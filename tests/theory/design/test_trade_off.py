@@ -78,7 +78,7 @@ def test_no_influence_on_a_grid_is_much_faster() -> None:
     information = model.information(0)[:, 1:]
     grid = [
         (v, float((v @ information).min()), fastest_mixing(PATH, v).slem)
-        for v in simplex(3, 1 / 30, 14)
+        for v in simplex(3, 1 / 30, 8)
     ]
     for point in curve.points:
         rivals = [slem for _, rate, slem in grid if rate >= point.share * curve.best]

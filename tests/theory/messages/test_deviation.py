@@ -27,7 +27,7 @@ from theory.rational import RationalNetwork
 ROUNDING = 1e-9
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(networks(max_agents=5), st.sampled_from([1, 2]), st.sampled_from([1.0, 0.5, 0.1]))
 def test_partial_sums_stay_below_the_upper_bound(
     network: Network, order: int, mixing: float
@@ -40,7 +40,7 @@ def test_partial_sums_stay_below_the_upper_bound(
     assert (found.lower <= found.upper).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(networks(max_agents=6))
 def test_the_way_from_the_identity_to_v(network: Network) -> None:
     """2(1 − v_i) ≤ B_i ≤ 2(1 − v_i) + 2 D_i."""
@@ -77,7 +77,7 @@ def test_one_round_of_a_complete_graph_is_all() -> None:
     np.testing.assert_allclose(replica_deviation(network, order=2).upper, 1.6, rtol=ROUNDING)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(rational_networks(max_agents=4), st.sampled_from([1, 2]))
 def test_doubles_fractions_and_balls_agree(network: RationalNetwork, order: int) -> None:
     doubles = replica_deviation(network.as_network(), order=order)

@@ -18,7 +18,7 @@ from theory.messages import Deadband, Uniform, compressed_learning, message_leve
 from theory.network.structure import as_dense
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     networks(max_agents=4),
     st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(8)]),

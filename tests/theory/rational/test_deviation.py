@@ -18,7 +18,7 @@ def _identity(size: int) -> flint.fmpq_mat:
     return flint.fmpq_mat([[int(i == j) for j in range(size)] for i in range(size)])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rational_networks())
 def test_the_signed_sum_solves_its_equations(network: RationalNetwork) -> None:
     """(I − W)Z = W − 1vᵀ and vZ = 0 have one solution."""
@@ -29,7 +29,7 @@ def test_the_signed_sum_solves_its_equations(network: RationalNetwork) -> None:
     assert not any((flint.fmpq_mat([v]) * Z).entries())
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rational_networks())
 def test_kemeny_is_a_sum_over_eigenvalues(network: RationalNetwork) -> None:
     total = sum(
@@ -44,7 +44,7 @@ def test_kemeny_is_a_sum_over_eigenvalues(network: RationalNetwork) -> None:
     assert float(network.deviation.kemeny) == pytest.approx(total, rel=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rational_networks(max_agents=4))
 def test_deviation_is_enclosed(network: RationalNetwork) -> None:
     """Against balls; the same rational W, so that the enclosures overlap whatever the rounding."""

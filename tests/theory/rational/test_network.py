@@ -63,7 +63,7 @@ def test_the_star_of_the_paper() -> None:
         )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rational_networks())
 def test_stationary_distribution_by_brute_force(network: RationalNetwork) -> None:
     (vector,) = (as_sympy(network).T - sympy.eye(network.agents)).nullspace()
@@ -72,7 +72,7 @@ def test_stationary_distribution_by_brute_force(network: RationalNetwork) -> Non
     assert network.stationary_distribution == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(networks())
 def test_doubles_are_read_as_they_are(network: Network) -> None:
     exact = RationalNetwork.from_network(network)

@@ -31,7 +31,7 @@ def _coin(*heads: str, truth: str = "1/2") -> RationalFiniteAgent:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_rates_agree_with_floats(data: st.DataObject) -> None:
     network = data.draw(networks(max_agents=4, kinds=("positive", "star", "symmetric")))
@@ -51,7 +51,7 @@ def test_rates_agree_with_floats(data: st.DataObject) -> None:
         )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(1, 30), min_size=6, max_size=6))
 def test_divergences_by_definition(counts: list[int]) -> None:
     """Σ f log(f/ℓ), term by term in floats of 1e-16; a log-ratio's mean is their difference."""

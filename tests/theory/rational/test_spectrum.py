@@ -18,7 +18,7 @@ from theory.rational import AlgebraicNumber, RationalNetwork, RationalSpectrum
 from theory.rational.spectrum import MOST_SECONDS, expected_seconds, spectrum
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rational_networks(max_agents=4))
 def test_eigenvalues_by_brute_force(network: RationalNetwork) -> None:
     """Every root sympy finds lies in an enclosure, with its multiplicity, and none is left over."""
@@ -42,7 +42,7 @@ def test_eigenvalues_by_brute_force(network: RationalNetwork) -> None:
     assert left == []
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rational_networks(max_agents=4))
 def test_what_is_decided_by_brute_force(network: RationalNetwork) -> None:
     found, W = network.spectrum, as_sympy(network)
@@ -59,7 +59,7 @@ def test_what_is_decided_by_brute_force(network: RationalNetwork) -> None:
     assert found.is_diagonalisable == squarefree.is_zero_matrix
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(rational_networks())
 def test_slem_and_second_eigenvalue_are_the_largest(network: RationalNetwork) -> None:
     found = network.spectrum
@@ -182,11 +182,10 @@ def test_ties_too_costly_to_decide_are_reported() -> None:
     assert "Max" in str(found.slem)
 
 
-@pytest.mark.parametrize("degree", [3, 4])
-def test_sympy_numbers_the_same_roots(degree: int) -> None:
+def test_sympy_numbers_the_same_roots() -> None:
     """Each root's expression, evaluated by sympy, lies in its enclosures."""
     x = sympy.Symbol("x")
-    found = _spectrum_of_product(7 * x**degree - 5 * x**2 - x + 2)
+    found = _spectrum_of_product(7 * x**3 - 5 * x**2 - x + 2)
     for eigenvalue in found.eigenvalues[1:]:
         for part, enclosure in (("modulus", eigenvalue.modulus), ("real part", eigenvalue.real)):
             number = AlgebraicNumber(eigenvalue.root, part)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def rational_rows(draw: st.DrawFn, *, most: int = 6) -> list[list[Fraction]]:
     return rows
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rows=rational_rows())
 def test_rational_weights(rows: list[list[Fraction]]) -> None:
     formula = weights_formula(rows)
@@ -58,9 +58,9 @@ def test_rational_weights(rows: list[list[Fraction]]) -> None:
     ],
 )
 def test_weights_with_letters(text: str) -> None:
-    check = check_formula(weights_formula(parse_text(text)), points=5)
+    check = check_formula(weights_formula(parse_text(text)), points=3)
     assert check.passed, check.comparisons
-    assert len(check.points) == 5
+    assert len(check.points) == 3
 
 
 def test_two_agents_are_the_family() -> None:

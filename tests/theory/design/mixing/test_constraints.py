@@ -101,7 +101,7 @@ def test_the_bound_with_fixed_rows_is_no_bound_on_less() -> None:
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_links_that_fail_each_in_their_own_way(data: st.DataObject) -> None:
     graph = grid(3)
     chances = st.sampled_from([1.0, 0.9, 0.3, 1e-2, 1e-5])

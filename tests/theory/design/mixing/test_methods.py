@@ -35,8 +35,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "limit"), zip(CASES, [*LIMITS, *LIMITS], strict=True))
 def test_two_solvers_agree(case: str, limit: str) -> None:
     pytest.importorskip("cvxpy")
     (graph, v), constraints = CASES[case], LIMITS[limit]
@@ -51,7 +50,7 @@ def test_two_solvers_agree(case: str, limit: str) -> None:
 
 
 @given(networks(kinds=("reversible", "symmetric", "star", "tiny-stationary"), max_agents=8))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_no_slower_than_the_network_one_has(network: Network) -> None:
     if not network.is_reversible:
         return
@@ -66,7 +65,7 @@ def test_no_slower_than_the_network_one_has(network: Network) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_graph_and_any_influence(data: st.DataObject) -> None:
     agents = data.draw(st.integers(2, 9))
     graph = DesignGraph.from_edges(data.draw(connected_edges(agents)), agents=agents)
