@@ -91,7 +91,7 @@ def test_mean_log_ratios(problem: Problem, rounds: list[int]) -> None:
 
 
 @given(problems(max_agents=3), st.sampled_from([0.3, 0.01, 1e-9]), st.integers(1, 500))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_sample_sizes(problem: Problem, delta: float, rounds: int) -> None:
     network, model = problem.network, problem.model
     fixed = sample_sizes(network, model, delta=delta, certify=False)

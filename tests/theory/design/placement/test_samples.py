@@ -116,8 +116,8 @@ def test_priors_travel_with_the_data() -> None:
 def test_a_search_is_labelled_as_one() -> None:
     network = Network.from_topology("path", agents=4)
     model = coins([[0.3], [0.2], [0.1], [0.0]])
-    every = place(network, model, objective="samples", method="exhaustive")
-    local = place(network, model, objective="samples", method="local", restarts=1)
+    every = place(network, model, objective="samples", method="exhaustive", delta=0.3)
+    local = place(network, model, objective="samples", method="local", restarts=0, delta=0.3)
     assert every.classes == 12
     assert every.note.startswith("not separated")
     assert (local.certificate.kind, local.certificate.is_proved) == ("local", False)
