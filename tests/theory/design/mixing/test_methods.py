@@ -35,7 +35,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(("case", "limit"), zip(CASES, [*LIMITS, *LIMITS], strict=True))
+@pytest.mark.parametrize(("case", "limit"), list(zip(CASES, 2 * list(LIMITS), strict=True)))
 def test_two_solvers_agree(case: str, limit: str) -> None:
     pytest.importorskip("cvxpy")
     (graph, v), constraints = CASES[case], LIMITS[limit]
