@@ -106,6 +106,7 @@ def test_the_best_v_with_fixed_rows_is_that_of_a_network(
         A_eq=np.array([np.append(np.ones(count), np.zeros(len(links))), *rows]),
         b_eq=np.append(1.0, np.zeros(len(rows))),
         bounds=[(floor, 1)] * count + [(0, 1)] * len(links),
+        options={f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")},
     )
     assert best.value == pytest.approx(-found.fun, abs=1e-9)
     weights = np.zeros((count, count))

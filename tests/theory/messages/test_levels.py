@@ -20,7 +20,7 @@ from theory.network.structure import as_dense
 
 @settings(deadline=None, max_examples=30)
 @given(
-    networks(max_agents=4),
+    networks(max_agents=3),
     st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(8)]),
     st.sampled_from([Fraction(1), Fraction(1, 10)]),
     st.booleans(),

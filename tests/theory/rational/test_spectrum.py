@@ -33,8 +33,9 @@ def test_eigenvalues_by_brute_force(network: RationalNetwork) -> None:
             (found,) = [
                 e
                 for e in left
-                if e.real.lower - tiny <= real <= e.real.upper + tiny
-                and e.imaginary.lower - tiny <= imaginary <= e.imaginary.upper + tiny
+                if Fraction(e.real.lower) - tiny <= real <= Fraction(e.real.upper) + tiny
+                and Fraction(e.imaginary.lower) - tiny <= imaginary
+                and imaginary <= Fraction(e.imaginary.upper) + tiny
             ]
             assert found.multiplicity == times
             assert found.is_real == (abs(imaginary) < tiny)
