@@ -116,16 +116,6 @@ def summed_deviation(network: RationalNetwork, rounds: int, bits: int = 300) -> 
         return [entry.lower().union((entry / (1 - contraction)).upper()) for entry in total]
 
 
-def reset_chain(agents: int) -> RationalNetwork:
-    """On to the next with 1 − 1/N, else back to 0: all eigenvalues but the first are zero."""
-    back = Fraction(1, agents)
-    rows = [[Fraction(0)] * agents for _ in range(agents)]
-    for i in range(agents):
-        rows[i][min(i + 1, agents - 1)] += 1 - back
-        rows[i][0] += back
-    return RationalNetwork(rows)
-
-
 def dense(network: RationalNetwork) -> np.ndarray:
     """W in doubles."""
     return as_dense(network.as_network().weights)

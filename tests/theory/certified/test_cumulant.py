@@ -88,7 +88,6 @@ def test_the_maximum_is_bracketed_by_values_and_tangents() -> None:
             z = Weighed(((as_ball(weight), BallLaw.from_rational(law), 1),), arb(0))
             for guess in (None, as_ball(Fraction(1, 10**6)), as_ball(10**6)):
                 found = concave_maximum(z, closeness=40, guess=guess)
-                assert found is not None
                 assert found.value.contains(as_ball(Fraction(9, 14)))
                 assert found.argument.contains(as_ball(Fraction(3, 7) / weight))
                 # The tangents meet 2^-80 above the values, but for a small factor.

@@ -14,9 +14,9 @@ from tests.theory.certified.adversaries import (
     ADVERSARIES,
     adversary,
     holds,
-    reset_chain,
     summed_deviation,
 )
+from tests.theory.rational.networks import reset_chain
 from theory import Network
 from theory.certified.deviation import certified_deviation, deviation_matrix_balls
 from theory.certified.quotient import difference_matrix
@@ -54,10 +54,15 @@ def _agrees(found: CertifiedDeviation, truth: list[flint.arb]) -> bool:
 
 @pytest.mark.parametrize("kind", ADVERSARIES)
 def test_sums_of_adversaries_contain_the_truth(kind: str) -> None:
+    check(kind, count=12, most_agents=5)
+
+
+def check(kind: str, *, count: int, most_agents: int) -> None:
+    """D of some networks of a kind, and that they are of use."""
     rng = np.random.default_rng(4)
     compared = narrow = 0
-    for _ in range(50):
-        network = adversary(kind, rng, most_agents=6)
+    for _ in range(count):
+        network = adversary(kind, rng, most_agents=most_agents)
         found = _deviation(network)
         narrow += _relative_width(found) <= 1e-12
         slem = network.as_network().slem
@@ -66,11 +71,11 @@ def test_sums_of_adversaries_contain_the_truth(kind: str) -> None:
             truth = summed_deviation(network, 40 if slem < 0.3 else 1500 if slem > 0.9 else 450)
             assert _agrees(found, truth)
             compared += 1
-    assert kind in {"nearly-decomposable", "nearly-periodic"} or compared > 25
-    assert kind == "nearly-periodic" or narrow == 50
+    assert kind in {"nearly-decomposable", "nearly-periodic"} or compared > 0.4 * count
+    assert kind == "nearly-periodic" or narrow == count
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(networks(max_agents=6))
 def test_sums_contain_what_network_brackets(network) -> None:
     found = _deviation(RationalNetwork.from_network(network))
@@ -82,7 +87,7 @@ def test_sums_contain_what_network_brackets(network) -> None:
     assert _relative_width(found) <= 1e-12 or found.method == "strides"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_slow_networks_with_signs_that_settle(seed: int) -> None:
     # Slow enough for the closed form, fast enough to be summed to the end here.
     rng = np.random.default_rng(seed)
@@ -126,7 +131,7 @@ def test_two_agents_in_closed_form(other: Fraction) -> None:
     assert _relative_width(found) <= 1e-12
 
 
-@pytest.mark.parametrize("agents", [20, 100])
+@pytest.mark.parametrize("agents", [20, 60])
 def test_reset_chain_in_finitely_many_rounds(agents: int) -> None:
     network = reset_chain(agents)
     found = _deviation(network)
@@ -163,7 +168,7 @@ def test_strides_are_true_and_say_their_width() -> None:
     for i in range(size):
         rows[i][i], rows[i][(i + 1) % size] = pause, 1 - pause
     network = RationalNetwork(rows)
-    truth = summed_deviation(network, 60_000)
+    truth = summed_deviation(network, 20_000, bits=128)
     exactly = _deviation(network)
     assert _agrees(exactly, truth)
     # Told that W is far slower than it is, the sum takes strides from the beginning.

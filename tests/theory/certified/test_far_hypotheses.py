@@ -41,8 +41,6 @@ def _finite(network: RationalNetwork, digits: int | None) -> CertifiedLearning:
 
 
 def _same(found: CertifiedLearning, near: CertifiedLearning) -> bool:
-    assert found.samples is not None
-    assert near.samples is not None
     return (
         found.exponents[1] == near.exponents[1]
         and found.exponent == near.exponent
@@ -51,12 +49,10 @@ def _same(found: CertifiedLearning, near: CertifiedLearning) -> bool:
     )
 
 
-@pytest.mark.parametrize("far", ["1000", "1000000", "10000000", "-1000000000", "1000000000000000"])
+@pytest.mark.parametrize("far", ["1000", "-1000000000", "1000000000000000"])
 @pytest.mark.parametrize("network", [PAIR, RING], ids=["pair", "ring"])
 def test_a_far_normal_leaves_the_rung_alone(network: RationalNetwork, far: str) -> None:
     near = _normal(network, [["0"], ["23/20"]])
-    assert near.samples is not None
-    assert near.samples.chernoff is not None
     assert near.samples.chernoff.is_exact
     assert _same(_normal(network, [["0"], ["23/20"], [far]]), near)
 
@@ -74,16 +70,11 @@ def test_a_far_one_that_half_the_inputs_do_not_tell_apart() -> None:
     assert found.exponent.lower <= near.exponent.lower
     assert found.exponent.upper == near.exponent.upper
     assert any("4096 bits do not reach" in note for note in found.notes)
-    assert found.samples is not None
-    assert near.samples is not None
-    assert found.samples.chernoff is not None
-    assert near.samples.chernoff is not None
-    assert found.samples.chernoff.upper is not None
     assert found.samples.chernoff.upper >= near.samples.chernoff.lower
     assert found.samples.chernoff.upper <= near.samples.chernoff.lower + 1
 
 
-@pytest.mark.parametrize("digits", [10, 300, 5000])
+@pytest.mark.parametrize("digits", [10, 5000])
 @pytest.mark.parametrize("network", [PAIR, RING], ids=["pair", "ring"])
 def test_a_table_with_tiny_likelihoods(network: RationalNetwork, digits: int) -> None:
     assert _same(_finite(network, digits), _finite(network, None))

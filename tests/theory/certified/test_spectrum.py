@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import flint
@@ -11,13 +10,8 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import networks
-from tests.theory.certified.adversaries import (
-    adversaries,
-    dense,
-    other_eigenvalues,
-    reset_chain,
-)
-from theory import Network
+from tests.theory.certified.adversaries import adversaries, dense, other_eigenvalues
+from tests.theory.rational.networks import reset_chain
 from theory.certified.quotient import difference_matrix
 from theory.certified.spectrum import (
     CertifiedSpectrum,
@@ -45,7 +39,7 @@ def _holds(ball: flint.arb, truths: list[flint.arb]) -> bool:
         return bool(ball.upper() >= lower and ball.lower() <= upper)
 
 
-def _check(network: RationalNetwork) -> None:
+def check(network: RationalNetwork) -> None:
     found = _spectrum(network)
     roots = other_eigenvalues(network)
     with precision(400):
@@ -57,14 +51,14 @@ def _check(network: RationalNetwork) -> None:
     assert second.relative_width <= 1e-12 or (second.lower <= 0 <= second.upper < 1e-12)
 
 
-def test_intervals_contain_the_roots_of_a_thousand_adversaries() -> None:
-    for network in adversaries(1000, seed=2):
-        _check(network)
+def test_intervals_contain_the_roots_of_adversaries() -> None:
+    for network in adversaries(100, seed=2):
+        check(network)
 
 
 @given(networks())
 def test_intervals_contain_the_roots(network) -> None:
-    _check(RationalNetwork.from_network(network))
+    check(RationalNetwork.from_network(network))
 
 
 @given(networks(max_agents=7))
@@ -107,23 +101,6 @@ def test_reset_chain_has_no_other_eigenvalue_but_zero(agents: int) -> None:
     assert np.sort(np.abs(np.linalg.eigvals(dense(network))))[-2] > 0.05
 
 
-def test_cycle_that_hardly_ever_pauses() -> None:
-    # Eigenvalues a + (1 − a) ω^k. In exact numbers, so that the closed form is the truth.
-    a, size = Fraction(1, 10**6), 12
-    rows = [[Fraction(0)] * size for _ in range(size)]
-    for i in range(size):
-        rows[i][i], rows[i][(i + 1) % size] = a, 1 - a
-    found = _spectrum(RationalNetwork(rows))
-    with precision(300):
-        root = (2 * flint.arb.pi() / size).cos()
-        paused = flint.arb(flint.fmpq(1, 10**6))
-        modulus = (1 - 2 * paused * (1 - paused) * (1 - root)).sqrt()
-        second = paused + (1 - paused) * root
-    assert found.slem.contains(modulus)
-    assert found.second_eigenvalue.contains(second)
-    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
-
-
 def test_path_with_drift() -> None:
     # Eigenvalues 2 √(pq) cos(πk/N), p = 4/5, q = 1/5.
     size = 50
@@ -140,51 +117,3 @@ def test_path_with_drift() -> None:
     assert found.slem.contains(truth)
     assert found.second_eigenvalue.contains(truth)
     assert Enclosure.from_ball(found.slem).relative_width < 1e-12
-
-
-def test_halves_coupled_by_a_billionth_of_a_thousandth() -> None:
-    weak = Fraction(1, 10**12)
-    block = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 3), Fraction(2, 3)]]
-    rows = [[Fraction(0)] * 4 for _ in range(4)]
-    for i in range(4):
-        for j in range(4):
-            same = i // 2 == j // 2
-            rows[i][j] = block[i % 2][j % 2] * (1 - weak if same else weak)
-    found = _spectrum(RationalNetwork(rows))
-    # (block) ⊗ ((1−ε, ε), (ε, 1−ε)): eigenvalues {1, 1/6} × {1, 1 − 2ε}.
-    # Compared at a precision finer than the ball: at 53 bits the truth itself becomes a wider ball.
-    with precision(256):
-        assert found.slem.contains(flint.fmpq(10**12 - 2, 10**12))
-        assert found.slem.rad() < flint.arb("1e-15")
-    assert 1 - float(found.slem.upper()) > 1.9e-12
-
-
-def test_defective_pair_of_blocks() -> None:
-    # A Jordan block of size 3 to 1/4: C is triangular in differences to the last agent.
-    rows = [
-        ["1/4", "3/4", "0", "0"],
-        ["0", "1/4", "3/4", "0"],
-        ["0", "0", "1/4", "3/4"],
-        ["1/8", "1/8", "1/8", "5/8"],
-    ]
-    _check(RationalNetwork(rows))
-
-
-def test_dense_doubles_of_fifty_agents() -> None:
-    weights = np.random.default_rng(3).random((50, 50))
-    network = Network(weights / weights.sum(axis=1, keepdims=True))
-    found = _spectrum(RationalNetwork.from_network(network))
-    assert Enclosure.from_ball(found.slem).relative_width < 1e-12
-    assert math.isclose(float(found.slem), network.slem, rel_tol=1e-10)
-
-
-def test_reversibility_is_decided() -> None:
-    third = [["1/3", "1/3", "1/3"], ["1/3", "2/3", "0"], ["1/3", "0", "2/3"]]
-    assert RationalNetwork(third).is_reversible
-    tilt = Fraction(1, 10**40)
-    rows = [[Fraction(entry) for entry in row] for row in third]
-    rows[1] = [Fraction(1, 3), Fraction(2, 3) - tilt, tilt]
-    rows[2] = [Fraction(1, 3), tilt, Fraction(2, 3) - tilt]
-    assert RationalNetwork(rows).is_reversible
-    rows[2] = [Fraction(1, 3) + tilt, 2 * tilt, Fraction(2, 3) - 3 * tilt]
-    assert not RationalNetwork(rows).is_reversible

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from tests.theory.certified.adversaries import summed_deviation
 from theory.certified import CertifiedNetwork, certify_network
@@ -28,16 +28,6 @@ def _pair(weak: Fraction) -> Rows:
     return [[1 - weak, weak], [weak / 2, 1 - weak / 2]]
 
 
-def _path(weak: Fraction) -> Rows:
-    zero = Fraction(0)
-    return [[1 - weak, weak, zero], [weak, 1 - 2 * weak, weak], [zero, weak, 1 - weak]]
-
-
-def _cycle(weak: Fraction) -> Rows:
-    zero = Fraction(0)
-    return [[1 - weak, weak, zero], [zero, 1 - weak, weak], [weak, zero, 1 - weak]]
-
-
 def _slow(weak: Fraction, agents: int, *, reversible: bool) -> Rows:
     """I − εQ: every agent hardly listens to any other."""
     rng = np.random.default_rng(agents)
@@ -49,6 +39,9 @@ def _slow(weak: Fraction, agents: int, *, reversible: bool) -> Rows:
     for i, row in enumerate(rows):
         row[i] = 1 - sum(row)
     return rows
+
+
+_slow_directed = partial(_slow, reversible=False)
 
 
 def _blocks(weak: Fraction, agents: int, *, reversible: bool) -> Rows:
@@ -64,9 +57,8 @@ def _blocks(weak: Fraction, agents: int, *, reversible: bool) -> Rows:
     return [[entry / sum(row) for entry in row] for row in table]
 
 
-def _nearly_periodic(weak: Fraction, agents: int, *, reversible: bool) -> Rows:
+def _nearly_periodic(weak: Fraction, agents: int) -> Rows:
     """A directed ring in which everyone hears everyone else a little."""
-    del reversible
     rng = np.random.default_rng(agents)
     rows = [[int(c) * weak for c in row] for row in rng.integers(1, 9, (agents, agents))]
     for i, row in enumerate(rows):
@@ -99,42 +91,6 @@ def test_two_agents(weak: Fraction) -> None:
     assert not found.notes
 
 
-@pytest.mark.parametrize("weak", WEAK, ids=IDS)
-def test_path_of_three(weak: Fraction) -> None:
-    found = certify_network(RationalNetwork(_path(weak)))
-    first, last = 1 - weak, 1 - 3 * weak
-    assert all(_holds(entry, Fraction(1, 3)) for entry in found.stationary_distribution)
-    assert _holds(found.slem, first)
-    # a_k of an end: (λ₁^k/2)(1, 0, −1) + (λ₂^k/6)(1, −2, 1); of the middle: (λ₂^k/3)(−1, 2, −1).
-    end = first / (1 - first) + last / (1 - last) / 3
-    middle = Fraction(4, 3) * last / (1 - last)
-    for entry, truth in zip(found.deviation, (end, middle, end), strict=True):
-        assert _holds(entry, truth)
-    assert not found.notes
-
-
-@pytest.mark.parametrize("weak", WEAK, ids=IDS)
-def test_directed_cycle_of_three(weak: Fraction) -> None:
-    found = certify_network(RationalNetwork(_cycle(weak)))
-    assert all(_holds(entry, Fraction(1, 3)) for entry in found.stationary_distribution)
-    # λ = 1 − ε + εω: |λ|² = 1 − 3ε + 3ε².
-    square = 1 - 3 * weak + 3 * weak**2
-    assert Fraction(found.slem.lower) ** 2 <= square <= Fraction(found.slem.upper) ** 2
-    assert found.second_eigenvalue is not None
-    assert _holds(found.second_eigenvalue, 1 - 3 * weak / 2)
-
-    # As ε → 0, ε D → ∫ ‖e^{−τ(I−P)} − 1vᵀ‖₁ dτ over the row: 0.852…, by quadrature.
-    def distance(time: float) -> float:
-        phases = 2 * np.pi * np.arange(3) / 3 + np.sqrt(3) / 2 * time
-        return float(np.abs(2 / 3 * np.exp(-1.5 * time) * np.cos(phases)).sum())
-
-    constant = quad(distance, 0, 40, limit=2000)[0]
-    for entry in found.deviation:
-        assert entry.lower * float(weak) <= constant * (1 + 1e-6)
-        assert entry.upper * float(weak) >= constant * (1 - 1e-6)
-    assert _is_tight_or_says_why(found, within=0.01)
-
-
 @pytest.mark.parametrize("digits", [20, 40, 100, 300])
 @pytest.mark.parametrize("reversible", [True, False])
 @pytest.mark.parametrize("agents", [4, 8])
@@ -157,31 +113,33 @@ def test_nearly_decomposable(agents: int, reversible: bool, digits: int) -> None
         assert entry.relative_width <= 1e-12
 
 
+@cache
+def _constants(make: Callable[[Fraction, int], Rows]) -> list[float]:
+    """lim ε D as ε → 0, from a moderate ε."""
+    moderate = RationalNetwork(make(Fraction(1, 5000), 4))
+    return [float(d) / 5000 for d in summed_deviation(moderate, 15_000, bits=128)]
+
+
 @pytest.mark.parametrize("digits", [40, 300])
-@pytest.mark.parametrize("reversible", [True, False])
-@pytest.mark.parametrize("make", [_slow, _nearly_periodic])
-def test_slow_networks_of_every_kind(
-    make: Callable[..., Rows], reversible: bool, digits: int
-) -> None:
+@pytest.mark.parametrize("make", [_slow_directed, _nearly_periodic])
+def test_slow_networks_of_every_kind(make: Callable[[Fraction, int], Rows], digits: int) -> None:
     weak = Fraction(1, 10**digits)
-    network = RationalNetwork(make(weak, 4, reversible=reversible))
+    network = RationalNetwork(make(weak, 4))
     found = certify_network(network)
     for entry, share in zip(
         found.stationary_distribution, network.stationary_distribution, strict=True
     ):
         assert _holds(entry, share)
     assert found.slem.lower > 1 - 1e-12
+    assert not found.is_reversible
     assert _is_tight_or_says_why(found, within=0.01)
-    moderate = RationalNetwork(make(Fraction(1, 20_000), 4, reversible=reversible))
-    assert moderate.is_reversible == network.is_reversible
-    constants = np.array([float(d) for d in summed_deviation(moderate, 60_000)]) / 20_000
-    for entry, constant in zip(found.deviation, constants, strict=True):
-        # Terms of order ε: 1/20 000 times weights of up to 8, summed over a row.
+    for entry, constant in zip(found.deviation, _constants(make), strict=True):
+        # Terms of order ε: 1/5000 times weights of up to 8, summed over a row.
         assert entry.lower * float(weak) <= constant * 1.01
         assert entry.upper * float(weak) >= constant * 0.99
 
 
-@pytest.mark.parametrize("weak", [Fraction(5e-324), Fraction(1, 10**1000)])
+@pytest.mark.parametrize("weak", [Fraction(5e-324)])
 def test_sums_above_what_doubles_hold(weak: Fraction) -> None:
     found = certify_network(RationalNetwork(_pair(weak)))
     assert _holds(found.slem, 1 - 3 * weak / 2)

@@ -108,16 +108,16 @@ def test_a_chain_without_chance_is_periodic() -> None:
 )
 def test_the_course_has_the_mean_influence(network: ChangingNetwork) -> None:
     assert not isinstance(network, PeriodicNetwork | DelayedNetwork)
-    course = influence_samples(network, samples=20_000, seed=3)
-    batches = course.reshape(40, 500, 3).mean(axis=1)
+    course = influence_samples(network, samples=8000, seed=3)
+    batches = course.reshape(40, 200, 3).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(40)
     # The seed is fixed; at five standard errors a wrong law fails, chance does not.
     assert (np.abs(batches.mean(axis=0) - influence(network).values) <= 5 * error + 1e-12).all()
-    assert (error < 0.01).all()
-    one = error_exponent(network, coins(3), seed=1, samples=8000)
-    two = error_exponent(network, coins(3), seed=2, samples=8000)
+    assert (error < 0.016).all()  # of the root of the samples
+    one = error_exponent(network, coins(3), seed=1, samples=4000)
+    two = error_exponent(network, coins(3), seed=2, samples=4000)
     assert abs(one.exponent - two.exponent) < 5 * (one.standard_error + two.standard_error)
-    assert one.standard_error < 0.05 * one.exponent
+    assert one.standard_error < 0.07 * one.exponent
 
 
 def test_normal_evidence_has_a_closed_form() -> None:
@@ -149,18 +149,18 @@ def lasting(leave: float) -> MarkovNetwork:
 
 
 def test_standard_errors_of_phases_that_last() -> None:
-    """Estimates of 40 courses scatter as they say, or say nothing."""
-    found = [error_exponent(lasting(0.02), coins(3), seed=s, samples=4000) for s in range(40)]
+    """Estimates of 20 courses scatter as they say, or say nothing."""
+    found = [error_exponent(lasting(0.02), coins(3), seed=s, samples=4000) for s in range(20)]
     values = np.array([one.exponent for one in found])
     errors = np.array([one.standard_error for one in found])
     told = np.isfinite(errors)
     assert told.mean() > 0.5
-    # Forty estimates show their spread to 11 %, and the errors of some ten batches vary as well.
-    assert values.std(ddof=1) < 1.35 * np.sqrt((errors[told] ** 2).mean())
-    assert values.std(ddof=1) > 0.65 * np.sqrt((errors[told] ** 2).mean())
+    # Twenty estimates show their spread to 16 %, and the errors of some ten batches vary as well.
+    assert values.std(ddof=1) < 1.5 * np.sqrt((errors[told] ** 2).mean())
+    assert values.std(ddof=1) > 0.5 * np.sqrt((errors[told] ** 2).mean())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("leave", [1e-3, 1e-4, 1e-6])
 def test_a_course_too_short_to_tell_has_no_standard_error(leave: float, seed: int) -> None:
     """Also where it never left a phase, so that nothing varied at all."""

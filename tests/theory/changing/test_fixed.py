@@ -51,6 +51,7 @@ def disguises(network: Network) -> list[AnyNetwork]:
 
 
 @given(problems())
+@settings(max_examples=30)
 def test_influence_and_rate(problem: Problem) -> None:
     v = problem.network.stationary_distribution
     rates = learning_rate(problem.network, problem.model).rates
@@ -62,7 +63,8 @@ def test_influence_and_rate(problem: Problem) -> None:
         np.testing.assert_allclose(found.rates, rates, rtol=1e-10, atol=1e-14)
 
 
-@given(problems())
+@given(problems(max_agents=5))
+@settings(max_examples=20)
 def test_exponent(problem: Problem) -> None:
     # An influence that underflows is no influence for one that changes.
     assume(problem.network.stationary_distribution.min() > 0)
@@ -77,6 +79,7 @@ def test_exponent(problem: Problem) -> None:
 
 
 @given(problems(), st.lists(st.integers(1, 60), min_size=1, max_size=4, unique=True))
+@settings(max_examples=30)
 def test_mean_log_ratios(problem: Problem, rounds: list[int]) -> None:
     rounds, model = sorted(rounds), problem.model
     fixed = expected_log_ratio(problem.network, model, rounds, best=0).values
@@ -87,8 +90,8 @@ def test_mean_log_ratios(problem: Problem, rounds: list[int]) -> None:
         np.testing.assert_allclose(found, fixed, rtol=ROUNDING, atol=1e-13 * size)
 
 
-@given(problems(max_agents=5), st.sampled_from([0.3, 0.01, 1e-9]), st.integers(1, 500))
-@settings(max_examples=25)
+@given(problems(max_agents=3), st.sampled_from([0.3, 0.01, 1e-9]), st.integers(1, 500))
+@settings(max_examples=4)
 def test_sample_sizes(problem: Problem, delta: float, rounds: int) -> None:
     network, model = problem.network, problem.model
     fixed = sample_sizes(network, model, delta=delta, certify=False)

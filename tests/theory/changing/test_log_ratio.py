@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 
 from tests.models import COIN, coins
-from tests.strategies import changing_networks, finite_models
+from tests.strategies import changing_networks
 from tests.theory.changing.oracles import phase_rounds, phase_sequences, possible_rounds, run
-from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
+from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio
 from theory.changing import (
     ChangingNetwork,
     DelayedNetwork,
@@ -16,7 +16,6 @@ from theory.changing import (
     Phase,
     RandomLinks,
     RandomPresence,
-    influence,
     rotating_star,
 )
 from theory.network.structure import as_dense
@@ -150,13 +149,6 @@ def test_a_prior_hides_no_evidence_however_far_ahead(network: ChangingNetwork) -
     np.testing.assert_allclose(without[2], 1e5 * without[1], rtol=1e-4)
 
 
-def test_a_network_that_does_not_change() -> None:
-    plain = expected_log_ratio(SKEW, MODEL, [1, 7, 10**6], best=0).values
-    for same in (SKEW, PeriodicNetwork([SKEW.weights] * 2), DelayedNetwork(SKEW, 0)):
-        values = expected_log_ratio(same, MODEL, [1, 7, 10**6], best=0).values
-        np.testing.assert_allclose(values, plain, rtol=1e-11, atol=1e-13)
-
-
 def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
     """Everything looked at rest after one round: all agents had added the same."""
     pool, watch = Phase(np.full((2, 2), 0.5)), Phase(np.eye(2), [0])
@@ -182,39 +174,6 @@ def test_a_law_of_phases_that_still_moves_is_not_taken_for_settled() -> None:
             wanted.append(table.sum(axis=0))
     # A thousand additions of numbers of order one.
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
-
-
-def test_one_agent_that_comes_and_goes() -> None:
-    alone = RandomPresence(Network([[1.0]]), 0.5)
-    assert influence(alone).values == pytest.approx([0.5], rel=1e-15)
-    got = expected_log_ratio(alone, coins(1), [4], best=0).values[0, 0, 1]
-    assert got == pytest.approx(2 * coins(1).information(0)[0, 1], rel=1e-14)
-
-
-def test_far_ahead_costs_nothing() -> None:
-    star = rotating_star(groups=3, group_size=2, edge_confidence=0.5)
-    wanted = [1, 2, 300, 301, 302, 10**12]
-    values = expected_log_ratio(star, coins(7), wanted, best=0).values[..., 1]
-    # The same rounds one by one, with the weights themselves.
-    cases = phase_rounds(star)
-    course = [cases[t % 3] for t in range(302)]
-    information = coins(7).information(0)
-    for index, n in enumerate(wanted[:-1]):
-        expected = run(course[:n], information, np.zeros((7, 2)))[:, 1]
-        np.testing.assert_allclose(values[index], expected, rtol=1e-12)
-    rate = learning_rate(star, coins(7)).rate
-    np.testing.assert_allclose(values[-1], 1e12 * rate, rtol=1e-10)
-
-
-@given(finite_models(3))
-@settings(max_examples=15)
-def test_a_chain_and_its_mean_matrix_agree(model: FiniteModel) -> None:
-    """Independent phases by E[W], and by conditioning on every phase."""
-    drawn = MarkovNetwork.clocks(SKEW, [1.0, 2.0, 3.0])
-    conditioned = MarkovNetwork(drawn.phases, drawn.transition, drawn.stationary_phases)
-    one = expected_log_ratio(drawn, model, [1, 9, 80], best=1).values
-    two = expected_log_ratio(conditioned, model, [1, 9, 80], best=1).values
-    np.testing.assert_allclose(one, two, atol=1e-11)  # eighty sums of numbers up to ten
 
 
 def test_bad_input() -> None:

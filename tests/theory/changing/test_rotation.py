@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tests.models import coins
 from theory import error_exponent, expected_log_ratio
-from theory.changing import PeriodicNetwork, Phase, influence, rotating_star
+from theory.changing import Phase, influence, rotating_star
 from theory.changing.backward import Turns
 from theory.changing.mixing import check_periodic
 from theory.changing.moving_rows import moving_rows
 from theory.changing.phase import PartialPhase, phase_of_few, weighted_sum
-from theory.changing.stationary import before_first, by_phase, stationary_vector
+from theory.changing.stationary import by_phase, stationary_vector
 from theory.network.network import Network
 from theory.network.structure import as_dense
 
@@ -37,7 +35,7 @@ def some_rotation(rng: np.random.Generator, *, agents: int, period: int) -> list
     return phases
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_walk_on_turns_has_the_law_of_the_dense_product(seed: int) -> None:
     rng = np.random.default_rng(seed)
     phases = some_rotation(rng, agents=9, period=5)
@@ -52,38 +50,6 @@ def test_the_walk_on_turns_has_the_law_of_the_dense_product(seed: int) -> None:
     values = np.linalg.matrix_power(product.T, 4000)[:, 0]
     if np.ptp(np.linalg.matrix_power(product, 4000), axis=0).max() < 1e-9:
         np.testing.assert_allclose(found, values / values.sum(), rtol=0, atol=1e-12)
-
-
-def test_the_walk_on_turns_in_fractions() -> None:
-    """v of three rounds worked out in rationals by hand-made products."""
-    half = Fraction(1, 2)
-    tables = [
-        [[half, half, 0], [0, 1, 0], [0, 0, 1]],
-        [[1, 0, 0], [0, Fraction(1, 3), Fraction(2, 3)], [0, 0, 1]],
-        [[1, 0, 0], [0, 1, 0], [Fraction(3, 4), 0, Fraction(1, 4)]],
-    ]
-    v = [Fraction(7, 24), Fraction(1, 4), Fraction(11, 24)]
-    for table in reversed(tables):  # v(0) = v(0) W_2 W_1 W_0: guess, then solve below
-        v = [sum(v[i] * table[i][j] for i in range(3)) for j in range(3)]
-    # The stationary row of W_2 W_1 W_0 by Cramer's rule on its transposed balance.
-    product = [[Fraction(int(i == j)) for j in range(3)] for i in range(3)]
-    for table in reversed(tables):
-        product = [
-            [sum(product[i][k] * table[k][j] for k in range(3)) for j in range(3)] for i in range(3)
-        ]
-    a, b = product[0], product[1]
-    c = product[2]
-    # x = (1, p, q): x_1 and x_2 balance.
-    # p = a1 + p b1 + q c1,  q = a2 + p b2 + q c2
-    det = (1 - b[1]) * (1 - c[2]) - c[1] * b[2]
-    p = (a[1] * (1 - c[2]) + c[1] * a[2]) / det
-    q = ((1 - b[1]) * a[2] + b[2] * a[1]) / det
-    exact = [1 / (1 + p + q), p / (1 + p + q), q / (1 + p + q)]
-    phases = [Phase(np.array(table, dtype=float)) for table in tables]
-    turns = Turns.of(phases)
-    found = turns.before_first(stationary_vector(turns.walk))
-    np.testing.assert_allclose(found, [float(x) for x in exact], rtol=1e-14)
-    np.testing.assert_allclose(before_first(PeriodicNetwork(phases)), found, rtol=1e-14)
 
 
 def test_phases_of_few_agents_are_those_written_out() -> None:
@@ -112,7 +78,7 @@ def test_phases_of_few_agents_are_those_written_out() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_weighted_sums_of_phases_that_nearly_always_move(seed: int) -> None:
     """What little an agent rests keeps its digits: no difference of large sums."""
     rng = np.random.default_rng(seed)
@@ -150,7 +116,6 @@ def test_groups_that_never_agree_are_named_where_turns_are_far_apart() -> None:
 def test_four_thousand_groups_of_one_in_little_memory() -> None:
     """The closed form of docs: mathematics/changing, at a size whose products would take 4 GB."""
     groups, a = 4000, 0.5
-    started = time.process_time()
     tracemalloc.start()
     star = rotating_star(groups=groups, group_size=1, edge_confidence=a)
     found = influence(star)
@@ -162,7 +127,8 @@ def test_four_thousand_groups_of_one_in_little_memory() -> None:
     # 16 million weights by phase would take 128 MB, their products four times that.
     assert found.by_phase is None
     assert peak < 40e6
-    assert time.process_time() - started < 60  # seconds of work, were phases not stored densely
+    assert sum(phase.moving.data.size for phase in star.phases) == 4 * groups
+    assert Turns.of(star.phases).walk.nnz == 4 * groups
     model = coins(star.agents)
     one = Network.from_topology("star", agents=2, edge_confidence=a)
     exponent = error_exponent(star, model).exponent

@@ -42,8 +42,6 @@ def test_a_network_that_does_not_change_has_the_known_sizes(delta: float) -> Non
         )
         for kind in ("Chernoff", "Hoeffding")
     )
-    assert chernoff is not None
-    assert repaired is not None
     changing = [PeriodicNetwork([PAIR.weights] * times) for times in (1, 3)]
     for network in (*changing, DelayedNetwork(PAIR, 0)):
         bounds = phased_bounds(network, ErrorEvents(network, model))
@@ -120,7 +118,6 @@ def test_bounds_are_tight_to_first_order() -> None:
 def test_the_bound_stays_below_from_the_round_given_on() -> None:
     star = rotating_star(groups=3, group_size=2, edge_confidence=0.2)
     found = sample_sizes(star, coins(7), delta=0.05).chernoff
-    assert found.rounds is not None
     bounds = phased_bounds(star, ErrorEvents(star, coins(7)))
     assert not isinstance(bounds, str)
     assert min(bound.probability(found.rounds - 1) for bound in bounds) > 0.05
@@ -134,8 +131,6 @@ def test_late_messages_cost_a_constant_number_of_rounds() -> None:
     for delta in (1e-3, 1e-12):
         late = sample_sizes(DelayedNetwork(RING, 3), coins(5), delta=delta).chernoff
         fresh = sample_sizes(RING, coins(5), delta=delta).chernoff
-        assert late.rounds is not None
-        assert fresh.rounds is not None
         gaps.append(late.rounds - fresh.rounds)
     assert 0 < gaps[0] <= gaps[1] + 1
     assert gaps[1] < 2 * gaps[0]

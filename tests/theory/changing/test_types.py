@@ -123,7 +123,6 @@ def test_periodic_rounds_count_from_one() -> None:
     np.testing.assert_allclose(weights[3], [0.25, 0, 0, 0.75, 0, 0, 0])
     np.testing.assert_array_equal(weights[1], np.eye(7)[1])
     assert np.flatnonzero(network.phases[1].observes).tolist() == [0, 3, 4]
-    assert network.layout is not None
     assert network.layout.shape == (7, 2)
     large = rotating_star(groups=10, group_size=10, edge_confidence=0.5)
     assert sparse.issparse(large.phases[0].weights)

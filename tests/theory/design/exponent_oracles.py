@@ -1,12 +1,11 @@
 """Exponents and their certificates, worked out without the package's solver or tables.
 
 The bound is recomputed in 60 decimal digits from the agents' own numbers; exponents by bisection
-on the definition; the optimum by bisection over convex programs in exponential cones.
+on the definition.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,47 +107,3 @@ def grid(agents: int, floor: float, steps: int) -> NDArray[np.float64]:
     else:
         rows = [(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]
     return floor + (1 - agents * floor) * np.array(rows) / steps
-
-
-def conic_optimum(
-    model: FiniteModel, best: int, wrong: Sequence[int], floor: float, *, digits: int = 20
-) -> float:
-    """max E over {v ≥ floor, Σ v = 1} for finite agents: bisection over c of convex programs.
-
-    E(v) > c iff for each θ some s > 0 has −Σ_j s κ_j(−v_j/s) > c s. With w_j ≥ s κ_j(−v_j/s), that
-    is Σ_o p_o s exp((−v_j z_jo − w_j)/s) ≤ s, the condition is Σ_j w_j ≤ −c s − margin.
-    """
-    import cvxpy as cp
-
-    agents = model.agents
-    v, margin, budget = cp.Variable(agents), cp.Variable(), cp.Parameter(nonneg=True)
-    rules = [v >= floor, cp.sum(v) == 1]
-    for m in wrong:
-        s, w = cp.Variable(nonneg=True), cp.Variable(agents)
-        scaled = cp.Variable()
-        rules += [cp.sum(w) <= -scaled - margin, scaled >= budget * s, s <= 1e3]
-        for j, kind in enumerate(model.assignment):
-            law = model.kinds[kind].log_ratio_law(best, m)
-            k = cp.Variable(law.means.size)
-            ones = np.ones(law.means.size)
-            rules += [
-                cp.ExpCone(-v[j] * law.means - w[j] * ones, s * ones, k),
-                law.probabilities @ k <= s,
-            ]
-    problem = cp.Problem(cp.Maximize(margin), rules)
-    low, high = 0.0, 1.0
-
-    def feasible(c: float) -> bool:
-        budget.value = c
-        with warnings.catch_warnings():
-            # Near the optimum the margin is about zero, and the solver says it is not sure.
-            warnings.simplefilter("ignore", UserWarning)
-            problem.solve(solver=cp.CLARABEL)
-        return problem.status in ("optimal", "optimal_inaccurate") and float(margin.value) > 0
-
-    while feasible(high):
-        low, high = high, 2 * high
-    for _ in range(digits):
-        middle = (low + high) / 2
-        low, high = (middle, high) if feasible(middle) else (low, middle)
-    return (low + high) / 2

@@ -27,8 +27,8 @@ def model_of(divergences: object, *, counts: Sequence[int] | None = None) -> Fin
 class Vertex:
     """A basic feasible v and its K."""
 
-    influence: tuple[Fraction, ...]
-    rate: Fraction
+    influence: tuple[Any, ...]
+    rate: Any
 
 
 def eliminate(rows: list[list[Any]], *, zero: float = 0.0) -> list[Any] | None:
@@ -47,8 +47,12 @@ def eliminate(rows: list[list[Any]], *, zero: float = 0.0) -> list[Any] | None:
     return [rows[r][-1] / rows[r][r] for r in range(size)]
 
 
-def vertices(information: Matrix, floor: Fraction) -> Iterator[Vertex]:
-    """All basic v of {v ≥ floor, Σ v = 1} beside the hypotheses' rows; I is agents by θ."""
+def vertices(information: Matrix, floor: Any, *, zero: float = 0.0) -> Iterator[Vertex]:
+    """All basic v of {v ≥ floor, Σ v = 1} beside the hypotheses' rows; I is agents by θ.
+
+    In the numbers of `floor`: fractions, or decimal digits, of which less than `zero` is noise.
+    """
+    number = type(floor)
     agents, hypotheses = len(information), len(information[0])
     for size in range(1, min(agents, hypotheses) + 1):
         for free in combinations(range(agents), size):
@@ -56,13 +60,13 @@ def vertices(information: Matrix, floor: Fraction) -> Iterator[Vertex]:
                 held = [j for j in range(agents) if j not in free]
                 rows = [
                     [information[j][m] for j in free]
-                    + [Fraction(-1)]
-                    + [-floor * sum((information[j][m] for j in held), Fraction(0))]
+                    + [number(-1)]
+                    + [-floor * sum((information[j][m] for j in held), number(0))]
                     for m in tight
                 ]
-                rows.append([Fraction(1)] * size + [Fraction(0), 1 - floor * len(held)])
-                found = eliminate(rows)
-                if found is None or min(found[:-1]) < floor:
+                rows.append([number(1)] * size + [number(0), 1 - floor * len(held)])
+                found = eliminate(rows, zero=zero)
+                if found is None or min(found[:-1]) < floor - number(zero):
                     continue
                 v = [floor] * agents
                 for j, x in zip(free, found[:-1], strict=True):
@@ -70,10 +74,10 @@ def vertices(information: Matrix, floor: Fraction) -> Iterator[Vertex]:
                 yield Vertex(tuple(v), rate_of(information, v))
 
 
-def rate_of(information: Matrix, v: Sequence[Fraction]) -> Fraction:
+def rate_of(information: Matrix, v: Sequence[Any]) -> Any:
     """min_θ Σ_j v_j I_jθ."""
     return min(
-        sum((x * row[m] for x, row in zip(v, information, strict=True)), Fraction(0))
+        sum(x * row[m] for x, row in zip(v, information, strict=True))
         for m in range(len(information[0]))
     )
 

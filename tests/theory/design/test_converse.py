@@ -77,18 +77,13 @@ def test_one_influence_is_the_account_of_perfect_mixing() -> None:
     assert perfect.upper <= perfect.lower + 4
 
 
-@pytest.mark.parametrize(
-    ("delta", "prior"), [(0.2, None), (1e-5, None), (0.2, [0.5, 0.3, 0.2]), (1e-5, [0.5, 0.3, 0.2])]
-)
+@pytest.mark.parametrize(("delta", "prior"), [(0.2, None), (1e-5, [0.5, 0.3, 0.2])])
 def test_every_influence_needs_as_many_rounds(delta: float, prior: list[float] | None) -> None:
     model = skewed(prior=prior)
     bound = bound_for(model, delta, InfluenceSet(3))
-    fewest = min(
-        account(perfect_mixing(np.array([a, b, 1 - a - b])), model).sample_size(delta).upper
-        for a in np.linspace(1 / 30, 0.9, 5)
-        for b in np.linspace(1 / 30, 0.9, 5)
-        if a + b < 0.97
-    )
+    best = best_exponent(model, influences=InfluenceSet(3)).stationary_distribution
+    rivals = [best, np.full(3, 1 / 3), *(0.1 + 0.7 * np.eye(3))]
+    fewest = min(account(perfect_mixing(v), model).sample_size(delta).upper for v in rivals)
     assert 1 <= bound.rounds <= fewest
     if delta == 1e-5:
         assert bound.rounds >= 0.75 * fewest
@@ -148,7 +143,7 @@ def test_the_laws_cover_every_influence(v: list[float] | None) -> None:
     st.lists(st.floats(0.01, 1), min_size=1, max_size=3),
     st.integers(1, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_share_of_losses(
     atoms: list[tuple[float, float]], weights: list[float], rounds: int
 ) -> None:

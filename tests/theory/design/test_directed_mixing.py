@@ -46,7 +46,7 @@ def summed(network: Network, rounds: int = 3000) -> np.ndarray:
 
 
 @given(networks(min_agents=2, max_agents=7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_no_network_beats_the_limits(network: Network) -> None:
     graph = DesignGraph.from_network(network)
     v = network.stationary_distribution

@@ -44,7 +44,6 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
     """The certificate once more: what the network needs, and that no row is better."""
     again = account(found.network, model).sample_size(found.delta)
     assert found.best.rounds is not None
-    assert again.lower is not None
     # The account is sharper or less sharp with another guess to start from.
     assert again.lower <= found.certificate.value
     assert abs(again.upper - found.certificate.value) <= 0.05 * again.upper + 1
@@ -61,11 +60,13 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
 
 def test_two_agents_against_every_network_on_a_grid() -> None:
     model = uneven(2)
-    found = fewest_samples(PAIR, model, delta=0.05)
+    found, again = (fewest_samples(PAIR, model, delta=0.2, seed=5, effort=0.3) for _ in range(2))
     check(found, PAIR, model)
+    assert np.array_equal(found.network.weights, again.network.weights)
+    assert found.certificate.value <= min(start.rounds for start in found.baselines)
     grid = np.linspace(0.1, 0.9, 5)
     best = min(
-        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.05).upper
+        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.2).upper
         for a, b in product(grid, grid)
     )
     assert found.certificate.value <= best
@@ -73,58 +74,18 @@ def test_two_agents_against_every_network_on_a_grid() -> None:
     assert best >= found.certificate.bound
 
 
-def test_three_agents_on_a_path_against_every_network_on_a_grid() -> None:
-    model = uneven(3)
-    found = fewest_samples(PATH, model, delta=0.05, effort=0.34)
-    check(found, PATH, model)
-    best, grid = np.inf, (0.3, 0.6, 0.9)
-    for a, b, c, d in product(grid, (0.1, 0.3), (0.1, 0.5), grid):
-        weights = [[1 - a, a, 0], [b, 1 - b - c, c], [0, d, 1 - d]]
-        best = min(best, account(Network(weights), model).sample_size(0.05).upper)
-    assert best >= found.certificate.bound
-    assert found.certificate.value <= best
-
-
-def test_many_hypotheses_and_the_baselines() -> None:
-    model = two_faced()
-    network = Network.from_edges([[0, 1], [1, 2]], agents=3, rule="lazy-metropolis")
-    heard: list[tuple[int, int]] = []
-    found = fewest_samples(
-        network,
-        model,
-        delta=0.1,
-        effort=0.34,
-        progress=lambda done, total: heard.append((done, total)),
-    )
-    check(found, PATH, model)
-    names = [start.name for start in found.baselines]
-    assert {"uniform", "metropolis", "lazy-metropolis", "max-degree"} <= set(names)
-    assert found.certificate.value <= min(start.rounds for start in found.baselines)
-    assert heard[-1][0] == heard[-1][1]
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-
-
-def test_the_same_seed_the_same_network() -> None:
-    runs = [fewest_samples(PATH, coins(3), delta=0.2, seed=5, effort=0.34) for _ in range(2)]
-    assert np.array_equal(runs[0].network.weights, runs[1].network.weights)
-    assert [s.name for s in runs[0].starts] == [s.name for s in runs[1].starts]
-
-
 @pytest.mark.parametrize(
     "limits",
     [
-        Constraints(minimum_self_weight=0.4),
-        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
+        Constraints(minimum_self_weight=0.4, availability=0.6),
+        Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}, edge_budget=3),
         Constraints(symmetric=True, minimum_self_weight=0.3),
-        Constraints(doubly_stochastic=True),
-        Constraints(edge_budget=3),
-        Constraints(availability=0.6),
     ],
-    ids=["self", "fixed", "symmetric", "doubly", "budget", "availability"],
+    ids=["self, lossy", "fixed, budget", "symmetric"],
 )
 def test_constraints_are_respected(limits: Constraints) -> None:
     model = uneven(4)
-    found = fewest_samples(SQUARE, model, delta=0.1, constraints=limits, effort=0.2)
+    found = fewest_samples(SQUARE, model, delta=0.3, constraints=limits, effort=0.1)
     weights = np.asarray(found.network.weights)
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-14)
     free = [i for i in range(4) if i not in limits.fixed_rows]
@@ -146,7 +107,12 @@ def test_constraints_are_respected(limits: Constraints) -> None:
 def test_directed_graphs() -> None:
     ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     model = uneven(3)
-    found = fewest_samples(ring, model, delta=0.1, effort=0.2)
+    heard: list[tuple[int, int]] = []
+    found = fewest_samples(
+        ring, model, delta=0.2, effort=0.1, progress=lambda done, total: heard.append((done, total))
+    )
+    assert heard[-1][0] == heard[-1][1]
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     check(found, ring, model)
     assert found.certificate.value <= found.baselines[0].rounds
 
@@ -160,7 +126,7 @@ def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
     )
     model = FiniteModel.from_agents(["left", "right"], [north, south])
     for target in (0, 1):
-        found = fewest_samples(PAIR, model, delta=0.1, target=target, effort=0.2)
+        found = fewest_samples(PAIR, model, delta=0.2, target=target, effort=0.1)
         v = found.network.stationary_distribution
         assert model.reference_hypotheses(v) == (target,)
         assert found.target == target
@@ -178,7 +144,7 @@ def test_bad_arguments() -> None:
         fewest_samples(PAIR, coins(2), delta=0.1, effort=0)
 
 
-def smooth() -> tuple[SmoothErrors, np.ndarray, np.ndarray]:
+def smooth() -> tuple[FiniteModel, SmoothErrors, np.ndarray, np.ndarray]:
     model = FiniteModel.from_agents(
         ["fair", "a", "b", "c"],
         list(two_faced().kinds),
@@ -186,16 +152,11 @@ def smooth() -> tuple[SmoothErrors, np.ndarray, np.ndarray]:
     )
     weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.0, 0.6, 0.4]])
     errors = SmoothErrors(model, best=0, wrong=[1, 2, 3], v=stationary_of(weights), rounds=9)
-    return errors, weights, errors.best_tilts(weights)
+    return model, errors, weights, errors.best_tilts(weights)
 
 
 def test_the_stand_in_is_chernoffs_bound() -> None:
-    errors, weights, logs = smooth()
-    model = FiniteModel.from_agents(
-        ["fair", "a", "b", "c"],
-        list(two_faced().kinds),
-        priors=[[0.4, 0.2, 0.2, 0.2], None, [0.1, 0.3, 0.3, 0.3]],
-    )
+    model, errors, weights, logs = smooth()
     exponents = []
     for i, theta in product(range(3), (1, 2, 3)):
         t = errors.tilts[theta - 1] * np.exp(logs[i, theta - 1])
@@ -211,7 +172,7 @@ def test_the_stand_in_is_chernoffs_bound() -> None:
 
 
 def test_derivatives_of_the_stand_in() -> None:
-    errors, weights, logs = smooth()
+    _, errors, weights, logs = smooth()
     rng = np.random.default_rng(0)
     found = errors.derivatives(weights, logs)
     assert np.isclose(found.value, errors.value(weights, logs), rtol=1e-14)

@@ -45,7 +45,7 @@ def tied(draw: st.DrawFn) -> tuple[DesignGraph, dict[int, np.ndarray], int]:
     return graph, {i: rows[i] for i in chosen}, seed
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(case=tied(), up=st.sampled_from([1.0, 0.5, 0.9]), own=st.sampled_from([0.0, 0.3]))
 def test_every_network_with_the_fixed_rows_is_inside(
     case: tuple[DesignGraph, dict[int, np.ndarray], int], up: float, own: float
@@ -66,7 +66,7 @@ def test_every_network_with_the_fixed_rows_is_inside(
         assert c @ v <= best.bound
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(case=tied())
 def test_the_best_v_with_fixed_rows_is_that_of_a_network(
     case: tuple[DesignGraph, dict[int, np.ndarray], int],
@@ -106,6 +106,7 @@ def test_the_best_v_with_fixed_rows_is_that_of_a_network(
         A_eq=np.array([np.append(np.ones(count), np.zeros(len(links))), *rows]),
         b_eq=np.append(1.0, np.zeros(len(rows))),
         bounds=[(floor, 1)] * count + [(0, 1)] * len(links),
+        options={f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")},
     )
     assert best.value == pytest.approx(-found.fun, abs=1e-9)
     weights = np.zeros((count, count))
@@ -186,12 +187,6 @@ def test_the_floor_that_is_meant() -> None:
     assert uniform.with_minimum(0).is_point
     assert InfluenceSet(1).is_point is False
     assert InfluenceSet(1).maximise([2.0]).value == 2.0
-
-
-def test_budgets_and_availability_leave_the_simplex_whole() -> None:
-    graph = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
-    constraints = Constraints(edge_budget=2, availability=0.5, minimum_self_weight=0.2)
-    assert InfluenceSet(3, constraints=constraints, graph=graph).is_simple
 
 
 RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)

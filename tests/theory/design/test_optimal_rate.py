@@ -79,6 +79,7 @@ def check(model: FiniteModel, result: OptimalRate, floor: Fraction) -> None:
     assert result.price == pytest.approx(float(boundary - best), rel=1e-9, abs=1e-13 * scale)
 
 
+@settings(max_examples=40)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     model = model_of(table)
@@ -86,6 +87,7 @@ def test_the_best_of_all_vertices(table: np.ndarray, floor: Fraction) -> None:
     check(model, result, floor)
 
 
+@settings(max_examples=40)
 @given(table=divergences(signed=True), floor=st.sampled_from(FLOORS), data=st.data())
 def test_a_target_that_not_all_agents_favour(
     table: np.ndarray, floor: Fraction, data: st.DataObject
@@ -109,7 +111,7 @@ def test_a_target_that_not_all_agents_favour(
             optimal_rate(model, target=target, influences=allowed)
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(model=st.integers(2, 5).flatmap(mixed_models))
 def test_models_of_finite_and_gaussian_agents(model: FiniteModel) -> None:
     found = reachable_targets(model)
@@ -122,6 +124,7 @@ def test_models_of_finite_and_gaussian_agents(model: FiniteModel) -> None:
         check(model, result, Fraction(1, 10 * model.agents))
 
 
+@settings(max_examples=40)
 @given(table=divergences(), floor=st.sampled_from(FLOORS))
 def test_the_most_even_of_the_best(table: np.ndarray, floor: Fraction) -> None:
     """v is the point of the optimal face nearest to uniform: (v − 1/N)·(p − v) ≥ 0 for all p."""
@@ -158,26 +161,6 @@ def test_few_rows_are_as_good_as_all() -> None:
     assert result.rate == pytest.approx(-whole.fun, rel=1e-12)  # two simplex methods
     assert result.certificate.gap < 2e-14  # about four times 30 + 30 roundings of numbers below 1
     assert np.count_nonzero(result.multipliers) == 30 - len(result.silent)
-
-
-def test_information_of_very_different_sizes() -> None:
-    """One agent for each hypothesis: v_j is proportional to 1/I_j, K = 1 / Σ 1/I_j."""
-    sizes = 10.0 ** -np.linspace(0, 8, 9)
-    model = model_of(np.column_stack([np.zeros(9), np.diag(sizes)]))
-    result = optimal_rate(model, influences=InfluenceSet(9, 0))
-    assert result.rate == pytest.approx(1 / np.sum(1 / sizes), rel=1e-12)
-    assert result.certificate.bound == pytest.approx(result.rate, rel=1e-12)
-    assert result.stationary_distribution == pytest.approx(
-        result.rate / sizes, rel=1e-9
-    )  # what HiGHS leaves
-    assert result.is_unique
-
-
-def test_identical_agents_share_evenly() -> None:
-    model = model_of([[0.0, 1.0, 2.0]], counts=[7])
-    result = optimal_rate(model)
-    assert result.stationary_distribution.tolist() == [1 / 7] * 7
-    assert (result.is_unique, result.silent, result.price) == (False, (), 0.0)
 
 
 def test_the_nearest_to_uniform_counts_agents() -> None:
@@ -285,15 +268,6 @@ def test_a_rate_of_zero_is_not_reached() -> None:
     found = reachable_targets(model, InfluenceSet(2, "1/2"))
     assert (found.reachable, found.rates.tolist()) == ((), [0.0, 0.0])
     assert reachable_targets(model).reachable == (0, 1)
-
-
-@given(table=divergences(), data=st.data())
-def test_numbering_does_not_matter(table: np.ndarray, data: st.DataObject) -> None:
-    order = np.array(data.draw(st.permutations(range(len(table)))))
-    one = optimal_rate(model_of(table)).stationary_distribution
-    other = optimal_rate(model_of(table[order])).stationary_distribution
-    # The nearest point to uniform is unique; it is found to what HiGHS calls zero.
-    assert other == pytest.approx(one[order], abs=1e-8)
 
 
 @pytest.mark.parametrize(

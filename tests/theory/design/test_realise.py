@@ -61,22 +61,22 @@ def check(graph: DesignGraph, v: FloatArray, network: Network) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", INFLUENCES)
-def test_thousands_of_graphs(shape: str, kind: str) -> None:
+def test_graphs_of_every_shape(shape: str, kind: str) -> None:
     rng = np.random.default_rng([SHAPES.index(shape), INFLUENCES.index(kind)])
-    for _ in range(40):
+    for _ in range(6):
         agents = int(rng.integers(2, 13))
         graph, v = graph_of(shape, agents, rng), influence_of(kind, agents, rng)
         check(graph, v, realise(graph, v))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), graph=st.one_of(undirected_graphs(), directed_graphs()))
 def test_any_influence_on_any_graph(data: st.DataObject, graph: DesignGraph) -> None:
     v = data.draw(influences(graph.agents))
     check(graph, v, realise(graph, v))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(graph=undirected_graphs())
 def test_uniform_influence_is_the_metropolis_rule(graph: DesignGraph) -> None:
     weights = as_dense(realise(graph, np.full(graph.agents, 1 / graph.agents)).weights)
@@ -90,7 +90,7 @@ def test_uniform_influence_is_the_metropolis_rule(graph: DesignGraph) -> None:
 def test_ordinary_weights_sum_to_one_in_any_order(kind: str) -> None:
     """They are multiples of 2^−53, so that no partial sum is rounded."""
     rng = np.random.default_rng(11)
-    for _ in range(100):
+    for _ in range(40):
         agents = int(rng.integers(2, 40))
         graph = graph_of(SHAPES[int(rng.integers(4))], agents, rng)
         weights = as_dense(realise(graph, influence_of(kind, agents, rng)).weights)
@@ -101,7 +101,7 @@ def test_ordinary_weights_sum_to_one_in_any_order(kind: str) -> None:
             assert sum(row[order].tolist()) == row.sum() == 1.0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), graph=undirected_graphs())
 def test_an_exact_balance_costs_little_flow(data: st.DataObject, graph: DesignGraph) -> None:
     v = data.draw(influences(graph.agents))
@@ -109,42 +109,21 @@ def test_an_exact_balance_costs_little_flow(data: st.DataObject, graph: DesignGr
     allowed = v / (graph.degrees + 1)
     for i, j in graph.links:
         share = weights[i, j] * v[i] / min(allowed[i], allowed[j])
-        assert 0.499 < share <= 1 + 8 * ULP
+        # A thousandth of the flow where weights are ordinary numbers.
+        least = 1 - 2.0**-10 if weights[weights > 0].min() > 1e-6 else 0.499
+        assert least < share <= 1 + 8 * ULP
 
 
-def test_ordinary_edges_lose_a_thousandth_of_their_flow_at_most() -> None:
-    rng = np.random.default_rng(12)
-    for _ in range(50):
-        agents = int(rng.integers(2, 40))
-        graph = graph_of(SHAPES[int(rng.integers(4))], agents, rng)
-        v = influence_of("spread", agents, rng)
-        weights = as_dense(realise(graph, v).weights)
-        allowed = v / (graph.degrees + 1)
-        i, j = graph.links.T
-        assert np.all(weights[i, j] * v[i] >= np.minimum(allowed[i], allowed[j]) * (1 - 2.0**-10))
-
-
-def test_no_doubles_sum_to_exactly_one_and_have_this_influence() -> None:
-    """A narrow ring: weights of 10^−13 on the grid of 2^−53 have three digits, v asks for 14.
-
-    Rows of doubles whose exact sum is one consist of multiples of 2^−53 here, since the large
-    weight does. Then v_0/v_2 = W_20/W_01 is a quotient of whole numbers below a thousand.
-    """
+def test_a_narrow_ring_whose_rows_no_doubles_sum_to_exactly_one() -> None:
+    """Weights of 10^−13 beside a large one are multiples of 2^−53: three digits, v asks for 14."""
     ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     v = np.array([1 / math.pi, 1e-13, 1 - 1 / math.pi - 1e-13])
-    ratio = v[0] / v[2]
-    most = int(v[1] / v[0] * 2**53) + 1
-    whole = np.arange(1, most + 1)
-    nearest = np.rint(whole / ratio)
-    nearest = nearest[nearest > 0]
-    assert most < 4000
-    assert np.abs(whole[: len(nearest)] / nearest / ratio - 1).min() > 1e-9
     check(ring, v, realise(ring, v))  # by rows whose sum is 1.0 once it is rounded
 
 
 def test_a_long_path_accumulates_nothing() -> None:
     """Neighbouring influences differ by 2^−52: each weight rounded by itself would add up."""
-    agents = 2500
+    agents = 1200
     path = DesignGraph.from_edges([[k, k + 1] for k in range(agents - 1)], agents=agents)
     shares = [1.0]
     for _ in range(agents - 1):
@@ -163,9 +142,13 @@ def test_a_long_path_accumulates_nothing() -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_ten_thousand_agents(directed: bool) -> None:
+def test_a_large_torus(directed: bool) -> None:
+    check_torus(side=50, directed=directed)
+
+
+def check_torus(*, side: int, directed: bool) -> None:
+    """The pattern of the weights, and balance in fractions at some agents."""
     rng = np.random.default_rng(5)
-    side = 100
     here = np.arange(side * side)
     right = (here // side) * side + (here + 1) % side
     down = (here + side) % (side * side)
@@ -190,7 +173,7 @@ def test_ten_thousand_agents(directed: bool) -> None:
         assert abs(float(came / out - 1)) < 2 * ULP
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data(), graph=st.one_of(undirected_graphs(), directed_graphs(max_agents=6)))
 def test_fractions_are_exact(data: st.DataObject, graph: DesignGraph) -> None:
     whole = data.draw(st.lists(st.integers(1, 10**6), min_size=graph.agents, max_size=graph.agents))
@@ -217,7 +200,7 @@ def test_fractions_from_strings_and_doubles() -> None:
     assert as_dense(realise(one, [1.0]).weights).tolist() == [[1.0]]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(graph=directed_graphs())
 def test_closed_walks_are_a_circulation(graph: DesignGraph) -> None:
     walks = closed_walks(graph)
@@ -225,7 +208,7 @@ def test_closed_walks_are_a_circulation(graph: DesignGraph) -> None:
     assert not any(surpluses(graph, list(walks.whole)))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data(), graph=directed_graphs())
 def test_repair_changes_a_balanced_flow_by_rounding_alone(
     data: st.DataObject, graph: DesignGraph
@@ -233,7 +216,6 @@ def test_repair_changes_a_balanced_flow_by_rounding_alone(
     v = data.draw(influences(graph.agents))
     flow = nearest_flow(graph, v)
     found = balanced(graph, flow, digits=60)
-    assert found is not None
     assert not any(surpluses(graph, list(found.whole)))
     exact = np.array([float(units * Fraction(2) ** found.exponent) for units in found.whole])
     # Each agent's imbalance is at most 1e-9 of its flow, and that of any set of agents of all flow.
@@ -251,36 +233,12 @@ def test_closed_walks_stand_in_where_doubles_give_up(monkeypatch: pytest.MonkeyP
         check(graph, v, realise(graph, v))
 
 
-@pytest.mark.parametrize("kind", ["spread", "decades", "two-levels"])
-def test_the_nearest_flow_is_balanced_where_scaling_is_too_slow(kind: str) -> None:
-    """At every agent, in units of its own flow, which may be far below v."""
-    rng = np.random.default_rng(9)
-    for _ in range(15):
-        agents = int(rng.integers(3, 13))
-        graph, v = graph_of("chords", agents, rng), influence_of(kind, agents, rng)
-        flow = nearest_flow(graph, v)
-        out = np.bincount(graph.links[:, 0], flow, minlength=agents)
-        into = np.bincount(graph.links[:, 1], flow, minlength=agents)
-        assert np.abs(into / out - 1).max() <= 1e-9
-        assert balanced(graph, flow, digits=60) is not None
-
-
 def test_a_flow_far_from_balance_is_not_repaired() -> None:
     graph = DesignGraph(3, np.array([[0, 1], [1, 0], [1, 2], [2, 0]]))
     # What leaves agent 2 has come from 1, which gets too little for that: its own link runs dry.
     assert balanced(graph, np.array([0.1, 1.0, 0.9, 0.5]), digits=20) is None
     assert balanced(graph, np.array([1.0, np.nan, 1.0, 1.0]), digits=20) is None
     assert balanced(graph, np.array([1.0, 0.5, 0.5, 0.5]), digits=20) is not None
-
-
-def test_the_nearest_flow_is_metropolis_if_that_is_balanced() -> None:
-    """On a graph with both directions of every edge nothing needs scaling."""
-    rng = np.random.default_rng(2)
-    graph = graph_of("loopy", 9, rng)
-    v = influence_of("spread", 9, rng)
-    i, j = graph.links.T
-    allowed = v / (graph.degrees + 1)
-    assert np.allclose(nearest_flow(graph, v), np.minimum(allowed[i], allowed[j]), rtol=1e-14)
 
 
 def test_the_nearest_flow_has_the_form_of_the_optimum() -> None:

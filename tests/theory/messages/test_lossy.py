@@ -11,23 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.theory.messages.cases import HALVES, NETWORK, PAIR, RATIOS, coins
 from tests.theory.messages.oracles import acknowledged_run, lazy, uncompressed_run
-from theory import FiniteAgent, FiniteModel, Network
+from theory import Network
 from theory.messages import (
     Acknowledged,
     Unacknowledged,
-    certify_messages,
     compressed_learning,
     message_levels,
 )
 from theory.messages.exposure import exposure
 from theory.messages.mixing import mixed_network
-from theory.rational import RationalModel, RationalNetwork
+from theory.rational import RationalNetwork
 
-COIN = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-)
-RATIOS = [Fraction(float(np.log(0.5) - np.log(p))) for p in (0.75, 0.25)]
 STEP = Fraction(1, 2)
 # Not reversible, and with a link that goes one way.
 ONE_WAY = [
@@ -35,15 +31,10 @@ ONE_WAY = [
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
     [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
 ]
-PAIR = [[Fraction(9, 10), Fraction(1, 10)], [Fraction(3, 5), Fraction(2, 5)]]
-
-
-def coins(agents: int, prior: list[float] | None = None) -> FiniteModel:
-    return FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[agents], priors=[prior])
 
 
 def stationary(rows: list[list[Fraction]]) -> list[Fraction]:
-    return [Fraction(x) for x in RationalNetwork.from_rows(rows).stationary_distribution]
+    return list(RationalNetwork(rows).stationary_distribution)
 
 
 @settings(deadline=None, max_examples=30)
@@ -60,7 +51,7 @@ def test_nothing_is_gained_or_lost_whatever_is_lost(
     """Patterns of loss at will: Σ v Λ exactly; errors and deviations within their bounds."""
     agents, rng = len(rows), np.random.default_rng(seed)
     model = coins(agents, [0.1, 0.9] if skewed else None)
-    network = Network([[float(x) for x in row] for row in rows])
+    network = Network(rows)
     quantiser = Acknowledged(step=STEP, mixing=mixing, loss=Fraction(1, 2), burst=burst)
     levels = message_levels(network, model, quantiser)
     rounds = 12
@@ -91,17 +82,16 @@ def test_nothing_is_gained_or_lost_whatever_is_lost(
 
 def test_with_little_mixing_there_is_a_bound_for_every_burst() -> None:
     """And none where more is lost in a row than the mixing bears."""
-    network = Network([[float(x) for x in row] for row in PAIR])
     for burst in (1, 3, 10):
         quantiser = Acknowledged(step=1, mixing=0.05 / burst, loss=0.5, burst=burst)
-        assert math.isfinite(message_levels(network, coins(2), quantiser).error)
+        assert math.isfinite(message_levels(NETWORK, coins(2), quantiser).error)
     many = Acknowledged(step=1, mixing=1, loss=0.5, burst=10)
-    assert math.isinf(message_levels(network, coins(2), many).error)
+    assert math.isinf(message_levels(NETWORK, coins(2), many).error)
 
 
 def test_two_alike_agents_in_closed_form() -> None:
     """B = 1, 1 − w_ii = γ/2, ω = γ/2, D = 2 Σ_k ½ (1 − γ)^k = (1 − γ)/γ: ρ = 2γ, μ = 1."""
-    network, mixing = Network([[0.5, 0.5], [0.5, 0.5]]), 0.05
+    network, mixing = Network(HALVES), 0.05
     quantiser = Acknowledged(step=0.5, mixing=mixing, loss=0.5, burst=3)
     reach, half = math.log(2), math.log(3) / 2
     expected = (0.25 + 3 * (reach + half)) / (1 - 3 * 2 * mixing)
@@ -119,12 +109,11 @@ def test_two_alike_agents_in_closed_form() -> None:
 
 def test_the_bound_on_errors_is_not_far_from_what_happens() -> None:
     """Tight: three losses in a row and heads all the time use more than half of it."""
-    half = [[Fraction(1, 2)] * 2] * 2
     quantiser = Acknowledged(step=STEP, mixing=Fraction(1, 100), loss=Fraction(1, 2), burst=3)
-    levels = message_levels(Network([[0.5, 0.5]] * 2), coins(2), quantiser)
+    levels = message_levels(Network(HALVES), coins(2), quantiser)
     seen = [[RATIOS[1]] * 2] * 12
     found = acknowledged_run(
-        lazy(half, Fraction(1, 100)), [Fraction(1, 2)] * 2, seen, STEP, lambda n, i, j: n % 4 != 3
+        lazy(HALVES, Fraction(1, 100)), [Fraction(1, 2)] * 2, seen, STEP, lambda n, i, j: n % 4 != 3
     )
     largest = max(abs(e) for one in found.errors for e in one)
     assert Fraction(levels.error) / 2 < largest <= Fraction(levels.error)
@@ -133,8 +122,7 @@ def test_the_bound_on_errors_is_not_far_from_what_happens() -> None:
 def test_losses_without_bound_are_bounded_in_the_mean() -> None:
     """All patterns of four rounds on two links, heads all the time."""
     quantiser = Acknowledged(step=STEP, mixing=Fraction(1, 20), loss=Fraction(1, 3))
-    network = Network([[float(x) for x in row] for row in PAIR])
-    levels = message_levels(network, coins(2), quantiser)
+    levels = message_levels(NETWORK, coins(2), quantiser)
     assert math.isinf(levels.error)
     mixed, v, seen = lazy(PAIR, Fraction(1, 20)), stationary(PAIR), [[RATIOS[1]] * 2] * 4
     total = [Fraction(0), Fraction(0)]
@@ -149,56 +137,20 @@ def test_losses_without_bound_are_bounded_in_the_mean() -> None:
         chance = Fraction(1, 3) ** sum(pattern) * Fraction(2, 3) ** (8 - sum(pattern))
         total = [a + chance * abs(e) for a, e in zip(total, found.errors[-1], strict=True)]
     assert 0.25 * levels.mean_error < max(total) <= Fraction(levels.mean_error)
-    learnt = compressed_learning(network, coins(2), quantiser)
+    learnt = compressed_learning(NETWORK, coins(2), quantiser)
     assert np.isinf(learnt.deviation).all()
     assert np.isfinite(learnt.mean_deviation).all()
     assert "by chance" in learnt.note
 
 
-def test_proofs_agree_with_doubles() -> None:
-    exact = RationalNetwork.from_rows([["1/2", "1/2"], ["1/4", "3/4"]])
-    quantiser = Acknowledged(
-        step=Fraction(1, 8), mixing=Fraction(1, 8), loss=Fraction(1, 10), burst=1
-    )
-    proved = certify_messages(
-        exact, RationalModel.from_model(coins(2)), quantiser, delta=0.05, exponent=0.05
-    )
-    found = compressed_learning(exact.as_network(), coins(2), quantiser)
-    assert (proved.least, proved.frame) == (found.levels.least, found.frame)
-    assert found.frame == 4 + 1 + 4
-    for one, other in zip(proved.deviation, found.deviation, strict=True):
-        assert one.lower <= other * (1 + 1e-8)
-        # Doubts of 10⁻⁹ a step in doubles, and balls that take strides sooner.
-        assert abs(one.upper / other - 1) < 1e-6
-    assert proved.rounds is not None
-    assert found.compressed is not None
-    assert proved.rounds.upper is not None
-    assert abs(proved.rounds.upper - (found.compressed.chernoff.rounds or 0)) <= 1
-
-
 def test_no_loss_is_no_wait() -> None:
-    network = Network([[float(x) for x in row] for row in ONE_WAY])
+    network = Network(ONE_WAY)
     quantiser = Acknowledged(step=0.5, loss=0)
     levels = message_levels(network, coins(3), quantiser)
     assert levels.error == levels.mean_error == 0.25
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Acknowledged(step=1, loss=1), r"loss: expected a number in \[0, 1\), got 1"),
-        (lambda: Unacknowledged(step=1, loss=-0.5), r"loss: expected a number in \[0, 1\)"),
-        (lambda: Acknowledged(step=1, loss="x"), r"loss: expected a number in \[0, 1\)"),  # type: ignore[arg-type]
-        (lambda: Acknowledged(step=1, loss=0.5, burst=-1), "burst: expected a whole number"),
-    ],
-)
-def test_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
 def test_nothing_is_promised_of_replicas_out_of_step() -> None:
-    network = Network([[float(x) for x in row] for row in PAIR])
-    found = compressed_learning(network, coins(2), Unacknowledged(step=1, loss=0.1))
+    found = compressed_learning(NETWORK, coins(2), Unacknowledged(step=1, loss=0.1))
     assert found.certified_rounds == (None, None)
     assert "out of step" in found.note

@@ -8,17 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from theory import FiniteAgent, FiniteModel, Network
+from tests.theory.messages.cases import NETWORK, coins
+from theory import Network
 from theory.messages import Samples, compressed_learning, message_levels, sampled_ceiling
-
-COIN = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-)
-PAIR = Network([["9/10", "1/10"], ["3/5", "2/5"]])
-
-
-def coins(prior: list[float] | None = None) -> FiniteModel:
-    return FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2], priors=[prior])
 
 
 @pytest.mark.parametrize(("draws", "hypotheses"), [(1, 2), (5, 4), (40, 3), (254, 2), (256, 2)])
@@ -37,9 +29,9 @@ def test_a_message_is_one_of_all_counts(draws: int, hypotheses: int) -> None:
 def test_nothing_passes_the_ceiling(mixing: float, prior: list[float] | None) -> None:
     """All draws of one hypothesis, and data for it, in every round."""
     quantiser = Samples(draws=20, smoothing=0.5, mixing=mixing)
-    ceiling = sampled_ceiling(PAIR, coins(prior), quantiser)
+    ceiling = sampled_ceiling(NETWORK, coins(2, prior), quantiser)
     loudest = math.log(20.5 / 0.5)
-    weights = (1 - mixing) * np.eye(2) + mixing * np.asarray(PAIR.weights)
+    weights = (1 - mixing) * np.eye(2) + mixing * np.asarray(NETWORK.weights)
     own = weights.diagonal()
     held = np.full(2, 0.0 if prior is None else math.log(prior[0] / prior[1]))
     largest = np.abs(held).max()
@@ -52,27 +44,12 @@ def test_nothing_passes_the_ceiling(mixing: float, prior: list[float] | None) ->
 
 
 def test_nothing_is_promised_but_that() -> None:
-    found = compressed_learning(PAIR, coins(), Samples(draws=10))
+    found = compressed_learning(NETWORK, coins(2), Samples(draws=10))
     assert (found.frame, found.bytes_per_round) == (5, 10.0)
     assert found.certified_bytes == (None, None)
     assert "learning ends" in found.note
-    assert math.isinf(message_levels(PAIR, coins(), Samples(draws=10)).error)
+    assert math.isinf(message_levels(NETWORK, coins(2), Samples(draws=10)).error)
 
 
 def test_agents_who_listen_to_nobody_have_no_ceiling() -> None:
-    alone = FiniteModel.from_agents(["fair", "loaded"], [COIN])
-    assert math.isinf(sampled_ceiling(Network([[1.0]]), alone, Samples(draws=10)))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"draws": 0}, "draws: expected a whole number of at least 1"),
-        ({"draws": 5, "smoothing": 0}, "smoothing: expected a finite number above 0"),
-        ({"draws": 5, "mixing": 2}, r"mixing: expected a number in \(0, 1\]"),
-        ({"draws": 5, "header": -1}, "header: expected a whole number"),
-    ],
-)
-def test_refused(options: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Samples(**options)  # type: ignore[arg-type]
+    assert math.isinf(sampled_ceiling(Network([[1.0]]), coins(1), Samples(draws=10)))

@@ -12,37 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks
+from tests.theory.messages.cases import DICE, HALVES, NETWORK, PAIR, coins, dice, normals
 from tests.theory.messages.oracles import Pick, Row, lazy, picked_run, uncompressed_run
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
+from theory import FiniteAgent, FiniteModel, Network
 from theory.messages import (
     Single,
     Uniform,
-    certify_messages,
     compressed_learning,
     message_levels,
     replica_deviation,
 )
 from theory.messages.mixing import mixed_network
 from theory.network.structure import as_dense
-from theory.rational import RationalModel, RationalNetwork
 
-DICE = FiniteAgent.from_tables(
-    inputs=[1.0],
-    truth=[[0.5, 0.3, 0.2]],
-    likelihood=[[[0.5, 0.3, 0.2]], [[0.3, 0.4, 0.3]], [[0.2, 0.2, 0.6]], [[0.25, 0.5, 0.25]]],
-)
-NAMES = ["a", "b", "c", "d"]
 # What each face says of the first hypothesis against the others, as the doubles they are.
 FACES = [
     [Fraction(float(x)) for x in row]
     for row in (DICE.log_likelihoods[:1] - DICE.log_likelihoods[1:]).T
 ]
-PAIR = [[Fraction(9, 10), Fraction(1, 10)], [Fraction(3, 5), Fraction(2, 5)]]
 MIXING = Fraction(1, 20)
-
-
-def dice(agents: int, prior: list[float] | None = None) -> FiniteModel:
-    return FiniteModel.from_agents(NAMES, [DICE], counts=[agents], priors=[prior])
 
 
 def in_turn(n: int, agent: int, differences: Row) -> set[int]:
@@ -106,8 +94,6 @@ def test_the_bound_on_errors_is_not_far_from_what_happens(choice: str) -> None:
 
     In turn it is the face that says most; by size, what says as much of every column.
     """
-    half = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 2), Fraction(1, 2)]]
-    network = Network([[0.5, 0.5], [0.5, 0.5]])
     mixing = Fraction(1, 1000)
     quantiser = Single(step=Fraction(1, 10), mixing=mixing, choice=choice)  # type: ignore[arg-type]
     model, seen = dice(2), [[FACES[2], FACES[2]]] * 60
@@ -115,17 +101,17 @@ def test_the_bound_on_errors_is_not_far_from_what_happens(choice: str) -> None:
         alike = FiniteAgent.from_tables(
             inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], *[[[0.75, 0.25]]] * 3]
         )
-        model = FiniteModel.from_agents(NAMES, [alike], counts=[2])
+        model = FiniteModel.from_agents(list("abcd"), [alike], counts=[2])
         seen = [[[Fraction(math.log(2))] * 3] * 2] * 60
-    bound = message_levels(network, model, quantiser).error
-    found = picked_run(lazy(half, mixing), seen, Fraction(1, 10), PICKS[choice])
+    bound = message_levels(Network(HALVES), model, quantiser).error
+    found = picked_run(lazy(HALVES, mixing), seen, Fraction(1, 10), PICKS[choice])
     largest = max(abs(e) for row in found.errors for agent in row for e in agent)
     assert Fraction(bound) / 2 < largest <= Fraction(bound)
 
 
 def test_two_alike_agents_in_closed_form() -> None:
     """λ = 1 − γ and v = (1/2, 1/2): B = 1, B² = γ, 1 − w_ii = γ/2; so ρ = 2γ, and two wait."""
-    network = Network([[0.5, 0.5], [0.5, 0.5]])
+    network = Network(HALVES)
     mixing, step = 0.05, 0.5
     ends = np.array([[float(x) for x in face] for face in FACES])
     half = np.ptp(ends, axis=0).max() / 2
@@ -141,23 +127,17 @@ def test_two_alike_agents_in_closed_form() -> None:
 
 
 def test_two_hypotheses_are_sent_whole() -> None:
-    coin = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    )
-    model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
-    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
-    expected = message_levels(network, model, Uniform(step=0.5))
+    expected = message_levels(NETWORK, coins(2), Uniform(step=0.5))
     for choice in ("rotation", "largest", "random"):
-        assert message_levels(network, model, Single(step=0.5, choice=choice)) == expected  # type: ignore[arg-type]
+        assert message_levels(NETWORK, coins(2), Single(step=0.5, choice=choice)) == expected  # type: ignore[arg-type]
 
 
 def test_a_choice_by_chance_is_bounded_in_the_mean() -> None:
     """All choices of three rounds at once, for the data that pull hardest."""
-    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
     quantiser = Single(step=Fraction(1, 2), mixing=MIXING, choice="random")
-    found = message_levels(network, dice(2), quantiser)
+    found = message_levels(NETWORK, dice(2), quantiser)
     assert found.error == math.inf
-    rotation = message_levels(network, dice(2), Single(step=Fraction(1, 2), mixing=MIXING))
+    rotation = message_levels(NETWORK, dice(2), Single(step=Fraction(1, 2), mixing=MIXING))
     assert found.mean_error == rotation.error
     seen = [[FACES[2], FACES[2]]] * 3
     total = [[[Fraction(0)] * 3 for _ in range(2)] for _ in range(3)]
@@ -178,9 +158,9 @@ def test_a_choice_by_chance_is_bounded_in_the_mean() -> None:
     assert mean <= Fraction(found.mean_error)
     # Tight to a factor of five after three rounds; and a bound on the mean alone.
     assert 0.2 * found.mean_error < mean < 0.6 * worst
-    learnt = compressed_learning(network, dice(2), quantiser)
+    learnt = compressed_learning(NETWORK, dice(2), quantiser)
     assert np.isinf(learnt.deviation).all()
-    each = replica_deviation(mixed_network(network, MIXING)).upper
+    each = replica_deviation(mixed_network(NETWORK, MIXING)).upper
     np.testing.assert_allclose(learnt.mean_deviation, each * found.mean_error, rtol=1e-9)
     assert learnt.certified_rounds == (None, None)
     assert "by chance" in learnt.note
@@ -194,55 +174,10 @@ def test_bytes_of_a_message() -> None:
     assert Single(step=1).frame(3) is None
 
 
-@pytest.mark.parametrize("choice", sorted(PICKS))
-def test_proofs_agree_with_doubles(choice: str) -> None:
-    """Three hypotheses: one waits, so that more may be mixed."""
-    kind = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.9, 0.1]], [[0.2, 0.8]]]
-    )
-    model = FiniteModel.from_agents(["a", "b", "c"], [kind], counts=[2])
-    exact = RationalNetwork.from_rows([["1/2", "1/2"], ["1/2", "1/2"]])
-    quantiser = Single(step=Fraction(1, 8), mixing=Fraction(3, 8), choice=choice)  # type: ignore[arg-type]
-    proved = certify_messages(
-        exact, RationalModel.from_model(model), quantiser, delta=0.05, exponent=0.5
-    )
-    found = compressed_learning(exact.as_network(), model, quantiser)
-    assert (proved.least, proved.frame) == (found.levels.least, found.frame)
-    for one, other in zip(proved.deviation, found.deviation, strict=True):
-        assert one.lower <= other * (1 + 1e-8)
-        # Doubts of 10⁻⁹ a step in doubles, and balls that take strides sooner.
-        assert abs(one.upper / other - 1) < 1e-6
-    assert proved.rounds is not None
-    assert found.compressed is not None
-    assert proved.rounds.upper is not None
-    assert abs(proved.rounds.upper - (found.compressed.chernoff.rounds or 0)) <= 1
-
-
 def test_what_waits_without_bound_is_said() -> None:
-    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
-    found = compressed_learning(network, dice(2), Single(step=1))
+    found = compressed_learning(NETWORK, dice(2), Single(step=1))
     assert math.isinf(found.levels.error)
     assert found.levels.least is None
     assert "so much mixing" in found.note
-    with pytest.raises(ValueError, match="levels: expected no number of levels"):
-        compressed_learning(network, dice(2), Single(step=1, levels=50))
-    agent = GaussianAgent(
-        inputs=np.array([1.0]),
-        truth_means=np.array([0.0]),
-        truth_std=1.0,
-        means=np.array([[0.0], [1.0], [2.0]]),
-        std=1.0,
-    )
-    normal = FiniteModel.from_agents(["a", "b", "c"], [agent], counts=[2])
-    assert compressed_learning(network, normal, Single(step=1, mixing=0.01)).note == found.note
-    exact = RationalNetwork.from_rows([["9/10", "1/10"], ["3/5", "2/5"]])
-    with pytest.raises(ValueError, match="quantiser: expected one whose log-ratios wait"):
-        certify_messages(
-            exact,
-            RationalModel.from_model(dice(2)),
-            Single(step=Fraction(1)),
-            delta=0.05,
-            exponent=0.05,
-        )
-    with pytest.raises(ValueError, match="choice: expected one of rotation, largest, random"):
-        Single(step=1, choice="loudest")  # type: ignore[arg-type]
+    normal = normals(2, (0.0, 1.0, 2.0))
+    assert compressed_learning(NETWORK, normal, Single(step=1, mixing=0.01)).note == found.note

@@ -9,8 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.theory.messages.cases import NETWORK, PAIR, RATIOS, coins
 from tests.theory.messages.oracles import compressed_run, lazy
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteModel, Network
 from theory.messages import (
     Deadband,
     SpeakingShares,
@@ -21,17 +22,8 @@ from theory.messages import (
 )
 from theory.messages.mixing import mixed_network
 
-COIN = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-)
-RATIOS = [Fraction(float(np.log(0.5) - np.log(p))) for p in (0.75, 0.25)]
-PAIR = [[Fraction(9, 10), Fraction(1, 10)], [Fraction(3, 5), Fraction(2, 5)]]
 RATE = math.log(4 / 3) / 2
 SPREAD = math.log(3) / 2
-
-
-def coins(agents: int, prior: list[float] | None = None) -> FiniteModel:
-    return FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[agents], priors=[prior])
 
 
 def shares(
@@ -50,7 +42,7 @@ def shares(
 def test_the_mean_over_all_histories_is_between(
     prior: list[float] | None, step: Fraction, threshold: Fraction, mixing: Fraction
 ) -> None:
-    network, rounds = Network([["9/10", "1/10"], ["3/5", "2/5"]]), 5
+    rounds = 4
     quantiser = Deadband(step=step, threshold=threshold, mixing=mixing)
     model = coins(2, prior)
     odds = [Fraction(float(x)) for x in (model.log_priors[0, 0] - model.log_priors[0, 1],) * 2]
@@ -64,7 +56,7 @@ def test_the_mean_over_all_histories_is_between(
             prior=odds,
         ).sent
     mean = sent / 4**rounds / rounds
-    found = shares(network, model, quantiser, rounds)
+    found = shares(NETWORK, model, quantiser, rounds)
     assert found.lower.sum() <= mean <= found.upper.sum()
 
 
@@ -107,10 +99,9 @@ def test_the_estimate_is_that_of_a_walk_that_leaves_an_interval(threshold: float
 
 def test_both_ends_meet_at_the_rate_over_the_threshold() -> None:
     """Tight: as thresholds grow and mixing falls faster."""
-    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
     for threshold, allowed in ((1e2, 1.6), (1e4, 1.15)):
         quantiser = Deadband(step=1.0, threshold=threshold, mixing=1e-3 / threshold)
-        found = shares(network, coins(2), quantiser)
+        found = shares(NETWORK, coins(2), quantiser)
         assert found.lower.max() <= found.estimate.min()
         assert found.estimate.max() <= found.upper.min()
         assert found.upper.max() < allowed * found.lower.min()
@@ -130,10 +121,9 @@ def test_swings_are_sums_over_rounds(mixing: float) -> None:
 
 
 def test_others_always_speak() -> None:
-    network = Network([["9/10", "1/10"], ["3/5", "2/5"]])
     uniform = Uniform(step=1)
-    levels = message_levels(network, coins(2), uniform)
-    found = speaking_shares(network, coins(2), uniform, levels)
+    levels = message_levels(NETWORK, coins(2), uniform)
+    found = speaking_shares(NETWORK, coins(2), uniform, levels)
     assert found.lower.tolist() == found.upper.tolist() == found.estimate.tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="rounds: expected a whole number of at least 1"):
-        shares(network, coins(2), Deadband(step=1, threshold=2), 0)
+        shares(NETWORK, coins(2), Deadband(step=1, threshold=2), 0)

@@ -36,7 +36,6 @@ def test_the_unit_divides_every_value_and_is_the_largest(multiples: list[Fractio
     if not any(multiples):
         assert unit is None
         return
-    assert unit is not None
     assert unit.sign() == 1
     # In units of the base: a positive rational of which all are whole multiples.
     size = next(Fraction(c) / base.logs[0][1] for b, c in unit.logs if b == base.logs[0][0])
@@ -109,8 +108,6 @@ def test_ties_are_counted_by_both_ends(p: str, delta: float) -> None:
     assert (bounds.upper <= 1.05 * bounds.lower).all()
     size = found.sample_size(delta)
     needed = int(np.flatnonzero(exact > delta)[-1]) + 2
-    assert size.lower is not None
-    assert size.upper is not None
     assert size.lower <= needed <= size.upper
     assert size.upper - size.lower <= 0.05 * needed + 1
 

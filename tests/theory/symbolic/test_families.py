@@ -13,14 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 import flint
-import numpy as np
 import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theory import FiniteAgent, FiniteModel, error_exponent
-from theory.network import Network
 from theory.numbers import as_fmpq, precision
 from theory.rational.network import RationalNetwork
 from theory.symbolic import FAMILIES, Formula, closed_form
@@ -31,12 +28,12 @@ from theory.symbolic.letters import N, a
 @pytest.mark.parametrize("name", FAMILIES)
 def test_formulas_agree_with_exact_arithmetic(name: str) -> None:
     formula = closed_form(name)
-    check = check_formula(formula, points=6, seed=1)
+    check = check_formula(formula, points=4, seed=1)
     assert check.passed, [c for c in check.comparisons if c.failures]
     compared = {(c.quantity, c.method) for c in check.comparisons}
     assert {("v", "exact"), ("K", "exact"), ("E (normal)", "exact"), ("v", "floats")} <= compared
     assert {"eigenvalues", "slem", "second eigenvalue", "Z"} <= {q for q, _ in compared}
-    assert len(check.points) == 6
+    assert len(check.points) == 4
     sizes = [p for p in formula.parameters if p.whole]
     if sizes:
         assert len({point[str(sizes[0].symbol)] for point in check.points}) > 1
@@ -82,23 +79,8 @@ RULES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"agents": 7, "edge_confidence": "1/12", "centre_confidence": "1/2"},
         {"topology": "star", "agents": 7, "rule": "lazy-metropolis"},
     ),
-    (
-        "star",
-        {"agents": 9, "edge_confidence": "3/10"},
-        {"topology": "star", "agents": 9, "edge_confidence": "3/10"},
-    ),
     ("complete", {"agents": 5, "self_confidence": "1/5"}, {"topology": "complete", "agents": 5}),
-    (
-        "complete",
-        {"agents": 5, "self_confidence": "1/2"},
-        {"topology": "complete", "agents": 5, "rule": "lazy-metropolis"},
-    ),
     ("ring", {"agents": 6, "self_confidence": "1/3"}, {"topology": "ring", "agents": 6}),
-    (
-        "ring",
-        {"agents": 6, "self_confidence": "1/2"},
-        {"topology": "ring", "agents": 6, "rule": "lazy-metropolis"},
-    ),
     (
         "torus",
         {"rows": 3, "columns": 4, "self_confidence": "1/5"},
@@ -113,11 +95,6 @@ RULES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "path",
         {"agents": 6, "neighbour_weight": "1/3"},
         {"topology": "path", "agents": 6, "rule": "metropolis"},
-    ),
-    (
-        "path",
-        {"agents": 6, "neighbour_weight": "1/4"},
-        {"topology": "path", "agents": 6, "rule": "lazy-metropolis"},
     ),
     (
         "grid",
@@ -254,48 +231,3 @@ def test_large_numbers_of_agents_are_checked_smaller() -> None:
     small = check_formula(closed_form("star").substitute(N=9, a="1/3", c="1/9"), points=3)
     assert not small.smaller
     assert len(small.points) == 1
-
-
-@pytest.mark.parametrize("agents", [3, 8])
-def test_powers_of_the_star(agents: int) -> None:
-    """The floats' own sum of W^k − 1vᵀ converges to Z: no formula of theirs is shared."""
-    member = closed_form("star").member(N=agents, a="2/5")
-    network = Network([[float(w) for w in row] for row in member.weights])
-    v, W = network.stationary_distribution, np.asarray(network.weights)
-    total, power = np.zeros_like(W), np.eye(agents)
-    for _ in range(200):
-        total += power - v
-        power = power @ W
-    expected = [[float(_ball(entry)) for entry in row] for row in member.deviation_matrix]
-    # 200 rounds of a chain with gap 2/5 leave 0.6^200; the rest is rounding.
-    assert np.allclose(total, expected, atol=1e-12)
-
-
-def test_the_best_star_for_the_exponent_is_at_the_agents_own_tilts() -> None:
-    """E ≤ Σ C_j, with equality at a* = u_1*/(N u_e*) alone (docs: mathematics/star)."""
-    agents, tables = 9, [[[0.75, 0.25]], [[0.1, 0.9]]]
-    kinds = [
-        FiniteAgent.from_tables(
-            inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], likelihood]
-        )
-        for likelihood in tables
-    ]
-    model = FiniteModel.from_agents(["fair", "loaded"], kinds, counts=[1, agents - 1])
-    # One agent's C_j and u_j* are its own exponent and tilt: its network is the number 1.
-    alone = [
-        error_exponent(
-            Network([[1.0]]), FiniteModel.from_agents(["fair", "loaded"], [kind], counts=[1])
-        )
-        for kind in kinds
-    ]
-    bound = alone[0].exponent + (agents - 1) * alone[1].exponent
-    best = float(alone[0].tilts[1] / (agents * alone[1].tilts[1]))
-    assert abs(best - 1 / agents) > 0.005
-
-    def exponent(confidence: float) -> float:
-        star = Network.from_topology("star", agents=agents, edge_confidence=confidence)
-        return error_exponent(star, model).exponent
-
-    # Tilts are found to 1e-9, where the exponent is flat.
-    assert exponent(best) == pytest.approx(bound, rel=1e-9)
-    assert all(exponent(a) < bound * (1 - 1e-7) for a in (best * 0.9, best * 1.1, 0.5))

@@ -120,7 +120,6 @@ def test_star_against_the_ladder() -> None:
     ladder = sample_sizes(network, model, delta=float(DELTA), certify=False)
     assert value(sheet, "n printed", **letters) == pytest.approx(ladder.printed.rounds, abs=1)
     # The edges' ranges are taken for all five, and mixing is counted at its worst.
-    assert ladder.repaired.rounds is not None
     assert ladder.repaired.rounds <= repaired
     everybody = sample_sizes(network, tossers([HEADS] * 6), delta=float(DELTA), certify=False)
     (single,) = [b for b in hoeffding_bounds(ErrorEvents(network, tossers([HEADS] * 6)))[1:] if b]
@@ -128,7 +127,6 @@ def test_star_against_the_ladder() -> None:
     assert single.smallest_rounds(float(DELTA)) == math.ceil(value(sheet, "n repaired", **letters))
     coins = [value(sheet, "n coins", **letters, p=HEADS, t=x) for x in np.linspace(0.1, 6, 60)]
     best = min(x for x in coins if x > 0)
-    assert everybody.chernoff.rounds is not None
     assert everybody.chernoff.rounds <= math.ceil(best) <= 1.5 * everybody.chernoff.rounds
 
 

@@ -75,14 +75,6 @@ def test_a_complete_graph_forgets_at_once(agents: int) -> None:
     assert np.allclose(result.network.weights, np.broadcast_to(v, (agents, agents)), atol=1e-15)
 
 
-def test_a_complete_graph_that_must_keep_to_itself() -> None:
-    """W = sI + (1 − s)(J − I)/(N − 1): all other eigenvalues are s − (1 − s)/(N − 1)."""
-    graph, constraints = design_graph(nx.complete_graph(5)), Constraints(minimum_self_weight=0.6)
-    result = fastest_mixing(graph, uniform(5), constraints=constraints)
-    judge(graph, uniform(5), result, constraints=constraints)
-    assert result.slem == pytest.approx(0.5, abs=1e-7)
-
-
 def test_three_by_three() -> None:
     """The nine agents of the papers' grid: by symmetry two weights, a to the corners, b inside.
 

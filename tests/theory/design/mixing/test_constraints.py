@@ -27,19 +27,27 @@ def row(agents: int, weights: dict[int, float]) -> Floats:
     return found
 
 
-def test_a_fixed_row_is_kept() -> None:
-    constraints = Constraints(fixed_rows={4: row(9, {1: 0.2, 3: 0.1, 5: 0.2, 7: 0.2, 4: 0.3})})
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"fixed_rows": {4: row(9, {1: 0.2, 3: 0.1, 5: 0.2, 7: 0.2, 4: 0.3})}},
+        {
+            "fixed_rows": {
+                0: row(9, {0: 0.5, 1: 0.2, 3: 0.3}),
+                1: row(9, {0: 0.2, 2: 0.3, 4: 0.3, 1: 0.2}),
+            }
+        },
+        {"availability": {(0, 1): 0.25}},
+        {"edge_budget": 12, "degree_budget": 4, "cost_budget": 12.0},
+    ],
+    ids=["fixed row", "two fixed rows", "poor link", "budgets that the graph meets"],
+)
+def test_limits_are_kept(limits: dict[str, object]) -> None:
+    constraints = Constraints(**limits)  # type: ignore[arg-type]
     result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
     judge(grid(3), uniform(9), result, constraints=constraints)
-    free = fastest_mixing(grid(3), uniform(9))
-    assert free.certificate.bound <= result.slem
-
-
-def test_two_fixed_rows_that_fit() -> None:
-    rows = {0: row(9, {0: 0.5, 1: 0.2, 3: 0.3}), 1: row(9, {0: 0.2, 2: 0.3, 4: 0.3, 1: 0.2})}
-    constraints = Constraints(fixed_rows=rows)
-    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
-    judge(grid(3), uniform(9), result, constraints=constraints)
+    assert fastest_mixing(grid(3), uniform(9)).certificate.bound <= result.slem
+    assert (result.network is result.expected) == ("availability" not in limits)
 
 
 def test_a_fixed_row_may_keep_less_than_others_must_and_lose_more() -> None:
@@ -54,16 +62,6 @@ def test_a_fixed_row_may_keep_less_than_others_must_and_lose_more() -> None:
     judge(grid(3), uniform(9), result, constraints=constraints)
     assert result.expected.weights[0, 1] == pytest.approx(0.25, rel=1e-12)
     assert result.network.weights[1, 0] == pytest.approx(0.25 / 0.8, rel=1e-12)
-
-
-def test_a_link_that_fails_one_way_costs_its_listener() -> None:
-    constraints = Constraints(availability={(0, 1): 0.25})
-    result = fastest_mixing(path(3), uniform(3), constraints=constraints)
-    judge(path(3), uniform(3), result, constraints=constraints)
-    # Agent 0 hears agent 1 one time in four, whatever it does.
-    assert result.network.weights[0, 1] <= 1
-    assert result.expected.weights[0, 1] <= 0.25
-    assert result.network.weights[1, 0] == pytest.approx(result.expected.weights[1, 0], rel=1e-14)
 
 
 def test_everything_fixed_leaves_the_network_as_it_is() -> None:
@@ -103,7 +101,7 @@ def test_the_bound_with_fixed_rows_is_no_bound_on_less() -> None:
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_links_that_fail_each_in_their_own_way(data: st.DataObject) -> None:
     graph = grid(3)
     chances = st.sampled_from([1.0, 0.9, 0.3, 1e-2, 1e-5])
@@ -112,21 +110,6 @@ def test_links_that_fail_each_in_their_own_way(data: st.DataObject) -> None:
     constraints = Constraints(availability=up, minimum_self_weight=own)
     v = uneven(9, seed=data.draw(st.integers(0, 99)), spread=0.7)
     judge(graph, v, fastest_mixing(graph, v, constraints=constraints), constraints=constraints)
-
-
-def test_the_expected_network_is_what_the_simulated_mean_would_be() -> None:
-    constraints = Constraints(availability=0.5)
-    result = fastest_mixing(path(3), uniform(3), constraints=constraints)
-    W, mean = np.asarray(result.network.weights), np.asarray(result.expected.weights)
-    lost = 0.5 * (W - np.diag(W.diagonal()))
-    assert np.allclose(mean, W - lost + np.diag(lost.sum(axis=1)), atol=1e-15)
-    assert result.network is not result.expected
-    assert fastest_mixing(path(3), uniform(3)).network is not None
-
-
-def test_a_network_without_failures_is_its_own_mean() -> None:
-    result = fastest_mixing(path(4), uniform(4))
-    assert result.network is result.expected
 
 
 REFUSED = {
@@ -219,9 +202,3 @@ def test_what_is_refused(case: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         attempt()
     assert "\n" not in str(caught.value)
-
-
-def test_a_budget_that_the_graph_meets_is_no_obstacle() -> None:
-    constraints = Constraints(edge_budget=12, degree_budget=4, cost_budget=12.0)
-    result = fastest_mixing(grid(3), uniform(9), constraints=constraints)
-    judge(grid(3), uniform(9), result, constraints=constraints)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.strategies import networks
 from tests.strategies.networks import connected_edges
 from tests.theory.design.mixing.support import (
-    Floats,
     design_graph,
     geometric,
     grid,
@@ -36,8 +35,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "limit"), list(zip(CASES, 2 * list(LIMITS), strict=True)))
 def test_two_solvers_agree(case: str, limit: str) -> None:
     pytest.importorskip("cvxpy")
     (graph, v), constraints = CASES[case], LIMITS[limit]
@@ -51,29 +49,8 @@ def test_two_solvers_agree(case: str, limit: str) -> None:
     assert ours.slem == pytest.approx(theirs.slem, abs=2e-7)
 
 
-def random_flows(graph: DesignGraph, v: Floats, near: Floats, rng: np.random.Generator) -> Floats:
-    """A W of feasible flows near some others."""
-    flows = near * np.exp(rng.normal(scale=10.0 ** rng.uniform(-4, 0), size=len(near)))
-    i, j = graph.edges.T
-    used = np.bincount(i, flows, graph.agents) + np.bincount(j, flows, graph.agents)
-    flows = flows * np.minimum(1.0, np.minimum(v[i] / used[i], v[j] / used[j]))
-    W = np.zeros((graph.agents, graph.agents))
-    W[i, j], W[j, i] = flows / v[i], flows / v[j]
-    return W + np.diag(1 - W.sum(axis=1))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_no_perturbation_beats_the_bound(case: str) -> None:
-    graph, v = CASES[case]
-    result = fastest_mixing(graph, v)
-    rng = np.random.default_rng(0)
-    found = [slem_by_eigenvalues(random_flows(graph, v, result.flows, rng), v) for _ in range(300)]
-    assert min(found) >= result.certificate.bound - 1e-12
-    assert min(found) < result.slem + 1e-2  # they come near enough to be a test
-
-
 @given(networks(kinds=("reversible", "symmetric", "star", "tiny-stationary"), max_agents=8))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_no_slower_than_the_network_one_has(network: Network) -> None:
     if not network.is_reversible:
         return
@@ -88,7 +65,7 @@ def test_no_slower_than_the_network_one_has(network: Network) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_graph_and_any_influence(data: st.DataObject) -> None:
     agents = data.draw(st.integers(2, 9))
     graph = DesignGraph.from_edges(data.draw(connected_edges(agents)), agents=agents)

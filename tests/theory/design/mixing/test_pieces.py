@@ -87,17 +87,6 @@ def test_the_schur_complement_against_one_matrix_an_edge(
     assert np.allclose(solution, np.linalg.solve(wanted, right), rtol=1e-6)
 
 
-@pytest.mark.parametrize("budget", [None, Constraints(minimum_self_weight=0.3)])
-def test_dense_and_sparse_patterns_take_the_same_steps(
-    budget: Constraints | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dense_one = fastest_mixing(GRAPH, V, constraints=budget)
-    monkeypatch.setattr(newton, "_DENSE", 0)
-    sparse_one = fastest_mixing(GRAPH, V, constraints=budget)
-    assert dense_one.iterations == sparse_one.iterations > 3
-    assert dense_one.slem == pytest.approx(sparse_one.slem, rel=1e-9)  # rounding, step by step
-
-
 def test_an_indefinite_matrix_is_refused() -> None:
     with pytest.raises(newton.NotPositiveDefinite):
         newton.inverse(np.diag([1.0, -1.0]))

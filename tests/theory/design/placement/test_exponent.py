@@ -17,7 +17,7 @@ from tests.theory.design.placement.oracles import (
     random_coins,
     wrong_of,
 )
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent
+from theory import FiniteAgent, FiniteModel, Network, error_exponent
 from theory.design import place
 from theory.design.placement.exponents import Exponents
 from theory.design.placement.placement_problem import PlacementProblem
@@ -41,7 +41,7 @@ def exponent_of(model: FiniteModel, v: np.ndarray, order: np.ndarray, target: in
 
 
 @given(networks(min_agents=3, max_agents=4), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.DataObject) -> None:
     model = data.draw(coin_models(network.agents))
     v = network.stationary_distribution
@@ -54,13 +54,12 @@ def test_exhaustive_is_the_best_of_all_permutations(network: Network, data: st.D
     assert error_exponent(network, found.model).exponent == pytest.approx(found.value, rel=CLOSE)
     if np.isfinite(found.value):
         local = place(network, model, objective="exponent", method="local")
-        assert local.certificate is not None
         assert local.value <= values.max() * (1 + CLOSE)
         assert local.certificate.bound >= values.max() * (1 - CLOSE)
 
 
 @given(st.integers(2, 5).flatmap(lambda n: st.tuples(mixed_models(n), st.just(n))), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_compiled_maximum_is_that_of_the_exponent(
     drawn: tuple[FiniteModel, int], data: st.DataObject
 ) -> None:
@@ -87,7 +86,7 @@ def test_the_compiled_maximum_is_that_of_the_exponent(
 
 
 @pytest.mark.parametrize("fixed", [(), (0, 3)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bound_over_tilts_holds_and_is_tight(seed: int, fixed: tuple[int, ...]) -> None:
     model = random_coins(6, 6, 1 + seed, seed=seed, blind=0.3)
     v = influences(6, seed)
@@ -112,27 +111,11 @@ def test_no_placement_of_many_beats_the_bound() -> None:
     v = influences(30, 2)
     found = place(v, model, objective="exponent", restarts=1)
     assert found.method == "local"
-    assert found.certificate is not None
     assert found.certificate.kind == "local"
     assert found.certificate.gap < 0.02 * found.value
     rng = np.random.default_rng(1)
-    for _ in range(100):
+    for _ in range(40):
         assert exponent_of(model, v, rng.permutation(30)) <= found.value * (1 + CLOSE)
-
-
-def test_fixed_agents_count_in_the_bound() -> None:
-    model = random_coins(7, 7, 2, seed=3, blind=0.2)
-    v = influences(7, 3)
-    fixed = (1, 4)
-    best = place(v, model, objective="exponent", method="exhaustive", fixed=fixed)
-    kept = [
-        np.array(order) for order in permutations(range(7)) if all(order[i] == i for i in fixed)
-    ]
-    assert best.value == pytest.approx(max(exponent_of(model, v, o) for o in kept), rel=CLOSE)
-    local = place(v, model, objective="exponent", method="local", fixed=fixed)
-    assert local.certificate is not None
-    assert best.value * (1 - CLOSE) <= local.certificate.bound <= best.value * 1.02
-    assert all(local.assignment[i] == i for i in fixed)
 
 
 def test_identical_agents_but_one_are_the_same_everywhere() -> None:
@@ -145,7 +128,6 @@ def test_identical_agents_but_one_are_the_same_everywhere() -> None:
     assert exponent.worst == pytest.approx(exponent.value, rel=1e-12)
     rate = place(star, model)
     assert rate.ties == 1
-    assert rate.worst is not None
     assert rate.value > 2 * rate.worst
 
 
@@ -165,40 +147,9 @@ def test_where_errors_become_impossible() -> None:
     assert found.certificate is None
     assert found.assignment[0] == 1
     assert np.isfinite(found.original)
-    assert found.worst is not None
     assert np.isfinite(found.worst)
     local = place(v, model, objective="exponent", method="local")
     assert local.value == np.inf
     # From a placement that can err no finite bound is claimed.
     problem = PlacementProblem(model, np.array(v))
     assert exponent_bound(Exponents(problem), problem.original) == np.inf
-
-
-def test_normal_laws_are_placed() -> None:
-    means = [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]
-    agents = [
-        GaussianAgent(
-            inputs=np.array([1.0]),
-            truth_means=np.array([0.0]),
-            truth_std=1.0,
-            means=np.array([[0.0], [a], [b]]),
-            std=1.0,
-        )
-        for a, b in means
-    ]
-    model = FiniteModel.from_agents(["zero", "one", "two"], agents)
-    v = np.array([0.5, 0.3, 0.15, 0.05])
-    orders = [np.array(order) for order in permutations(range(4))]
-    # E of a normal sum with mean m and variance s² is m²/2s²; here m_j = Δ_j²/2 and s_j² = Δ_j².
-    squares = np.array(
-        [[a * a, b * b] for a, b in [(0.2, 0.9), (0.8, 0.1), (0.5, 0.5), (0.3, 0.3)]]
-    )
-    values = [
-        ((v @ squares[order] / 2) ** 2 / (2 * (v * v) @ squares[order])).min() for order in orders
-    ]
-    found = place(v, model, objective="exponent", method="exhaustive")
-    assert found.value == pytest.approx(max(values), rel=1e-12)
-    assert found.worst == pytest.approx(min(values), rel=1e-12)
-    local = place(v, model, objective="exponent", method="local")
-    assert local.certificate is not None
-    assert local.certificate.bound >= max(values) * (1 - CLOSE)

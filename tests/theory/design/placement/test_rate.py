@@ -45,36 +45,39 @@ def reached(placement: Placement, model: FiniteModel, v: list[float]) -> Fractio
     return exact_rates(model, v, placement.target)[order]
 
 
-@given(problems())
-@settings(max_examples=60, deadline=None)
+@given(problems(), st.data())
+@settings(max_examples=30, deadline=None)
 def test_all_methods_find_the_best_of_all_permutations(
-    problem: tuple[FiniteModel, list[float]],
+    problem: tuple[FiniteModel, list[float]], data: st.DataObject
 ) -> None:
+    """Of all that leave fixed agents their data, where some are fixed."""
     model, v = problem
-    rates = exact_rates(model, v, 0)
+    agents = st.lists(st.integers(0, len(v) - 1), max_size=len(v) - 1, unique=True)
+    fixed = data.draw(st.one_of(st.just([]), agents))
+    every = exact_rates(model, v, 0)
+    rates = {o: k for o, k in every.items() if all(o[i] == i for i in fixed)}
     best, worst = max(rates.values()), min(rates.values())
     if best == 0:
         with pytest.raises(ValueError, match="target: expected a hypothesis that the network"):
-            place(v, model)
+            place(v, model, fixed=fixed)
         return
     for method in ("exhaustive", "milp"):
-        found = place(v, model, method=method)
+        found = place(v, model, fixed=fixed, method=method)
+        assert all(found.assignment[i] == i for i in fixed)
         assert found.value == pytest.approx(float(best), rel=1e-6 if method == "milp" else CLOSE)
         assert found.value == pytest.approx(float(reached(found, model, v)), rel=CLOSE)
-        assert found.certificate is not None
         assert found.certificate.bound >= float(best) * (1 - CLOSE)
         assert found.worst == pytest.approx(float(worst), rel=CLOSE, abs=1e-18)
         order = tuple(range(len(v)))
         assert found.original == pytest.approx(float(rates[order]), rel=CLOSE, abs=1e-18)
-    local = place(v, model, method="local")
+    local = place(v, model, fixed=fixed, method="local")
     assert local.value == pytest.approx(float(reached(local, model, v)), rel=CLOSE)
-    assert local.certificate is not None
     assert local.value <= float(best) * (1 + CLOSE)
     assert local.certificate.bound >= float(best) * (1 - CLOSE)
 
 
 @given(problems())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_placements_and_classes_are_counted(problem: tuple[FiniteModel, list[float]]) -> None:
     model, v = problem
     rates = exact_rates(model, v, 0)
@@ -96,7 +99,7 @@ def test_placements_and_classes_are_counted(problem: tuple[FiniteModel, list[flo
 
 
 @given(networks(max_agents=5), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_network_is_judged_by_its_stationary_distribution(
     network: Network, data: st.DataObject
 ) -> None:
@@ -110,7 +113,7 @@ def test_a_network_is_judged_by_its_stationary_distribution(
 
 
 @given(st.integers(3, 5).flatmap(lambda n: st.tuples(finite_models(n), vectors(n))), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_where_no_hypothesis_is_best_for_all(
     problem: tuple[FiniteModel, list[float]], data: st.DataObject
 ) -> None:
@@ -128,37 +131,11 @@ def test_where_no_hypothesis_is_best_for_all(
         found = place(v, model, target=target, method=method)
         slack = {"exhaustive": 1e-12, "milp": 1e-6, "local": np.inf}[method]
         assert float(best) * (1 - slack) <= found.value <= float(best) * (1 + 1e-12)
-        assert found.certificate is not None
         assert found.certificate.bound >= float(best) * (1 - 1e-12)
         if min(v) > 0:
-            assert learning_rate_of(v, found) == (target,)
+            assert found.model.compromise(v) == (target,)
     with pytest.raises(ValueError, match="target: expected the hypothesis to be learnt, got None"):
         place(v, model)
-
-
-def learning_rate_of(v: list[float], found: Placement) -> tuple[int, ...]:
-    return found.model.compromise(v)
-
-
-@given(problems(), st.data())
-@settings(max_examples=40, deadline=None)
-def test_fixed_agents_keep_their_data(
-    problem: tuple[FiniteModel, list[float]], data: st.DataObject
-) -> None:
-    model, v = problem
-    fixed = data.draw(st.lists(st.integers(0, len(v) - 1), max_size=len(v) - 1, unique=True))
-    rates = exact_rates(model, v, 0)
-    kept = {o: k for o, k in rates.items() if all(o[i] == i for i in fixed)}
-    best, worst = max(kept.values()), min(kept.values())
-    if best == 0:
-        return
-    for method in ("exhaustive", "milp"):
-        found = place(v, model, fixed=fixed, method=method)
-        assert all(found.assignment[i] == i for i in fixed)
-        assert found.value == pytest.approx(float(best), rel=1e-6 if method == "milp" else CLOSE)
-        assert found.worst == pytest.approx(float(worst), rel=CLOSE, abs=1e-18)
-        assert found.certificate is not None
-        assert found.certificate.bound >= float(best) * (1 - CLOSE)
 
 
 @pytest.mark.parametrize(("agents", "kinds", "wrong"), [(16, 4, 6), (30, 10, 12), (40, 40, 10)])
@@ -168,8 +145,6 @@ def test_no_placement_beats_the_bound_and_the_proof_can_be_redone(
     model = random_coins(agents, kinds, wrong, seed=agents, blind=0.8)
     v = influences(agents, 1)
     found = place(v, model, method="milp", seconds=2.0)
-    assert found.proof is not None
-    assert found.certificate is not None
     redone = checked_bound(model, v, 0, found.proof)
     assert redone == pytest.approx(found.proof.value, rel=1e-9)
     assert found.certificate.bound <= redone * (1 + 1e-9)
@@ -177,7 +152,6 @@ def test_no_placement_beats_the_bound_and_the_proof_can_be_redone(
     # The gap is what a divided data set is worth: less than one in a hundred.
     assert redone <= found.value * 1.01
     rng = np.random.default_rng(3)
-    assert found.worst is not None
     assert found.worst_assignment is not None
     assert rate_of(model, v, found.worst_assignment, 0) == pytest.approx(found.worst, rel=1e-12)
     for _ in range(300):
@@ -194,13 +168,12 @@ def test_one_wrong_hypothesis_is_placed_by_sorting() -> None:
     found = place(v, model)
     assert found.value == pytest.approx(float(np.sort(v) @ np.sort(information)), rel=1e-13)
     assert found.worst == pytest.approx(float(np.sort(v) @ np.sort(information)[::-1]), rel=1e-13)
-    assert found.certificate is not None
     assert found.certificate.gap <= 1e-13 * found.value
     assert found.evaluated < 5
 
 
 @pytest.mark.parametrize("fixed", [(), (0, 3)])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_solver_and_its_bound_meet_at_the_best(seed: int, fixed: tuple[int, ...]) -> None:
     """The integer program by itself, without the search that usually saves it the trouble."""
     model = random_coins(6, 6, 4, seed=seed, blind=0.5)
@@ -210,7 +183,6 @@ def test_the_solver_and_its_bound_meet_at_the_best(seed: int, fixed: tuple[int, 
     problem = PlacementProblem(model, v, None, fixed)
     solved = solve(problem, rate_bound(problem), tolerance=1e-9, seconds=60.0)
     assert solved.is_optimal
-    assert solved.filling is not None
     assert problem.rates(solved.filling[None]).min() == pytest.approx(best, rel=1e-7)
     # Raised by the solver's tolerances, 2e-8 of a bound that is at most a few times larger.
     assert best * (1 - 1e-12) <= solved.bound <= best * (1 + 1e-6)
@@ -241,18 +213,6 @@ def test_cutting_planes_find_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> 
     # Stopped within 1e-4 of the best that multipliers can do.
     assert program.values[0] * (1 - 1e-9) <= cuts.value <= program.values[0] * (1 + 2e-4)
     assert checked_bound(model, problem.influence, 0, cuts) == pytest.approx(cuts.value, rel=1e-9)
-
-
-def test_dividing_a_set_of_weights_in_two_equal_parts() -> None:
-    """Two hypotheses, each seen by half the data sets: placing is the partition problem."""
-    weights = np.array([31, 27, 22, 19, 17, 13, 11, 9, 7, 5, 3, 2], dtype=float)  # 166 = 2 · 83
-    model = coins([[0.25, 0.0], [0.0, 0.25]], [6, 6])
-    found = place(weights / weights.sum(), model, method="milp")
-    single = float(model.kind_divergences[0, 1])
-    assert found.value == pytest.approx(single / 2, rel=1e-9)
-    # Divided data sets do as well, so that the bound needs no solver.
-    assert found.proof is not None
-    assert found.proof.value == pytest.approx(single / 2, rel=1e-9)
 
 
 def test_counts_stand_for_agents() -> None:
@@ -293,8 +253,7 @@ def test_what_is_as_good_is_left_where_it_is() -> None:
 
 def test_the_same_seed_gives_the_same_answer() -> None:
     model = random_coins(20, 20, 8, seed=1, blind=0.7)
-    v = influences(20, 1)
-    first, again = (place(v, model, method="local", seed=4) for _ in range(2))
+    first, again = (place(influences(20, 1), model, method="local", seed=4) for _ in range(2))
     assert first.assignment.tolist() == again.assignment.tolist()
     assert first.evaluated == again.evaluated
 

@@ -19,7 +19,7 @@ from theory.network.structure import as_dense
 
 
 @given(networks(max_agents=5), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_symmetries_are_those_of_all_permutations(network: Network, data: st.DataObject) -> None:
     weights = np.round(as_dense(network.weights), 13)
     agents = network.agents
@@ -42,29 +42,6 @@ def test_symmetries_are_those_of_all_permutations(network: Network, data: st.Dat
         assert any((row[list(p)] == representative).all() for p in group)
 
 
-@given(st.integers(3, 5), st.data())
-@settings(max_examples=60, deadline=None)
-def test_symmetries_of_any_table(agents: int, data: st.DataObject) -> None:
-    """Tables of zeros and ones, mostly not symmetric; a power of a cycle keeps those it made."""
-    bits = data.draw(st.lists(st.integers(0, 1), min_size=agents, max_size=agents))
-    here = np.arange(agents)
-    table = np.array(bits, dtype=float)[(here[None] - here[:, None]) % agents]
-    change = data.draw(st.tuples(*[st.integers(0, agents - 1)] * 2))
-    table[change] = data.draw(st.sampled_from([0.0, 1.0]))
-    group = {p for p in permutations(range(agents)) if (table[np.ix_(p, p)] == table).all()}
-    found = automorphisms(table, np.zeros(agents, dtype=np.int64))
-    reached = {tuple(range(agents))}
-    waiting = list(reached)
-    while waiting:
-        one = waiting.pop()
-        for permutation in found:
-            product = tuple(one[i] for i in permutation)
-            if product not in reached:
-                reached.add(product)
-                waiting.append(product)
-    assert reached == group
-
-
 def smallest(network: Network, model: FiniteModel, delta: float, most: int) -> int:
     """The smallest n up to `most` from which on P(error) ≤ δ, by enumerating histories."""
     errors = [error_probability(network, model, n) for n in range(1, most + 1)]
@@ -78,7 +55,6 @@ def test_every_class_is_enclosed_and_the_best_one_found() -> None:
     model = coins([[0.45], [0.0]], [1, 2])
     found = place(network, model, objective="samples", delta=0.3)
     assert (found.method, found.placements, found.classes) == ("exhaustive", 3, 2)
-    assert found.certificate is not None
     assert found.certificate.kind == "certified"
     assert found.certificate.sense == "minimise"
     truths = {}
@@ -90,7 +66,6 @@ def test_every_class_is_enclosed_and_the_best_one_found() -> None:
         )
         truths[place_of_data] = smallest(network, placed, 0.3, 5)
     assert found.certificate.bound <= min(truths.values()) <= found.value
-    assert found.worst is not None
     assert max(truths.values()) <= found.worst
 
 
@@ -113,15 +88,12 @@ def test_a_placement_is_proved_best_where_enclosures_separate() -> None:
         for place_of_data in (0, 1)
     }
     centre, leaf = enclosures[0], enclosures[1]
-    assert centre.upper is not None
-    assert leaf.lower is not None
     assert leaf.upper is not None
     assert centre.upper < leaf.lower
     assert found.note.startswith("proved")
     assert found.assignment.tolist() == [1, 0, 2, 3]
     assert (found.value, found.original, found.worst) == (centre.upper, leaf.upper, leaf.upper)
     assert found.equivalent == 1
-    assert found.certificate is not None
     assert found.certificate.bound == centre.lower
 
 
@@ -137,7 +109,6 @@ def test_priors_travel_with_the_data() -> None:
     assert rate.method == "none"
     samples = place(network, model, objective="samples")
     assert (samples.placements, samples.classes) == (3, 2)
-    assert samples.worst is not None
     assert samples.worst > samples.value
     assert (samples.model.log_priors[samples.model.assignment[samples.assignment == 2]] < -1).any()
 
@@ -145,12 +116,10 @@ def test_priors_travel_with_the_data() -> None:
 def test_a_search_is_labelled_as_one() -> None:
     network = Network.from_topology("path", agents=4)
     model = coins([[0.3], [0.2], [0.1], [0.0]])
-    every = place(network, model, objective="samples", method="exhaustive")
-    local = place(network, model, objective="samples", method="local", restarts=1)
+    every = place(network, model, objective="samples", method="exhaustive", delta=0.3)
+    local = place(network, model, objective="samples", method="local", restarts=0, delta=0.3)
     assert every.classes == 12
     assert every.note.startswith("not separated")
-    assert local.certificate is not None
-    assert every.certificate is not None
     assert (local.certificate.kind, local.certificate.is_proved) == ("local", False)
     assert local.classes is None
     assert "not separated" in local.note

@@ -44,7 +44,7 @@ def exponent_at(v: np.ndarray, model: FiniteModel) -> float:
 def curve_of(objective: Objective) -> tuple[TradeOff, FiniteModel]:
     # Where each hypothesis is told apart by one agent alone, E does not depend on v.
     model = two_faced() if objective == "rate" else uneven(3)
-    return trade_off(PATH, model, delta=0.1, objective=objective, points=4, effort=0.2), model
+    return trade_off(PATH, model, delta=0.1, objective=objective, points=3, effort=0.1), model
 
 
 @pytest.mark.parametrize("objective", ["rate", "exponent"])
@@ -65,7 +65,6 @@ def test_the_curve_keeps_its_promises(objective: Objective) -> None:
         # The bound is proved, and met: for its v each point mixes fastest.
         assert point.slem_bound <= point.slem + 1e-12
         assert point.slem - point.slem_bound <= 1e-6
-        assert point.samples is not None
         assert point.samples >= curve.recommended.certificate.value
     for one, other in product(curve.points, curve.points):
         beats = other.share >= one.share and other.slem < one.slem - 1e-8
@@ -79,7 +78,7 @@ def test_no_influence_on_a_grid_is_much_faster() -> None:
     information = model.information(0)[:, 1:]
     grid = [
         (v, float((v @ information).min()), fastest_mixing(PATH, v).slem)
-        for v in simplex(3, 1 / 30, 14)
+        for v in simplex(3, 1 / 30, 8)
     ]
     for point in curve.points:
         rivals = [slem for _, rate, slem in grid if rate >= point.share * curve.best]
@@ -92,8 +91,6 @@ def test_the_slope_is_that_of_the_fastest_mixing() -> None:
     limits = Constraints(minimum_self_weight=0.1)
     v = np.array([0.4, 0.25, 0.2, 0.15])
     here = fastest_for(STAR, v, limits, seed=0)
-    assert here is not None
-    assert here.slope is not None
     rng = np.random.default_rng(2)
     for _ in range(4):
         d = rng.normal(size=4)
@@ -118,28 +115,17 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
         allowed = FlooredInfluences(influences, floor(least))
         inside = [v for v, value in zip(grid, values, strict=True) if value >= least]
         found = allowed.evenest()
-        assert found is not None
         assert influences.contains(found, tolerance=1e-8)
         uneven_by = np.abs(3 * found - 1).max()
         assert uneven_by <= min(np.abs(3 * v - 1).max() for v in inside) + 1e-6
         cost = np.array([1.0, -0.3, 0.2])
         cheapest = allowed.least(cost, found, 50.0)
-        assert cheapest is not None
         assert cost @ cheapest <= min(cost @ v for v in inside) + 1e-6
         for v in (found, cheapest):
             value = float((v @ information).min())
             if isinstance(allowed.floor, ExponentFloor):
                 value = exponent_at(v, model)
             assert value >= least * (1 - 1e-6)
-
-
-def test_bent_laws_give_the_exponent() -> None:
-    model = two_faced()
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        v = rng.dirichlet(np.ones(3))
-        values = [Evidence.of(model, 0, m).exponent(v) for m in (1, 2, 3)]
-        assert np.allclose(values, error_exponent(perfect_mixing(v), model).exponents[1:])
 
 
 def test_equal_influences_are_one_point() -> None:
