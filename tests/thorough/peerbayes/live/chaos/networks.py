@@ -82,7 +82,7 @@ class Chaos:
             "heard": {name: self.members.heard(name) for name in self.shares},
             "keys": None if self.keys is None else str(self.keys),
         }
-        command = ["tests.peerbayes.live.chaos.between", json.dumps(plan)]
+        command = ["tests.thorough.peerbayes.live.chaos.between", json.dumps(plan)]
         if self.routed:
             command = ["peerbayes", "router", "--json", "--quiet", "--listen"]
             command += [f"{self._protocol}/127.0.0.1:{next(iter(self._ports.values()))}"]
@@ -104,7 +104,7 @@ class Chaos:
         return json.loads(line)
 
     def do(self, what: str, **options: Any) -> Any:
-        """A command for the process between (`tests.peerbayes.live.chaos.between`)."""
+        """A command for the process between (`tests.thorough.peerbayes.live.chaos.between`)."""
         assert self.between.stdin is not None
         self.between.stdin.write(json.dumps({"do": what, **options}) + "\n")
         self.between.stdin.flush()

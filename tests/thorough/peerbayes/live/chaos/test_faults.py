@@ -22,9 +22,9 @@ from peerbayes.live.preparing import members_of
 from peerbayes.live.security import KeyFolder, sign
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
-from tests.peerbayes.live.chaos.hostile import frame, hostile_frames
-from tests.peerbayes.live.chaos.networks import Chaos, chaos
+from tests.peerbayes.live.hostile import frame, hostile_frames
 from tests.peerbayes.live.networks import session
+from tests.thorough.peerbayes.live.chaos.networks import Chaos, chaos
 
 # Largest of a dozen normal deviates in standard deviations: beyond 5 with a chance of 1e-5.
 DEVIATIONS = 5.0

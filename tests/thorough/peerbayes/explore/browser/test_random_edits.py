@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.peerbayes.explore.browser.hand import Hand, expected_numbers
+from tests.thorough.peerbayes.explore.browser.hand import Hand, expected_numbers
 
 EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "24"))
 SEED = int(os.environ.get("PEERBAYES_EXPLORE_SEED", "0"))
