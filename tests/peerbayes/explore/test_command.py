@@ -11,14 +11,18 @@ import pytest
 from peerbayes import cli
 
 
+def servers() -> int:
+    return [thread.name for thread in threading.enumerate()].count("peerbayes explore")
+
+
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What the command complains about, in one line; it prints no address."""
-    before = threading.active_count()
+    before = servers()
     assert cli.main(["explore", *arguments, "--no-browser", "--quiet"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
-    assert threading.active_count() == before  # no server
+    assert servers() == before
     return line
 
 
@@ -37,12 +41,8 @@ def test_a_port_that_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--seconds" in complaint(capsys, "two-coins", "--seconds", "0")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("p2-stra", "did you mean 'p2-star'"), ("none.toml", "none.toml: expected a readable")],
-)
-def test_a_problem_that_is_none(name: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert words in complaint(capsys, name)
+def test_a_problem_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean 'p2-star'" in complaint(capsys, "p2-stra")
 
 
 def test_a_missing_package(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

@@ -72,7 +72,7 @@ def test_draws_move_the_rate_within_the_standard_error_and_not_less(make) -> Non
     scores, shares = [], []
     for seed in range(6):
         network = make(drawn(seed))
-        found = measure(network.names, stretch_of(network, 40).courses, MODEL)
+        found = measure(network.names, stretch_of(network, 25).courses, MODEL)
         for rate in found.rates:
             scores.append((rate.measured - rate.predicted) / rate.standard_error)
             shares.append(rate.blocks_error / rate.standard_error)

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.thorough.peerbayes.explore.browser.hand import Hand, expected_numbers
+from tests.peerbayes.explore.starts import Randomly
+from tests.thorough.peerbayes.explore.browser.acts import expected_numbers
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 EDITS = int(os.environ.get("PEERBAYES_EXPLORE_EDITS", "24"))
 SEED = int(os.environ.get("PEERBAYES_EXPLORE_SEED", "0"))
 BEGINNINGS = ["two-coins", "p2-star", "restless-ring", "liars-torus", "p1-regression", "p2-grid"]
 BURST = 15  # edits before another problem is opened
-MOST_AGENTS = 30  # so that analyses stay quick
 _DRAG = """(async () => {
   const drag = app.state.gesture();
   for (const edits of given) drag.try(edits);
@@ -28,93 +27,19 @@ _DRAG = """(async () => {
 })()"""
 
 
-class Dice:
-    """Draws edits of any kind; some agents do not exist, some values are out of their domain."""
-
-    def __init__(self, seed: str) -> None:
-        self.random = random.Random(seed)
-
-    def edit(self, view: dict[str, Any]) -> dict[str, Any]:
-        self.view = view
-        groups = [self.of_graph, self.of_graph, self.of_evidence, self.of_tables]
-        return self.one(self.one(groups)())
-
-    def one(self, values: list[Any]) -> Any:
-        return self.random.choice(values)
-
-    def agent(self) -> int:
-        return self.random.randrange(len(self.view["agents"]) + (self.random.random() < 0.1))
-
-    def share(self) -> float:
-        return float(self.one([0, 0.25, 0.37, 0.5, 0.9, 1, -0.2, 1.3]))
-
-    def name(self) -> str:
-        return str(self.one(["ada", "böse <b>", "0", "", "x" * 60, self.view["agents"][0]]))
-
-    def of_graph(self) -> list[dict[str, Any]]:
-        agent, both = self.agent, self.random.random() < 0.5
-        joined = {"listens_to": [agent()], "heard_by": [agent()]}
-        rules = ["uniform", "metropolis", "lazy-metropolis", "max-degree", "none"]
-        return [
-            {"kind": "add-agent", "evidence_of": self.one([None, agent()]), **joined},
-            {"kind": "remove-agent", "agent": agent()},
-            {"kind": "rename-agent", "agent": agent(), "name": self.name()},
-            {"kind": "add-link", "from": agent(), "to": agent(), "both": both},
-            {"kind": "remove-link", "from": agent(), "to": agent(), "both": both},
-            {"kind": "set-weight", "from": agent(), "to": agent(), "value": self.share()},
-            {"kind": "set-self-weight", "agent": agent(), "value": self.share()},
-            {"kind": "set-rule", "rule": self.one(rules)},
-            {"kind": "free-weights"},
-        ]
-
-    def of_evidence(self) -> list[dict[str, Any]]:
-        agent, batches = self.agent, [0, 1, 2, 3]
-        hypotheses = self.view["hypotheses"] or ["none"]
-        mixture = {hypotheses[0]: 0.5, hypotheses[-1]: 0.5}
-        true = self.one([*hypotheses, "nobody"])
-        return [
-            {"kind": "set-evidence", "agent": agent(), "of": agent()},
-            {"kind": "swap-evidence", "a": agent(), "b": agent()},
-            {"kind": "clear-evidence", "agent": agent()},
-            {"kind": "set-batch", "agent": self.one([None, agent()]), "value": self.one(batches)},
-            {"kind": "set-truth", "agent": self.one([None, agent()]), "of": true},
-            {"kind": "set-truth", "agent": None, "mixture": mixture},
-            {"kind": "rename-hypothesis", "of": self.one(hypotheses), "name": self.name()},
-        ]
-
-    def of_tables(self) -> list[dict[str, Any]]:
-        control = self.one(self.view["controls"] or [{"key": "network.agents", "value": 5}])
-        values = [control["value"], self.share(), self.random.randrange(1, 15)]
-        changes = ["none", "none", "random-links", "random-presence", "delayed"]
-        faulty, rules = self.one([[], [self.agent()]]), ["average", "trimmed-mean", "median"]
-        coded = self.one([{}, {}, {"quantiser": "uniform", "step": "1/2"}])
-        value = self.one([*values, *(control.get("choices") or [])])
-        return [
-            {"kind": "set-parameter", "key": control["key"], "value": value},
-            {"kind": "set-changes", "change": self.one(changes)},
-            {"kind": "set-faults", "faulty": faulty, "rule": self.one(rules)},
-            {"kind": "set-messages", **coded},
-            {"kind": "set-name", "name": "tried", "title": self.name()},
-        ]
-
-
-def one_step(dice: Dice, hand: Hand) -> None:
+def one_step(edits: Randomly, hand: Hand) -> None:
     """An edit, an undo, a redo, or a drag of some values of which the last one counts."""
-    chance = dice.random.random()
-    edit = dice.edit(hand.ask("app.state.view"))
+    chance = edits.draw.random()
+    edit = edits.edit(hand.document)
     if chance < 0.08:
         hand.ask("app.state.undo()")
     elif chance < 0.12:
         hand.ask("app.state.redo()")
     elif chance < 0.2 and "value" in edit:
-        tries = [[{**edit, "value": value}] for value in (0.1, 0.2, edit["value"])]
-        hand.ask(_DRAG, tries)
+        hand.ask(_DRAG, [[{**edit, "value": value}] for value in (0.1, 0.2, edit["value"])])
     else:
         hand.ask("app.state.edit([given])", edit)
     hand.settled()
-    if hand.agents > MOST_AGENTS:
-        hand.ask("app.state.undo()")
-        hand.settled()
 
 
 def check(hand: Hand, folder: Path) -> int:
@@ -138,15 +63,13 @@ def check(hand: Hand, folder: Path) -> int:
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_random_edits(hand: Hand, tmp_path: Path, beginning: str) -> None:
-    dice = Dice(f"{beginning} {SEED}")
+    edits = Randomly(SEED + BEGINNINGS.index(beginning))
     compared = 0
     for step in range(EDITS // len(BEGINNINGS)):
         if step % BURST == 0:
-            answer = "app.source.open({ name: given }).then((answer) => app.state.open(answer))"
-            hand.ask(answer, beginning)
-            hand.settled()
+            hand.open(name=beginning)
         before = hand.document
-        one_step(dice, hand)
+        one_step(edits, hand)
         if hand.document != before:
             compared += check(hand, tmp_path)
     assert compared + check(hand, tmp_path) > 0

@@ -104,7 +104,7 @@ def test_garbage_of_every_kind_is_refused_and_counted(tmp_path: Path) -> None:
         expected = {reason: 7 * len(frames) for reason, frames in bad.items()}
         expected["too-large"] += 1
         expected["far-ahead"] = 1
-        net.until(lambda: net.report("0")["refused"] == expected, seconds=30)
+        net.until(lambda: net.report("0")["refused"] == expected)
         net.rounds(20)
         assert net.refused() == {"0": expected}
         notices = (net.states / "0.log").read_text()
@@ -120,13 +120,13 @@ def test_killed_agents_come_back_and_halves_go_on(tmp_path: Path) -> None:
         net.start()
         net.rounds(20)
         net.kill("2")
-        net.until(lambda: not net.report("1")["links"]["2"]["alive"], seconds=10)
+        net.until(lambda: not net.report("1")["links"]["2"]["alive"])
         net.rounds(30)
         net.restart("2")
         net.until(lambda: net.report("1")["links"]["2"]["alive"])
         net.rounds(20)
         net.do("cut", sides=[["0", "1"]])
-        net.until(lambda: not net.report("1")["links"]["2"]["alive"], seconds=10)
+        net.until(lambda: not net.report("1")["links"]["2"]["alive"])
         net.rounds(40)
         net.do("heal")
         net.until(lambda: net.report("1")["links"]["2"]["alive"])
@@ -178,10 +178,10 @@ def test_a_router_is_killed_and_comes_back(tmp_path: Path) -> None:
         net.rounds(20)
         assert net.report("0")["links"]["1"]["alive"]
         net.end_between(signal.SIGKILL)
-        net.until(lambda: not net.report("0")["links"]["1"]["alive"], seconds=15)
+        net.until(lambda: not net.report("0")["links"]["1"]["alive"])
         net.rounds(20)
         net.start_between()
-        net.until(lambda: net.report("0")["links"]["1"]["alive"], seconds=30)
+        net.until(lambda: net.report("0")["links"]["1"]["alive"])
         net.rounds(20)
         # A member, who does not obey: he speaks for somebody else.
         member = KeyFolder.of_agent(keys, "1")
