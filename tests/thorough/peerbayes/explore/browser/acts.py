@@ -17,6 +17,11 @@ PHONE = {
     "is_mobile": True,
     "device_scale_factor": 2,
 }
+CHARTS = (
+    "Belief in reads all digits",
+    "Runs in which some agent is wrong",
+    "Rates of the wrong hypotheses",
+)
 IDLE = "!document.querySelector('.view:not([hidden]) progress')"
 
 

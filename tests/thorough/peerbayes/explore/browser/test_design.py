@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import peerbayes as pb
-from tests.thorough.peerbayes.explore.browser.acts import design, violations
+from tests.thorough.peerbayes.explore.browser.acts import design
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
@@ -111,9 +111,3 @@ def test_what_cannot_be_designed_says_why(hand: Hand) -> None:
     assert hand.page.get_by_text(
         "a regression has errors in place of hypotheses"
     ).first.is_visible()
-
-
-def test_designs_are_named_for_a_screen_reader(hand: Hand, ring: Path) -> None:
-    design(hand, "mixing")
-    hand.page.locator(".limits > summary").click()
-    assert violations(hand) == []

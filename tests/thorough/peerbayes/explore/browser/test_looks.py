@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.thorough.peerbayes.explore.browser.acts import PHONE, violations
+from tests.thorough.peerbayes.explore.browser.acts import (
+    CHARTS,
+    PHONE,
+    design,
+    run,
+    table,
+    violations,
+)
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 # A page at 200 % has half as many pixels of its own, each twice as large.
@@ -93,7 +100,15 @@ def test_nothing_is_out_of_reach_for_a_screen_reader(
     found += violations(hand)
     hand.press("Escape", "Control+O")
     found += violations(hand)
-    assert found == []
+    hand.press("Escape")
+    run(hand, rounds=20, replicates=5)
+    for name in CHARTS:
+        table(hand, name)
+        assert hand.page.get_by_role("img", name=name).count() == 1
+    found += violations(hand)
+    design(hand, "mixing")
+    hand.page.locator(".limits > summary").click()
+    assert [*found, *violations(hand)] == []
 
 
 def test_at_200_percent_everything_is_there(visit: Callable[..., Hand]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough.peerbayes.explore.browser.acts import IDLE, run, table, violations
+from tests.thorough.peerbayes.explore.browser.acts import IDLE, run, table
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
@@ -124,17 +124,3 @@ def test_without_motion_whole_rounds_are_shown(visit: Callable[..., Hand]) -> No
     assert all(
         hand.written([row[0] for row in one]) in [line[6:] for line in shown] for one in rows
     )
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_charts_are_named_for_a_screen_reader(visit: Callable[..., Hand], scheme: str) -> None:
-    hand = visit(color_scheme=scheme, reduced_motion="reduce")
-    run(hand, rounds=20, replicates=5)
-    table(hand, "Belief in reads all digits")
-    for name in (
-        "Belief in reads all digits",
-        "Runs in which some agent is wrong",
-        "Rates of the wrong hypotheses",
-    ):
-        assert hand.page.get_by_role("img", name=name).count() == 1
-    assert violations(hand) == []
