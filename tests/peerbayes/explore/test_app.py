@@ -147,9 +147,6 @@ def test_what_was_given_at_the_start_is_worked_out_once() -> None:
 
 TABLE = "request: expected a table"
 FLAT = "request: expected at most 40 levels, got more; use fewer"
-    "request: expected a table",
-    "request: expected at most 40 levels, got more; use fewer",
-)
 
 
 @pytest.mark.parametrize(
