@@ -40,7 +40,7 @@ def shared() -> Iterator[tuple[asyncio.Runner, Jobs]]:
 def jobs(shared: tuple[asyncio.Runner, Jobs]) -> Iterator[Jobs]:
     """Jobs of odd work that are warm; no worker is there before, and none after."""
     runner, jobs = shared
-    jobs.limits = Limits(quick_seconds=600, long_seconds=600)
+    jobs.limits = Limits(quick_seconds=60, long_seconds=60)
 
     async def tidy() -> None:
         while not jobs.is_warm:

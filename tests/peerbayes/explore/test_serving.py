@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(scope="module")
 def odd() -> Iterator[Explorer]:
     """A server whose workers do what they should not."""
-    jobs = Jobs(Limits(long_seconds=600), module=ODD)
+    jobs = Jobs(Limits(quick_seconds=600, long_seconds=600), module=ODD)
     with Explorer({"given": 1}, port=0, jobs=jobs, frame=None) as page:
         yield page
 

@@ -21,32 +21,29 @@ from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_sessi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("command", "word"),
     [
-        (["peer", "two-coins"], "--agent"),
-        (["peer", "two-coins", "--agent", "9"], "agent"),
-        (["peer", "two-coins", "--agent", "mast"], "agent"),
-        (["peer", "two-coins", "--agent", "0", "--robust", "clip"], "--robust"),
-        (["peer", "two-coins", "--agent", "0", "--robust", "trimmed-mean:x"], "--robust"),
-        (["peer", "two-coins", "--agent", "0", "--pace", "fast"], "--pace"),
-        (["peer", "two-coins", "--agent", "0", "--evidence", "/none.csv"], "--evidence"),
-        (["peer", "two-coins", "--agent", "0", "--keys", "/none"], "/none"),
-        (["peer", "two-coins", "--agent", "0", "--members", "/none"], "/none"),
-        (["peer", "two-coins", "--agent", "0", "--listen", "nowhere"], "nowhere"),
-        (["peer", "none.share"], "none.share"),
-        (["launch", "diabetes"], "regression"),
-        (["launch", "rotating-star"], "PeriodicNetwork"),
-        (["launch", "two-coins", "--robust", "clip:-1"], "radius"),
-        (["launch", "two-coins", "--patience", "-1"], "--patience"),
+        *((f"peer two-coins {options}", word) for options, word in (
+            ("", "--agent"), ("--agent 9", "agent"), ("--agent mast", "agent"),
+            ("--agent 0 --robust clip", "--robust"),
+            ("--agent 0 --robust trimmed-mean:x", "--robust"),
+            ("--agent 0 --pace fast", "--pace"), ("--agent 0 --evidence /none.csv", "--evidence"),
+            ("--agent 0 --keys /none", "/none"), ("--agent 0 --members /none", "/none"),
+            ("--agent 0 --listen nowhere", "nowhere"),
+        )),
+        ("peer none.share", "none.share"),
+        ("launch diabetes", "regression"),
+        ("launch rotating-star", "PeriodicNetwork"),
+        ("launch two-coins --robust clip:-1", "radius"),
+        ("launch two-coins --patience -1", "--patience"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_are_one_line(
-    arguments: list[str], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert main([*command.split(), "--out", str(tmp_path)]) == 2
     printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
     assert word in printed.err
 
 

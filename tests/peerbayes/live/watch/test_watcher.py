@@ -134,36 +134,28 @@ def test_a_report_overtaken_by_the_loss_of_its_token_brings_nobody_back() -> Non
     assert watcher.seen["a0"].here
 
 
-def test_a_killed_agent_ends_a_stretch_and_the_others_rate_is_predicted() -> None:
+def test_a_killed_agent_ends_a_stretch_and_its_return_begins_another() -> None:
     network = own_paces(steady)
     network.absent = ((1, 20.0, 40.0),)
-    during = fed(network, 39).sight()
-    document = document_of(during)
+    seen = Fed(network)
+    document = document_of(seen.until(39).sight())
     assert [agent.state for agent in document.agents] == ["here", "gone", "here"]
     assert [len(stretch.present) for stretch in document.stretches] == [3, 2]
     assert document.main == 1  # the one of now has a rate
     assert document.agents[1].influence is None
     assert not next(link for link in document.links if (link.hearer, link.heard) == (0, 1)).alive
-    for rate in document.told.rates:
-        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)  # rounds at both ends
     # Row 0 gives the dead agent's .3 to itself, row 2 its .2: v of two states by hand.
     v0 = 0.1 / (0.1 + 0.2)
     assert document.agents[0].influence == pytest.approx(v0, abs=0.01)
-
-
-def test_an_agent_that_returns_begins_a_third_stretch() -> None:
-    network = own_paces(steady)
-    network.absent = ((1, 20.0, 40.0),)
-    watcher = fed(network, 75)
-    document = document_of(watcher.sight())
+    document = document_of(seen.until(75).sight())
     assert [len(stretch.present) for stretch in document.stretches] == [3, 2, 3]
     assert document.agents[1].began_anew == 1
     began = [stretch.began for stretch in document.stretches]
     assert began == pytest.approx([1, 20, 40], abs=1.5)
     for stretch in document.stretches:
-        for rate in stretch.rates:
+        for rate in stretch.rates:  # rounds at both ends
             assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
-    at_end = document_of(watcher.sight(at_end=True))
+    at_end = document_of(seen.watcher.sight(at_end=True))
     assert at_end.told.seconds == max(stretch.seconds for stretch in document.stretches)
 
 

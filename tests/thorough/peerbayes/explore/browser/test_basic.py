@@ -57,6 +57,11 @@ def test_by_mouse_alone(hand: Hand, tmp_path: Path) -> None:
     matches_its_file(hand, path)
 
 
+def test_numbers_are_written_to_four_digits(hand: Hand) -> None:
+    values = [0.084851, 1234567, -1e-5, 12, None]
+    assert hand.written(values) == ["0.08485", "1.235e6", "−1e-5", "12", "–"]
+
+
 def test_by_keyboard_alone(hand: Hand, tmp_path: Path) -> None:
     before = hand.agents
     hand.press("g", "ArrowRight")

@@ -158,17 +158,6 @@ def test_a_full_disk_ends_nothing(tmp_path: Path) -> None:
         assert net.heard_what_was_said(silent="1") > 50
 
 
-def test_agents_with_clocks_of_their_own_one_twice_as_fast(tmp_path: Path) -> None:
-    options = ["--pace", "own", "--interval", "0.04"]
-    own = {"0": ["--interval", "0.02"]}
-    with chaos(coins("ring", 3), tmp_path, seed=7, options=options, own=own) as net:
-        net.start()
-        net.rounds(100)
-        assert net.refused() == {}
-        assert net.round("0") > 1.5 * net.round("1")  # its interval is half as long
-        check(net)
-
-
 def test_a_router_is_killed_and_comes_back(tmp_path: Path) -> None:
     problem = coins("complete", 2)
     keys = new_keys(members_of(problem), tmp_path / "keys")
