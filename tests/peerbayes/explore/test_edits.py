@@ -40,11 +40,11 @@ def one(document: Table, kind: str, **keys: Any) -> Table:
 
 @pytest.fixture(scope="module")
 def walk() -> dict[str, Any]:
-    """A thousand random edits from all starts: those accepted, with what came before."""
+    """Eight hundred random edits from all starts: those accepted, with what came before."""
     steps, accepted, refused = [], Counter[str](), []
     for number, (name, start) in enumerate(STARTS.items()):
         draw, document = Randomly(number), edited(start, [])
-        for step in range(64):
+        for step in range(50):
             edit, before = draw.edit(document), json.dumps(document)
             try:
                 new = edited(document, [edit])
@@ -55,7 +55,7 @@ def walk() -> dict[str, Any]:
                 accepted[edit["kind"]] += 1
                 steps.append((name, document, edit, new))
             assert json.dumps(document) == before  # what was there is there to be undone
-            document = new if step % 32 else edited(start, [])
+            document = new if step % 25 else edited(start, [])
     return {"steps": steps, "accepted": accepted, "refused": refused}
 
 
@@ -109,7 +109,7 @@ def test_weights_after_edits_are_those_computed_by_hand(walk: dict[str, Any]) ->
         seen[kind] += 1
         # A few roundings of numbers below one.
         np.testing.assert_allclose(after, before, rtol=0, atol=1e-15)
-    assert min(seen[kind] for kind in ("set-weight", "set-self-weight", "free-weights")) > 7
+    assert min(seen[kind] for kind in ("set-weight", "set-self-weight", "free-weights")) > 5
 
 
 def test_exact_rows_stay_exact_and_sum_to_one() -> None:

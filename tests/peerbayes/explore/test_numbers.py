@@ -17,8 +17,8 @@ from tests.peerbayes.explore.starts import COIN, Randomly, finite, starts
 
 Table = dict[str, Any]
 BUILT_IN = (
-    "two-coins", "p2-star a=0.1", "p2-grid corner", "rotating-star 25", "restless-ring links",
-    "restless-ring delays", "liars-torus trimmed-mean 1", "liars-torus average 1",
+    "two-coins", "p2-star a=0.1", "rotating-star 25", "restless-ring links",
+    "liars-torus trimmed-mean 1", "liars-torus average 1",
     "p1-regression", "p2-regression", "diabetes features",
 )  # fmt: skip
 
