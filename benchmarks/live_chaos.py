@@ -39,8 +39,8 @@ from peerbayes.live.watch.measured import Measured, measure
 from peerbayes.live.watch.reports import Report
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
-from tests.peerbayes.live.chaos.hostile import frame, hostile_frames
-from tests.peerbayes.live.chaos.networks import Chaos, chaos
+from tests.peerbayes.live.hostile import frame, hostile_frames
+from tests.thorough.peerbayes.live.chaos.networks import Chaos, chaos
 
 COINS = [[["1/2", "1/2"]], [["3/4", "1/4"]], [["1/3", "2/3"]]]
 INTERVAL = "0.1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,7 +136,6 @@ def run_launch(
     place.check()
     folder = state_folder(out, network)
     folder.mkdir(parents=True, exist_ok=True)
-    ends = _endpoints(shares, secure=request.keys is not None)
     address = out / f"live-{network}.json"
     began = time.monotonic()
     run = Course(
@@ -150,6 +149,8 @@ def run_launch(
         _hold(stack, folder)
         if not request.resume:
             _forget(folder)
+        ports = stack.enter_context(free_ports(len(shares)))
+        ends = _endpoints(shares, ports, secure=request.keys is not None)
         _write_address(address, network, ends)
         stack.callback(address.unlink, missing_ok=True)
         processes = stack.enter_context(Processes())
@@ -199,10 +200,9 @@ def _settled(request: LaunchRequest, share: Share) -> LaunchRequest:
     )
 
 
-def _endpoints(shares: tuple[Share, ...], *, secure: bool) -> dict[str, str]:
+def _endpoints(shares: tuple[Share, ...], ports: Sequence[int], *, secure: bool) -> dict[str, str]:
     """Where each agent listens."""
     protocol = "tls" if secure else "tcp"
-    ports = free_ports(len(shares))
     pairs = zip(shares, ports, strict=True)
     return {share.agent: f"{protocol}/127.0.0.1:{port}" for share, port in pairs}
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -22,13 +22,23 @@ _GRACE = 15.0
 _LOG_BYTES = 2**20
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nobody uses; somebody might before they are opened."""
+@contextmanager
+def free_ports(count: int) -> Iterator[list[int]]:
+    """Ports of the loopback address that nobody else is given within the block.
+
+    A socket stays bound to each, without listening: on Linux those who ask for a port meanwhile get
+    another one, while agents, which name theirs, listen there as often as they are started. Other
+    systems would refuse the agents too; there the ports are only free at the start of the block.
+    """
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        ports: list[int] = [one.getsockname()[1] for one in sockets]
+        if sys.platform != "linux":
+            stack.close()
+        yield ports
 
 
 class AgentProcess:

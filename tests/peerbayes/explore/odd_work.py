@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from peerbayes.explorer.work import Request, Work
@@ -28,6 +29,15 @@ def sleep(request: Request, progress: Progress | None) -> Any:
     if progress is not None:
         progress(0, 1)
     time.sleep(request["seconds"])
+    return {"pid": os.getpid()}
+
+
+def wait(request: Request, progress: Progress | None) -> Any:
+    """Until there is a file."""
+    if progress is not None:
+        progress(0, 1)
+    while not Path(request["until"]).exists():
+        time.sleep(0.01)
     return {"pid": os.getpid()}
 
 
@@ -72,9 +82,9 @@ def infinite(request: Request, progress: Progress | None) -> Any:
 
 WORK: dict[str, Work] = {
     function.__name__: Work(function)
-    for function in (echo, process, sleep, refuse, err, crash, end, devour, infinite)
+    for function in (echo, process, sleep, wait, refuse, err, crash, end, devour, infinite)
 } | {
-    "long_sleep": Work(sleep, long=True),
+    "long_wait": Work(wait, long=True),
     "long_compiled": Work(compiled, long=True),
     "long_count": Work(count, long=True),
     # By names that the server knows.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
+import httpx
+
 from peerbayes.explorer.frames import Frame
-from peerbayes.explorer.jobs import Jobs, Limits
+from peerbayes.explorer.jobs import Jobs
 
 ODD = "tests.peerbayes.explore.odd_work"
-# Workers that other tests of this process started before, and keep.
-OTHERS: set[int] = set()
 
 
 def descendants(pid: int) -> list[int]:
@@ -30,23 +28,29 @@ def descendants(pid: int) -> list[int]:
         ours = [int(one) for one, of, state, *_ in lines if int(of) == parent and state[0] != "Z"]
         below += ours
         found += ours
-    return [one for one in found if one not in OTHERS]
+    return found
 
 
-def forget_others() -> None:
-    """What runs below this process by now is none of the tests' that follow."""
-    OTHERS.clear()
-    OTHERS.update(descendants(os.getpid()))
+def nursery_of(jobs: Jobs) -> int:
+    """The process from which these jobs' workers are forked."""
+    assert jobs._nursery is not None
+    return jobs._nursery.pid
+
+
+def workers_of(jobs: Jobs) -> set[int]:
+    """The workers of these jobs, whatever else runs below this process."""
+    return set(descendants(nursery_of(jobs)))
 
 
 def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
     states = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
     return states.stdout.strip()[:1] not in ("", "Z")
 
 
-def until(holds: Callable[[], Any], *, seconds: float = 10) -> Any:
-    """Wait until something holds; what it then is."""
-    deadline = time.monotonic() + seconds
+def until(holds: Callable[[], Any]) -> Any:
+    """Wait until something holds; what it then is. A minute only bounds a hang."""
+    deadline = time.monotonic() + 60
     while not (found := holds()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -54,21 +58,22 @@ def until(holds: Callable[[], Any], *, seconds: float = 10) -> Any:
 
 
 async def done(
-    jobs: Jobs, name: str, request: Any = None, *, session: str = "tab", long: bool = False
+    jobs: Jobs, name: str, request: Any = None, *, session: str = "tab", **how: Any
 ) -> list[Frame]:
     """All frames of a job."""
     body = json.dumps({} if request is None else request).encode()
-    return [frame async for frame in jobs.run(session, name, body, long=long)]
+    how.setdefault("long", name.startswith("long_"))
+    return [frame async for frame in jobs.run(session, name, body, **how)]
 
 
-def with_jobs(play: Callable[[Jobs], Awaitable[None]], **limits: Any) -> None:
-    """Play with jobs of odd work; whatever happens, nothing is left of them."""
+def client(address: str, session: str = "tab-1") -> httpx.Client:
+    """A tab of the page that has this address."""
+    place, _, token = address.partition("/?token=")
+    headers = {"x-peerbayes-token": token, "x-peerbayes-session": session}
+    return httpx.Client(base_url=place, headers=headers, timeout=60)
 
-    async def whole() -> None:
-        jobs = Jobs(Limits(**limits), module=ODD)
-        try:
-            await play(jobs)
-        finally:
-            jobs.stop()
 
-    asyncio.run(whole())
+def first_line(answer: httpx.Response) -> Any:
+    """What comes while the work goes on."""
+    lines = answer.iter_lines()
+    return json.loads(next(lines)), lines

@@ -86,7 +86,7 @@ class Randomly:
 
     def value(self) -> Any:
         """A share: exact, typed, or any double."""
-        return self.pick("1/3", "0.25", 0.4, 0, 1, "1", float(self.draw.random()), 1.5)
+        return self.pick("1/3", "0.25", 0.4, 0, 1, "1", float(self.draw.random()), 1.5, -0.2)
 
     def agent(self, agents: int) -> int:
         """A number that is mostly an agent's."""
@@ -120,7 +120,8 @@ class Randomly:
             case "remove-agent" | "clear-evidence":
                 table["agent"] = one
             case "rename-agent":
-                table |= {"agent": one, "name": self.pick(str(one), f"m{self.draw.integers(99)}")}
+                name = self.pick(str(one), f"m{self.draw.integers(99)}", "böse <b>", "", "x" * 60)
+                table |= {"agent": one, "name": name}
             case "add-link" | "remove-link":
                 table |= {"from": one, "to": two, "both": bool(self.draw.integers(2))}
             case "set-weight":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -220,3 +221,29 @@ def edge() -> list[list[float]]:
 
 
 TOLD = {"expert": expert, "liar": liar, "late": late, "wrong": wrong, "edge": edge}
+
+
+NUMBER = re.compile(r"−?\d{1,3}(?: \d{3})+|−?\d+(?:\.\d+)?")
+
+
+def printed(text: str) -> list[tuple[float, int]]:
+    """The numbers of a text, with the decimals that are printed."""
+    found = []
+    for match in NUMBER.findall(text):
+        plain = match.replace(" ", "").replace("−", "-")
+        found.append((float(plain), len(plain.partition(".")[2])))
+    return found
+
+
+def check(name: str) -> None:
+    """See that every number in a story's texts is what is computed."""
+    tale, computed = told(name), TOLD[name]()
+    assert len(computed) == len(tale.steps)
+    for step, values in zip(tale.steps, computed, strict=True):
+        stated = printed(step.text)
+        assert len(stated) == len(values), (step.text, stated, values)
+        for (number, decimals), value in zip(stated, values, strict=True):
+            # Half a unit of the last printed digit, and the rounding of a tie.
+            assert abs(number - float(value)) <= 0.5 * 10**-decimals * (1 + 1e-9), (
+                step.text, number, value,
+            )  # fmt: skip

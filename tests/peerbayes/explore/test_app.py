@@ -104,42 +104,31 @@ def test_nothing_else_of_the_disk(page: Path, path: str) -> None:
     assert "not for all" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("frame", "status", "answer"),
-    [
-        (Frame("result", b'{"a": "\xc3\xbc"}'), 200, {"a": "ü"}),
-        (Frame("refusal", "ü: expected".encode()), 422, {"error": "ü: expected"}),
-        (Frame("fault", b"a fault"), 500, {"error": "a fault"}),
-        (Frame("cancelled"), 409, {"cancelled": True}),
-    ],
-)
-def test_quick_work(frame: Frame, status: int, answer: Any) -> None:
-    jobs = Played(Frame("progress", b"[1, 2]"), frame)
+ENDS: list[tuple[Frame, int, Any, Any]] = [  # how a job ends; the answer of a quick and a long one
+    (Frame("result", b'{"a": "\xc3\xbc"}'), 200, {"a": "ü"}, {"result": {"a": "ü"}}),
+    (Frame("refusal", "ü: expected".encode()), 422, {"error": "ü: expected"}, None),
+    (Frame("fault", b"a fault"), 500, {"error": "a fault"}, None),
+    (Frame("cancelled"), 409, {"cancelled": True}, None),
+]
+
+
+@pytest.mark.parametrize(("frame", "status", "answer", "line"), ENDS)
+def test_quick_and_long_work(frame: Frame, status: int, answer: Any, line: Any) -> None:
+    told = Frame("progress", b"[1, 2]"), Frame("progress", b"[2, 2]")
+    jobs = Played(*told, frame)
     got = ask(jobs, "/api/edit", content=b' {"edits": []}')
     assert (got.status_code, got.json()) == (status, answer)
     assert got.headers["content-type"] == "application/json"
     assert jobs.asked == [("tab-1", "edit", b' {"edits": []}', False)]
     assert jobs.closed
-
-
-@pytest.mark.parametrize(
-    ("frame", "line"),
-    [
-        (Frame("result", b'{"a": "\xc3\xbc"}'), {"result": {"a": "ü"}}),
-        (Frame("refusal", "ü: expected".encode()), {"error": "ü: expected"}),
-        (Frame("fault", b"a fault"), {"error": "a fault"}),
-        (Frame("cancelled"), {"cancelled": True}),
-    ],
-)
-def test_long_work(frame: Frame, line: Any) -> None:
-    jobs = Played(Frame("progress", b"[1, 2]"), Frame("progress", b"[2, 2]"), frame)
+    jobs = Played(*told, frame)
     got = ask(jobs, "/api/certify", content=b"{}")
     assert got.status_code == 200
     assert got.headers["content-type"] == "application/x-ndjson"
     assert [json.loads(one) for one in got.text.splitlines()] == [
         {"progress": [1, 2], "what": "certify"},
         {"progress": [2, 2], "what": "certify"},
-        line,
+        line or answer,
     ]
     assert got.text.endswith("\n")
     assert jobs.asked == [("tab-1", "certify", b"{}", True)]
@@ -156,26 +145,27 @@ def test_what_was_given_at_the_start_is_worked_out_once() -> None:
     assert len(jobs.asked) == 1
 
 
-@pytest.mark.parametrize("body", [b"", b"[1]", b"1", b'"{"', b"\xef\xbb\xbf{}"])
-def test_bodies_are_tables(body: bytes) -> None:
+TABLE = "request: expected a table"
+FLAT = "request: expected at most 40 levels, got more; use fewer"
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        *((body, TABLE) for body in (b"", b"[1]", b"1", b'"{"', b"\xef\xbb\xbf{}")),
+        *((b, FLAT) for b in (b'{"a": ' * 41, b'{"a": ' + b"[" * 2_000_000, b"{[" * 30)),
+    ],
+)
+def test_bodies_are_tables_of_few_levels(body: bytes, error: str) -> None:
     jobs = Played()
     got = ask(jobs, "/api/edit", content=body)
     assert got.status_code == 422
-    assert got.json()["error"].startswith("request: expected a table")
+    assert got.json()["error"].startswith(error)
     assert jobs.asked == []
-
-
-@pytest.mark.parametrize("deep", [b'{"a": ' * 41, b'{"a": ' + b"[" * 2_000_000, b"{[" * 30])
-def test_deep_bodies_are_refused(deep: bytes) -> None:
-    jobs = Played()
-    got = ask(jobs, "/api/edit", content=deep)
-    assert got.status_code == 422
-    assert got.json()["error"] == "request: expected at most 40 levels, got more; use fewer"
-    assert jobs.asked == []
-    assert ask(Played(Frame("result", b"{}")), "/api/edit", content=b"{" * 40).status_code == 200
 
 
 def test_depth_is_that_of_the_parsed_text() -> None:
+    assert ask(Played(Frame("result", b"{}")), "/api/edit", content=b"{" * 40).status_code == 200
     draw = random.Random(1)
     letters = 'a"[]{}\\\n,:ü'
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,11 @@ def one(document: Table, kind: str, **keys: Any) -> Table:
 
 @pytest.fixture(scope="module")
 def walk() -> dict[str, Any]:
-    """Two thousand random edits from all starts: those accepted, with what came before."""
+    """Eight hundred random edits from all starts: those accepted, with what came before."""
     steps, accepted, refused = [], Counter[str](), []
     for number, (name, start) in enumerate(STARTS.items()):
         draw, document = Randomly(number), edited(start, [])
-        for step in range(125):
+        for step in range(50):
             edit, before = draw.edit(document), json.dumps(document)
             try:
                 new = edited(document, [edit])
@@ -56,7 +55,7 @@ def walk() -> dict[str, Any]:
                 accepted[edit["kind"]] += 1
                 steps.append((name, document, edit, new))
             assert json.dumps(document) == before  # what was there is there to be undone
-            document = new if step % 40 else edited(start, [])
+            document = new if step % 25 else edited(start, [])
     return {"steps": steps, "accepted": accepted, "refused": refused}
 
 
@@ -110,7 +109,7 @@ def test_weights_after_edits_are_those_computed_by_hand(walk: dict[str, Any]) ->
         seen[kind] += 1
         # A few roundings of numbers below one.
         np.testing.assert_allclose(after, before, rtol=0, atol=1e-15)
-    assert min(seen[kind] for kind in ("set-weight", "set-self-weight", "free-weights")) > 15
+    assert min(seen[kind] for kind in ("set-weight", "set-self-weight", "free-weights")) > 5
 
 
 def test_exact_rows_stay_exact_and_sum_to_one() -> None:
@@ -375,16 +374,15 @@ def test_batches_are_those_of_one_agent_or_of_all() -> None:
     assert sizes == [[3, 3, 3], [1, 2, 1], [1, 5, 1, 1], [1, 1, 1, 1]]
 
 
-def test_undo_is_the_document_before() -> None:
-    """Edits that are each other's opposites lead back, where the file can say so."""
-    for there, back in pairwise(
-        [
-            {"kind": "rename-agent", "agent": 0, "name": "zero"},
-            {"kind": "rename-agent", "agent": 0, "name": "0"},
-        ]
-    ):
-        assert edited(EXACT, [there, back]) == edited(EXACT, [])
-    liar = {"kind": "set-faults", "faulty": [1], "behaviour": "silent"}
-    assert edited(EXACT, [liar, {"kind": "set-faults", "faulty": []}]) == edited(EXACT, [])
-    late = {"kind": "set-changes", "change": "delayed", "delay": 2}
-    assert edited(EXACT, [late, {"kind": "set-changes", "change": "none"}]) == edited(EXACT, [])
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [
+        ({"kind": "rename-agent", "agent": 0, "name": "zero"}, {"name": "0"}),
+        ({"kind": "set-faults", "faulty": [1], "behaviour": "silent"}, {"faulty": []}),
+        ({"kind": "set-changes", "change": "delayed", "delay": 2}, {"change": "none"}),
+    ],
+)
+def test_opposite_edits_lead_back(there: Table, back: Table) -> None:
+    assert edited(EXACT, [there]) != edited(EXACT, [])
+    keys = ("kind", "agent") if "agent" in there else ("kind",)
+    assert edited(EXACT, [there, {key: there[key] for key in keys} | back]) == edited(EXACT, [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -64,52 +63,54 @@ def test_the_page_itself_comes_in(host: str) -> None:
     assert ask("/page/app.css", method="GET", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", f"/?token={DOOR.token}", "/page/app.css", "/api/edit"])
-@pytest.mark.parametrize(
-    "host",
-    [
-        *("evil.example", "evil.example:8123", "127.0.0.1", "127.0.0.1:8124", "localhost"),
-        *("127.0.0.1:8123.evil.example", "127.0.0.1:81230", "[::1]:8123", "0.0.0.0:8123", ""),
-        *("user@127.0.0.1:8123", " 127.0.0.1:8123x", "127.1:8123", "2130706433:8123"),
+def headers(**changes: str | list[str] | None) -> list[tuple[str, bytes]]:
+    """Those of a call, some of them others, left out or said twice."""
+    whole = {**CALL, **{f"x-peerbayes-{k}" if k in OWN else k: v for k, v in changes.items()}}
+    told = {name: value if isinstance(value, list) else [value] for name, value in whole.items()}
+    return [(name, v.encode()) for name, values in told.items() for v in values if v is not None]
+
+
+OWN = ("token", "session")
+REFUSED: dict[str, list[dict[str, Any]]] = {
+    # A page whose name was made to lead here (DNS rebinding) sends its own name.
+    "Host: this page is at 127.0.0.1 alone": [
+        {"host": host}
+        for host in (
+            "evil.example", "evil.example:8123", "127.0.0.1", "127.0.0.1:8124", "localhost",
+            "127.0.0.1:8123.evil.example", "127.0.0.1:81230", "[::1]:8123", "0.0.0.0:8123", "",
+            "user@127.0.0.1:8123", " 127.0.0.1:8123x", "127.1:8123", "2130706433:8123", [HOST] * 2,
+        )
     ],
-)
-def test_a_host_of_another_name_stays_out(path: str, host: str) -> None:
-    """A page whose name was made to lead here (DNS rebinding) sends its own name."""
-    answer = ask(path, method="GET", headers={**CALL, "host": host})
-    assert answer.status_code == 403
-    assert answer.json() == {"error": "Host: this page is at 127.0.0.1 alone"}
-
-
-def test_exactly_one_host() -> None:
-    twice = [*CALL.items(), ("host", HOST)]
-    assert ask(headers=twice).status_code == 403
-
-
-@pytest.mark.parametrize(
-    "origin",
-    [
-        *("http://evil.example", "null", "https://127.0.0.1:8123", "http://127.0.0.1:8124", ""),
-        *("http://localhost:8123", "http://127.0.0.1", "http://127.0.0.1:8123/", "file://"),
+    "Origin: only this page itself may ask": [
+        {"origin": origin}
+        for origin in (
+            "http://evil.example", "null", "https://127.0.0.1:8123", "http://127.0.0.1:8124", "",
+            "http://localhost:8123", "http://127.0.0.1", "http://127.0.0.1:8123/", "file://",
+        )
     ],
-)
-def test_another_origin_stays_out(origin: str) -> None:
-    answer = ask(headers={**CALL, "origin": origin})
-    assert answer.status_code == 403
-    assert answer.json() == {"error": "Origin: only this page itself may ask"}
+    "token: ": [
+        {"token": token}
+        for token in (
+            [], "", "wrong", "right-toke", "right-tokenx", "RIGHT-TOKEN", ["right-token"] * 2
+        )
+    ],
+    "session: ": [{"session": one} for one in (None, "", "a b", "ä", "x" * 65, "a/b")],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [[], [""], ["wrong"], ["right-toke"], ["right-tokenx"], ["RIGHT-TOKEN"], ["right-token"] * 2],
-)
-def test_calls_want_the_token(tokens: list[str]) -> None:
-    headers = [(k, v) for k, v in CALL.items() if k != "x-peerbayes-token"]
-    answer = ask(headers=[*headers, *(("x-peerbayes-token", token) for token in tokens)])
-    assert answer.status_code == 403
-    assert answer.json()["error"].startswith("token: ")
-    # Nor does the one in the address do for a call: other pages can make such a link.
-    in_address = ask(f"/api/edit?token={DOOR.token}", headers=headers)
-    assert in_address.status_code == 403
+@pytest.mark.parametrize("error", REFUSED)
+def test_whoever_else_calls_stays_out(error: str) -> None:
+    for changes in REFUSED[error]:
+        answer = ask(headers=headers(**changes))
+        assert answer.status_code == 403, changes
+        assert answer.json()["error"].startswith(error), changes
+        if error.startswith("Host"):  # from the page and its files too
+            for path in ("/", f"/?token={DOOR.token}", "/page/app.css"):
+                answer = ask(path, method="GET", headers=headers(**changes))
+                assert (answer.status_code, answer.json()) == (403, {"error": error}), changes
+        if error.startswith("token"):  # nor does one in the address do: others can make such links
+            in_address = ask(f"/api/edit?token={DOOR.token}", headers=headers(token=None))
+            assert in_address.status_code == 403
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=wrong", "?token=right-token&token=x"])
@@ -126,21 +127,12 @@ def test_what_is_neither_page_nor_file_wants_the_token() -> None:
         assert ask(path, method="GET", headers={"host": HOST}).status_code == 403
 
 
-@pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[bytes, bytes]]]:
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[bytes, bytes]] = []
     real = secrets.compare_digest
-
-    def compare(one: bytes, other: bytes) -> bool:
-        calls.append((one, other))
-        return real(one, other)
-
-    monkeypatch.setattr(secrets, "compare_digest", compare)
-    return iter([calls])
-
-
-def test_tokens_are_compared_in_constant_time(compared: Iterator[list[Any]]) -> None:
-    calls = next(compared)
+    monkeypatch.setattr(
+        secrets, "compare_digest", lambda *both: (calls.append(both), real(*both))[1]
+    )
     ask(headers={**CALL, "x-peerbayes-token": "wrong"})
     ask("/?token=also-wrong", method="GET", headers={"host": HOST})
     assert calls == [(b"wrong", b"right-token"), (b"also-wrong", b"right-token")]
@@ -175,16 +167,6 @@ def test_new_tokens_are_long_and_differ() -> None:
     assert all(len(token) == 43 for token in tokens)  # 32 bytes, six bits a letter
 
 
-@pytest.mark.parametrize("session", [None, "", "a b", "ä", "x" * 65, "a/b"])
-def test_calls_want_a_session(session: str | None) -> None:
-    headers = {k: v for k, v in CALL.items() if k != "x-peerbayes-session"}
-    if session is not None:
-        headers["x-peerbayes-session"] = session.encode()  # type: ignore[assignment]
-    answer = ask(headers=headers)
-    assert answer.status_code == 403
-    assert answer.json()["error"].startswith("session: ")
-
-
 def chunks(total: int) -> Any:
     async def generate() -> Any:
         for begin in range(0, total, 1 << 20):
@@ -198,18 +180,20 @@ def test_the_largest_body_comes_in_whole() -> None:
     assert ask(headers=CALL, content=chunks(LARGEST_BODY)).text == str(LARGEST_BODY)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_larger_one_does_not(whole: bool) -> None:
-    body = b"x" * (LARGEST_BODY + 1) if whole else chunks(LARGEST_BODY + 1)
-    answer = ask(headers=CALL, content=body)
+@pytest.mark.parametrize(
+    ("length", "body"),
+    [
+        (None, b"x" * (LARGEST_BODY + 1)),
+        (None, LARGEST_BODY + 1),
+        *((length, 1) for length in ("-1", "9" * 30, "4194305", "1e3", "٣")),
+    ],
+)
+def test_a_larger_one_does_not_nor_one_whose_length_is_none(length: str | None, body: Any) -> None:
+    said = {} if length is None else {"content-length": length.encode()}
+    content = chunks(body) if isinstance(body, int) else body
+    answer = ask(headers={**CALL, **said}, content=content)  # type: ignore[arg-type]
     assert answer.status_code == 413
     assert answer.json() == {"error": "expected at most 4 MiB in a request, got more; send less"}
-
-
-@pytest.mark.parametrize("length", ["-1", "9" * 30, "4194305", "1e3", "٣"])
-def test_lengths_that_are_none(length: str) -> None:
-    headers = {**CALL, "content-length": length.encode()}
-    assert ask(headers=headers, content=chunks(1)).status_code == 413  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

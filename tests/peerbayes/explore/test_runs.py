@@ -129,7 +129,7 @@ def test_a_regression_shows_errors_in_place_of_beliefs() -> None:
     document = opened(pb.load("p1-regression"))
     told: list[tuple[int, int]] = []
     found = run(
-        {"document": document, "rounds": 400, "replicates": 400, "seed": 2},
+        {"document": document, "rounds": 200, "replicates": 100, "seed": 2},
         lambda done, total: told.append((done, total)),
     )
     assert found["beliefs"] is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,14 +40,6 @@ def keys_of(folder: Path, *names: str) -> Path:
     return new_keys(pair(*names), folder / "keys")
 
 
-def free_port() -> int:
-    """A port of the loopback interface that was free a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 def session(
     keys: KeyFolder | None,
     names: tuple[str, ...],
@@ -75,8 +66,8 @@ def session(
     return zenoh.open(config)
 
 
-def eventually(holds: Callable[[], object], seconds: float = 10.0) -> bool:
-    """Whether it holds now, or within that time."""
+def eventually(holds: Callable[[], object], seconds: float = 60.0) -> bool:
+    """Whether it holds now, or within that time, which bounds a hang."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,12 +12,12 @@ import pytest
 import zenoh
 
 from peerbayes.live.access import access_control
+from peerbayes.live.processes import free_ports
 from peerbayes.live.security import KeyFolder, zenoh_settings
 from peerbayes.live.transport import key
-from tests.peerbayes.live.networks import eventually, free_port, keys_of, session
+from tests.peerbayes.live.networks import eventually, keys_of, session
 
 # What each may say to mast, of all that it tries; written out by hand.
-SAID = ("belief", "report", "alive")
 TRIED = [
     "belief/mast", "belief/rö/of", "belief/quay",
     "report/mast", "report/rö/of", "report/quay",
@@ -31,6 +29,9 @@ ALLOWED = {
     "watcher": set(),
     "quay": set(),  # has keys, but is on no list
 }
+
+
+MEMBERS = ("mast", "rö/of")
 
 
 class Ear:
@@ -60,6 +61,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def end() -> Iterator[str]:
+    """Where a session listens."""
+    with free_ports(1) as (port,):
+        yield f"tls/127.0.0.1:{port}"
+
+
+@pytest.fixture
 def opened() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
@@ -78,13 +86,11 @@ def path(network: str, tried: str) -> str:
     return key(network, subject, name or None)  # type: ignore[arg-type]
 
 
-MEMBERS = ("mast", "rö/of")
-
-
 @pytest.mark.parametrize("who", ALLOWED)
-def test_each_may_publish_its_own_alone(folder: Path, opened: ExitStack, who: str) -> None:
+def test_each_may_publish_its_own_alone(
+    folder: Path, opened: ExitStack, end: str, who: str
+) -> None:
     mast = KeyFolder.of_agent(folder, "mast")
-    end = f"tls/127.0.0.1:{free_port()}"
     listening = opened.enter_context(session(mast, MEMBERS, listen=end))
     ear = Ear(listening, mast.network)
     # The speaker obeys nobody: it sends whatever it likes.
@@ -114,10 +120,9 @@ def test_each_may_publish_its_own_alone(folder: Path, opened: ExitStack, who: st
 
 @pytest.mark.parametrize(("who", "hears"), [("rö/of", True), ("watcher", True), ("quay", False)])
 def test_who_is_on_no_list_hears_nothing(
-    folder: Path, opened: ExitStack, who: str, hears: bool
+    folder: Path, opened: ExitStack, end: str, who: str, hears: bool
 ) -> None:
     mast = KeyFolder.of_agent(folder, "mast")
-    end = f"tls/127.0.0.1:{free_port()}"
     speaking = opened.enter_context(session(mast, MEMBERS, listen=end))
     freely = {"access_control": {"enabled": False}}
     ear = Ear(
@@ -131,14 +136,15 @@ def test_who_is_on_no_list_hears_nothing(
         speaking.put(key(mast.network, "belief", "mast"), b"x")
         return bool(ear.got) and bool(ear.here)
 
-    assert eventually(said, 10.0 if hears else 0.6) == hears
+    assert eventually(said, 60.0 if hears else 0.6) == hears
     assert set(ear.got) == ({"belief/mast"} if hears else set())
     del token
 
 
-def test_a_router_passes_on_what_is_ones_own_and_no_more(folder: Path, opened: ExitStack) -> None:
+def test_a_router_passes_on_what_is_ones_own_and_no_more(
+    folder: Path, opened: ExitStack, end: str
+) -> None:
     router, network = KeyFolder.read(folder / "router"), KeyFolder.read(folder / "router").network
-    end = f"tls/127.0.0.1:{free_port()}"
     opened.enter_context(session(router, MEMBERS, listen=end, mode="router"))
     first, second = (
         opened.enter_context(session(keys_for(folder, name), MEMBERS, connect=end, mode="client"))
@@ -158,74 +164,6 @@ def test_a_router_passes_on_what_is_ones_own_and_no_more(folder: Path, opened: E
     assert set(ear.got) == {"belief/r%C3%B6%2Fof"}
     assert ear.here == {"r%C3%B6%2Fof"}
     del token, forged
-
-
-COUNTING = """
-import sys
-from pathlib import Path
-from peerbayes.live.refusals import TransportRefusals
-from peerbayes.live.security import KeyFolder
-from tests.peerbayes.live.networks import session
-folder, end = sys.argv[1:]
-with TransportRefusals() as refusals:
-    keys = KeyFolder.of_agent(folder, "mast")
-    listening = session(keys, ("mast", "rö/of"), listen=end)
-    ear = listening.declare_subscriber(f"peerbayes/{keys.network}/**", lambda sample: None)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        print(refusals.counts(), flush=True)
-    listening.close()
-print("done")
-"""
-
-
-def test_strangers_and_forbidden_messages_are_counted(folder: Path, tmp_path: Path) -> None:
-    port = free_port()
-    child = subprocess.Popen(
-        [sys.executable, "-c", COUNTING, str(folder), f"tls/127.0.0.1:{port}"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        assert child.stdout.readline() == "ready\n"
-
-        def counts() -> dict[str, int]:
-            child.stdin.write("\n")  # type: ignore[union-attr]
-            child.stdin.flush()  # type: ignore[union-attr]
-            text = child.stdout.readline()  # type: ignore[union-attr]
-            return dict(json.loads(text.replace("'", '"')))
-
-        assert counts() == {}
-        own = KeyFolder.of_agent(folder, "rö/of")
-        freely = {"access_control": {"enabled": False}}
-        end = f"tls/127.0.0.1:{port}"
-        with session(own, (), connect=end, **freely) as speaking:
-            assert eventually(lambda: list(speaking.info.peers_zid()))
-            time.sleep(0.2)
-            for _ in range(7):
-                speaking.put(key(own.network, "belief", "mast"), b"x")
-                speaking.put(key(own.network, "belief", "rö/of"), b"x")
-            assert eventually(lambda: counts() == {"not-allowed": 7})
-        # The same names by another authority, and somebody who does not speak TLS at all.
-        other = KeyFolder.of_agent(keys_of(tmp_path, "mast", "rö/of"), "rö/of")
-        with session(other, (), connect=end, **freely) as speaking:
-            assert eventually(lambda: counts().get("not-admitted", 0) >= 1)
-            assert not list(speaking.info.peers_zid())
-        before = counts()["not-admitted"]
-        plain = session(None, (), connect=f"tcp/127.0.0.1:{port}")
-        assert eventually(lambda: counts()["not-admitted"] > before)
-        assert not list(plain.info.peers_zid())
-        plain.close()
-        assert child.communicate("", timeout=20)[0] == "done\n"
-        assert child.returncode == 0
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
 
 
 def test_settings_name_files_that_exist_and_forbid_what_they_do_not_allow(folder: Path) -> None:

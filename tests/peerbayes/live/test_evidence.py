@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from peerbayes.live.evidence import Draws, drawn
 from peerbayes.live.finding import every_share
 from peerbayes.live.lines import FileFeed, Lines, from_input
 from peerbayes.live.observations import Claims, UnreadableError
+from tests.peerbayes.live.networks import eventually
 
 _NORMAL = {"form": "normal", "means": [[0.0, 1.0], [2.0, 3.0]], "std": 0.5}
 _TABLES = {"form": "tables", "logs": np.log([[[0.5, 0.5]], [[0.75, 0.25]]]).tolist()}
@@ -154,13 +154,12 @@ class _Eventually:
         self.woken += 1
 
     def __call__(self, holds: Callable[[], bool]) -> bool:
-        end = time.monotonic() + 10
-        while not holds() and time.monotonic() < end:
+        def taken() -> bool:
             row = self.source.take(1)
-            if row is not None:
-                self.total = self.total + row
-            time.sleep(0.005)
-        return holds()
+            self.total = self.total + (0 if row is None else row)
+            return holds()
+
+        return holds() or eventually(taken)
 
 
 def _file_source(path: Path, said: list[str]) -> Lines:

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Callable
+from typing import Any
 
-from peerbayes.live.inbox import Inbox
+import pytest
 
-LONG = 60.0
-"""Seconds, of a wait that has to end early."""
+from peerbayes.live.inbox import Event, Inbox
+
+FOREVER = threading.TIMEOUT_MAX  # who waits so long was not woken, and never will be
 
 
-def later(seconds: float, *what: tuple[str, object, object], inbox: Inbox) -> threading.Thread:
-    """Something that arrives while the reader waits."""
+class Reader(threading.Thread):
+    """Reads in a thread of its own; `result` is what it read, and a minute only bounds a hang."""
 
-    def put() -> None:
-        time.sleep(seconds)
-        for name, *arguments in what:
-            getattr(inbox, name)(*arguments)
+    def __init__(self, read: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self._read, self._found = read, None
+        self.start()
 
-    thread = threading.Thread(target=put, daemon=True)
-    thread.start()
-    return thread
+    def run(self) -> None:
+        self._found = self._read()
+
+    def result(self) -> Any:
+        self.join(60)
+        assert not self.is_alive(), "nobody woke the reader"
+        return self._found
+
+
+class Bell:
+    """An inbox's bell, which counts rings and tells when its reader is about to sleep."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.real, self.rings, self.sleeps = inbox._bell, 0, threading.Event()
+        inbox._bell = self  # type: ignore[assignment]
+
+    def acquire(self, timeout: float) -> None:
+        self.sleeps.set()
+        self.real.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self.rings += 1
+        self.real.release()
+
+
+def asleep(enough: int) -> tuple[Inbox, Bell, Reader]:
+    """An inbox whose reader sleeps until so many frames are there."""
+    inbox = Inbox()
+    bell = Bell(inbox)
+    reader = Reader(lambda: inbox.wait(FOREVER, enough=enough))
+    assert bell.sleeps.wait(60)
+    return inbox, bell, reader
 
 
 def test_what_is_there_is_read_in_order_without_a_wait() -> None:
@@ -30,18 +61,17 @@ def test_what_is_there_is_read_in_order_without_a_wait() -> None:
     inbox.alive("2", False)
     inbox.frame("1", b"b")
     wanted = [("frame", "1", b"a"), ("alive", "2", False), ("frame", "1", b"b")]
-    assert inbox.wait(LONG, enough=3) == wanted
+    assert Reader(lambda: inbox.wait(FOREVER, enough=3)).result() == wanted
     assert inbox.all() == []
 
 
 def test_the_reader_sleeps_until_enough_frames_are_there() -> None:
-    inbox = Inbox()
+    inbox, bell, reader = asleep(enough=2)
     inbox.frame("1", b"a")
-    inbox.wait(0.0)  # a bell that has been rung already wakes once
-    thread = later(0.05, ("frame", "1", b"b"), ("refused", "2", "too-large"), inbox=inbox)
-    events = inbox.wait(LONG, enough=2) or inbox.wait(LONG, enough=2)
+    assert bell.rings == 0
+    inbox.refused("2", "too-large")
+    events: list[Event] = reader.result()
     assert [event[0] for event in events] == ["frame", "refused"]
-    thread.join()
 
 
 def test_too_few_frames_are_handed_over_when_the_time_is_up() -> None:
@@ -50,16 +80,15 @@ def test_too_few_frames_are_handed_over_when_the_time_is_up() -> None:
     assert [e for _ in range(2) for e in inbox.wait(0.01, enough=5)] == [("frame", "1", b"a")]
 
 
-def test_everything_but_frames_wakes_at_once() -> None:
-    for what in (("alive", "1", True), ("members", b"{}"), ("wake",)):
-        inbox = Inbox()
-        thread = later(0.02, what, inbox=inbox)  # type: ignore[arg-type]
-        assert len(inbox.wait(LONG, enough=100)) == 1
-        thread.join()
+@pytest.mark.parametrize("what", [("alive", "1", True), ("members", b"{}"), ("wake",)])
+def test_everything_but_frames_wakes_at_once(what: tuple[Any, ...]) -> None:
+    inbox, _, reader = asleep(enough=100)
+    getattr(inbox, what[0])(*what[1:])
+    assert len(reader.result()) == 1
 
 
 def test_no_wake_is_missed_whoever_comes_first() -> None:
-    """Two threads add, one reads two at a time; were a ring lost it would wait for a minute."""
+    """Two threads add, one reads two at a time; were a ring lost it would wait for ever."""
     inbox, each = Inbox(), 3000
     ahead = threading.Semaphore(2), threading.Semaphore(2)
 
@@ -68,16 +97,17 @@ def test_no_wake_is_missed_whoever_comes_first() -> None:
             ahead[number].acquire()
             inbox.frame(str(number), str(round).encode())
 
+    def read() -> list[list[int]]:
+        heard: list[list[int]] = [[], []]
+        while sum(map(len, heard)) < 2 * each:
+            for _, name, data in inbox.wait(FOREVER, enough=2):
+                heard[int(name)].append(int(data))
+                ahead[int(name)].release()
+        return heard
+
     for number in (0, 1):
         threading.Thread(target=speak, args=(number,), daemon=True).start()
-    heard: list[list[int]] = [[], []]
-    began = time.monotonic()
-    while sum(map(len, heard)) < 2 * each:
-        for _, name, data in inbox.wait(LONG, enough=2):
-            heard[int(name)].append(int(data))
-            ahead[int(name)].release()
-    assert heard == [list(range(each))] * 2
-    assert time.monotonic() - began < LONG
+    assert Reader(read).result() == [list(range(each))] * 2
 
 
 def test_a_flood_is_dropped_but_not_who_comes_and_goes() -> None:

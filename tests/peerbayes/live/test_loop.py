@@ -21,11 +21,14 @@ from peerbayes.live.members import Members
 from peerbayes.live.pacing import Pacing
 from peerbayes.live.report import read
 from peerbayes.live.speakers import Speakers
-from tests.peerbayes.live.hub import Hub, HubTransport, loop_of, run_together
+from tests.peerbayes.live.hub import Hub, loop_of, run_together
 
 _COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 _RING = [["1/2", "1/2", "0", "0"], ["0", "1/2", "1/2", "0"], ["0", "0", "1/2", "1/2"],
          ["1/2", "0", "0", "1/2"]]  # fmt: skip
+_PAIR = [["1/2", "1/2"], ["1/2", "1/2"]]
+# Seconds that no test lasts: who waits for somebody in vain is seen to hang.
+_LONG = 600.0
 
 
 def _problem(weights: list[list[str]]) -> Any:
@@ -47,7 +50,7 @@ def test_lock_step_has_the_numbers_of_the_exact_run(weights: Any) -> None:
     # A ring in one direction, where an agent is up to three rounds ahead of its listener; a star.
     problem = pb.load("p2-star") if weights is None else _problem(weights)
     hub, rounds = Hub(), 40
-    pacing = Pacing(rounds=rounds, patience=20, linger=0)
+    pacing = Pacing(rounds=rounds, patience=_LONG, linger=0)
     found = run_together(loop_of(hub, share, pacing, seed=5) for share in every_share(problem))
     live = [found[name]["belief"]["log_belief"] for name in sorted(found, key=int)]
     assert np.abs(np.array(live) - _exact(problem, rounds, 5)).max() <= 1e-12
@@ -66,7 +69,7 @@ def test_messages_twice_and_again_change_nothing() -> None:
         return [data, kept[0], data]
 
     problem = _problem(_RING)
-    pacing = Pacing(rounds=30, patience=20, linger=0)
+    pacing = Pacing(rounds=30, patience=_LONG, linger=0)
     hub = Hub(double)
     found = run_together(loop_of(hub, s, pacing, seed=1) for s in every_share(problem))
     live = [found[name]["belief"]["log_belief"] for name in sorted(found)]
@@ -103,12 +106,9 @@ def test_an_agent_that_goes_is_done_without_at_once() -> None:
     hub = Hub()
     shares = every_share(_problem(_RING))
     short = Pacing(rounds=10, linger=0)
-    long = Pacing(rounds=400, patience=5.0, linger=0)
+    long = Pacing(rounds=400, patience=_LONG, linger=0)
     loops = [loop_of(hub, s, short if s.agent == "1" else long) for s in shares]
-    began = time.monotonic()
-    found = run_together(loops)
-    # Had its listener waited for it, it would have been for 3 rounds of 5 s.
-    assert time.monotonic() - began < 10
+    found = run_together(loops)  # had its listener waited for it, it would still
     link = found["0"]["links"]["1"]
     assert not link["alive"]
     assert link["weight"] < 0.5 * 30
@@ -118,8 +118,8 @@ def test_an_agent_that_goes_is_done_without_at_once() -> None:
 def test_one_that_returns_to_nobody_waits_for_somebody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("peerbayes.live.loop._BACK", 0.01)
     hub = Hub()
-    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
-    pacing = Pacing(rounds=6, patience=5.0, linger=0.2, gather=60.0)
+    shares = every_share(_problem(_PAIR))
+    pacing = Pacing(rounds=6, patience=_LONG, linger=0.2, gather=60.0)
     first, second = (loop_of(hub, share, pacing) for share in shares)
     for loop in (first, second):
         loop._learner.skip(4)  # as if back from a state of round 3
@@ -137,8 +137,8 @@ def test_one_whose_state_holds_the_others_to_be_gone_waits_for_them(
 ) -> None:
     """Whoever ends last has seen the others leave."""
     hub = Hub()
-    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
-    pacing = Pacing(rounds=6, patience=20.0, linger=0.2)
+    shares = every_share(_problem(_PAIR))
+    pacing = Pacing(rounds=6, patience=_LONG, linger=0.2)
     loops = [loop_of(hub, share, pacing) for share in shares]
     for loop, other in zip(loops, "10", strict=True):
         loop._learner.skip(4)
@@ -161,7 +161,7 @@ def test_one_whose_state_holds_the_others_to_be_gone_waits_for_them(
 
 def test_one_left_behind_goes_to_the_others_round() -> None:
     hub = Hub()
-    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    first, _ = every_share(_problem(_PAIR))
     slow = loop_of(hub, first, Pacing(rounds=500, patience=0.05, linger=0, gather=0))
     sent = {"log_belief": np.log([0.5, 0.5])}
     frame = Frame(first.network, "1", 0, 300, time.time(), 0.0, "finite", sent)
@@ -180,7 +180,7 @@ def test_one_left_behind_goes_to_the_others_round() -> None:
 def test_what_is_wrong_is_refused_counted_and_said_once() -> None:
     hub, said = Hub(), []
     shares = every_share(_problem(_RING))
-    pacing = Pacing(rounds=30, patience=5, linger=0)
+    pacing = Pacing(rounds=30, patience=_LONG, linger=0)
     loops = [loop_of(hub, s, pacing, log=said.append) for s in shares]
     good = seal(
         Frame(shares[0].network, "2", 0, 1, 0.0, 0.0, "finite", {"log_belief": np.zeros(2)})
@@ -233,7 +233,7 @@ def test_two_processes_of_a_neighbour_are_told_once_and_the_second_is_shown_the_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hub, said, shown = Hub(), list[str](), list[bytes]()
-    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    first, _ = every_share(_problem(_PAIR))
     loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), log=said.append)
     monkeypatch.setattr(loop._transport, "echo", shown.append)
     loop._transport.open(loop.inbox, names=["1"], limit=10_000)
@@ -260,7 +260,7 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
     monkeypatch: pytest.MonkeyPatch, signed: bool
 ) -> None:
     hub, kept = Hub(), list[bytes]()
-    first, _ = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    first, _ = every_share(_problem(_PAIR))
     verify = (lambda sender, digest, signature: sender == "0") if signed else None
     loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), verify=verify)
     loop._transport.open(loop.inbox, names=["1"], limit=10_000)
@@ -290,7 +290,7 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
 def test_a_clock_that_is_set_moves_no_wait(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
     hub, real, calls = Hub(), time.time, count()
     monkeypatch.setattr(time, "time", lambda: real() + jump * (next(calls) > 9))
-    pacing = Pacing(rounds=20, patience=20, linger=0)
+    pacing = Pacing(rounds=20, patience=_LONG, linger=0)
     found = run_together(loop_of(hub, s, pacing) for s in every_share(pb.load("two-coins")))
     for report in found.values():
         waits = [report["seconds"], report["gap"], report["own"]["wait"]]
@@ -300,12 +300,13 @@ def test_a_clock_that_is_set_moves_no_wait(monkeypatch: pytest.MonkeyPatch, jump
 
 def test_own_rhythms_do_not_wait_for_each_other() -> None:
     hub = Hub()
-    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
-    quick = Pacing("own", 0.002, rounds=200, linger=0)
-    slow = Pacing("own", 0.02, rounds=20, linger=0)
-    loops = [loop_of(hub, s, p) for s, p in zip(shares, (quick, slow), strict=True)]
-    found = run_together(loops)
-    assert found["0"]["round"] == 200
+    shares = every_share(_problem(_PAIR))
+    paces = Pacing("own", 0.002, linger=0), Pacing("own", 0.02, rounds=20, linger=0)
+    quick, slow = (loop_of(hub, s, p) for s, p in zip(shares, paces, strict=True))
+    close = slow._transport.close
+    slow._transport.close = lambda: (close(), quick.stop())  # type: ignore[method-assign]
+    found = run_together((quick, slow))
+    assert found["1"]["round"] == 20 < found["0"]["round"] / 2
     link = found["0"]["links"]["1"]
     # Each of the slow one's messages is pooled again and again.
     assert link["used"] > found["0"]["receipts"][Receipt.NEW.value] * 2
@@ -313,14 +314,14 @@ def test_own_rhythms_do_not_wait_for_each_other() -> None:
 
 def test_a_new_list_changes_weights_while_it_runs() -> None:
     hub, said = Hub(), []
-    shares = every_share(_problem([["1/2", "1/2"], ["1/2", "1/2"]]))
+    shares = every_share(_problem(_PAIR))
     members = shares[0].members
     edges = {"rows": None, "edges": ((0, 1), (1, 2)), "rule": "metropolis"}
     new = Members(
         members.network, 1, ("0", "1", "2"), log_priors=(members.log_priors[0],) * 3, **edges
     )
     forged = Members(members.network, 2, ("0", "1"), rows=({0: 1.0}, {1: 1.0}))
-    pacing = Pacing(rounds=20, patience=5, gather=0.5, linger=0)
+    pacing = Pacing(rounds=20, patience=_LONG, gather=0.5, linger=0)
     options = {"log": said.append, "trusted": lambda one: one.epoch == 1}
     loops = [loop_of(hub, share, pacing, **options) for share in shares]
     for loop in loops:
@@ -345,22 +346,26 @@ def test_reports_are_small_and_read_back() -> None:
     assert read(b"{}") is read(b"x" * 70_000) is read(b"\xff") is None
 
 
-def test_frames_say_when_they_were_made_and_after_what_gap() -> None:
+def test_frames_say_when_they_were_made_and_after_what_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     frames: list[Frame] = []
     share = every_share(_problem(_RING))[0]
+    loop = loop_of(Hub(), share, Pacing("own", 0.0, rounds=4, gather=0, linger=0))
+    pooled, real = [], loop.tally.pooled
 
-    class Listens(HubTransport):
-        def send(self, data: bytes) -> None:
-            shapes = {"log_belief": ("F64", (2,))}
-            network = share.network
-            frames.append(unseal(data, limit=10_000, network=network, shapes=shapes, kind="finite"))
+    def send(data: bytes) -> None:
+        how: Any = {"limit": 10_000, "network": share.network, "kind": "finite"}
+        frames.append(unseal(data, shapes={"log_belief": ("F64", (2,))}, **how))
 
-    loop = loop_of(Hub(), share, Pacing("own", 0.02, rounds=4, gather=0, linger=0))
-    loop._transport = Listens(Hub(), share.agent)
+    def pool(used: Any, now: float, round: int) -> None:
+        pooled.append(now)
+        real(used, now, round)
+
+    monkeypatch.setattr(loop._transport, "send", send)
+    monkeypatch.setattr(loop.tally, "pooled", pool)
+    before = time.time()
     loop.run()
     assert [frame.round for frame in frames] == [1, 2, 3, 4]
-    steps = np.diff([frame.time for frame in frames])
-    gaps = np.array([frame.gap for frame in frames[1:]])
-    # It pools right after it speaks, so that the gap is the step less what pooling took.
-    assert (gaps <= steps + 1e-6).all()
-    assert (gaps >= 0.015).all()
+    for frame, after in zip(frames[1:], pooled, strict=False):
+        assert frame.gap == frame.time - after > 0
+    # By a clock that nobody sets; the other one may be set a little meanwhile.
+    assert frames[0].time == pytest.approx(before, abs=60)

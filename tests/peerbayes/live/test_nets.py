@@ -1,8 +1,6 @@
 """Nets live: agents that exchange frames have, to the last bit, what one process has."""
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ pytest.importorskip("safetensors")
 import peerbayes as pb  # noqa: E402
 from empirical.nets.evaluation import evaluate  # noqa: E402
 from exact.changing.message import Receipt  # noqa: E402
+from peerbayes.cli import main  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
 from peerbayes.experiments.net_parts import Part  # noqa: E402
 from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
@@ -412,20 +411,26 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
         own_share(str(write_net(tmp_path)), "well-9", None)
 
 
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("launch NET --recipe best", "recipe: expected one of an experiment's row"),
+        ("launch two-coins --recipe best", "--recipe: expected an experiment with nets"),
+        ("peer NET --agent well-0 --robust median", "robust: expected the average"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_line(
+    command: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = command.replace("NET", str(write_net(tmp_path))).split()
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert line in said
+    assert said.count("\n") == 1
+
+
 def test_rounds_of_its_own_data_are_counted() -> None:
     source = OwnData()
     assert [source.take(1), source.take(1)] == [None, None]
     assert (source.taken, source.offset, source.refused) == (2, 2, 0)
     assert (source.ended, source.arrives) == (False, False)
-
-
-def test_shares_are_made_without_torch() -> None:
-    """What starts agents' processes does not wait for it."""
-    code = (
-        "import sys; from peerbayes.live.net_shares import net_shares; import peerbayes.live.nets;"
-        f"net_shares({ROW!r}); assert 'torch' not in sys.modules"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert not done.returncode, done.stderr

@@ -14,9 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes.live.watch.watched import Watched
+from peerbayes.live.watch.watcher import Watcher
+from theory import FiniteAgent, FiniteModel
 from theory.validation import FloatArray
 
 NETWORK = "0123456789abcdef"
+Evidence = Callable[[int], FloatArray]
+ROWS = np.array([[0.5, 0.3, 0.2], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
+FAIR, LOADED, HEADS = [0.5, 0.5], [0.75, 0.25], [0.6, 0.4]
+TABLES = [[[FAIR], [LOADED], [HEADS]], [[FAIR], [FAIR], [LOADED]], [[FAIR], [HEADS], [FAIR]]]
+MODEL = FiniteModel.from_agents(
+    ["fair", "loaded", "heads"],
+    [FiniteAgent.from_tables(truth=[FAIR], likelihood=table) for table in TABLES],
+)
+KNOWN = Watched(
+    NETWORK, "three", "", ("a0", "a1", "a2"), MODEL.hypotheses, MODEL, ROWS, np.zeros((3, 2))
+)
 
 
 @dataclass
@@ -221,3 +235,76 @@ class LiveNetwork:
             "done": False,
         }
         return json.dumps(body).encode()
+
+
+def steady(i: int) -> FloatArray:
+    """The mean evidence of a round, in place of a draw."""
+    return -MODEL.information(0)[i]
+
+
+def drawn(seed: int) -> Evidence:
+    rng = np.random.default_rng(seed)
+    tables = np.log(np.array(TABLES)[:, :, 0])  # agent, hypothesis, outcome
+    return lambda i: tables[i, :, rng.integers(2)]
+
+
+def own_paces(evidence: Evidence, seed: int = 1) -> LiveNetwork:
+    rng = np.random.default_rng(seed)
+    mean = (0.01, 0.03, 0.02)
+    return LiveNetwork(
+        ROWS,
+        evidence,
+        interval=lambda i: float(rng.exponential(mean[i])),
+        delay=lambda i, j: 0.005 + 0.02 * float(rng.random()),
+    )
+
+
+def lockstep(evidence: Evidence) -> LiveNetwork:
+    rng = np.random.default_rng(5)
+    return LiveNetwork(
+        ROWS,
+        evidence,
+        interval=lambda i: 0.002 * (1 + i),
+        delay=lambda i, j: 0.001 + 0.01 * float(rng.random()),
+        pace="lockstep",
+    )
+
+
+class Fed:
+    """A watcher to which the events of a network come; its clock shows `now`."""
+
+    def __init__(self, network: LiveNetwork, watched: Watched = KNOWN) -> None:
+        self.now = 0.0
+        self.watcher = Watcher(watched, clock=lambda: self.now)
+        self._events = network.run(np.inf)
+        self._next = next(self._events)
+
+    def until(
+        self,
+        seconds: float,
+        *,
+        shows: Callable[[float], float] = lambda at: at,
+        tell: Callable[[str, bytes], None] | None = None,
+    ) -> Watcher:
+        """Lets the network go on; `shows` is its time on the clock, `tell` what takes reports."""
+        while self._next[0] <= seconds:
+            at, kind, what = self._next
+            self.now = shows(at)
+            if kind == "report":
+                (tell or self.watcher.report)(*what)
+            else:
+                self.watcher.alive(what, kind == "alive")
+            self._next = next(self._events)
+        self.now = shows(seconds)
+        return self.watcher
+
+
+def fed(network: LiveNetwork, seconds: float, watched: Watched = KNOWN) -> Watcher:
+    """A watcher that has seen a network for so long."""
+    return Fed(network, watched).until(seconds)
+
+
+def one_report() -> dict[str, Any]:
+    """What an agent reports first."""
+    network = own_paces(steady)
+    return json.loads(next(what[1] for _, kind, what in network.run(3) if kind == "report"))

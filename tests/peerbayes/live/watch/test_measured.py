@@ -8,15 +8,15 @@ import pytest
 from peerbayes.live.watch.courses import MOST_BELIEFS, Course, Stretch
 from peerbayes.live.watch.measured import measure
 from peerbayes.live.watch.reports import read_report
-from tests.peerbayes.live.watch.network import NETWORK, LiveNetwork
-from theory import FiniteAgent, FiniteModel
-
-ROWS = np.array([[0.5, 0.3, 0.2], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
-FAIR, LOADED, HEADS = [0.5, 0.5], [0.75, 0.25], [0.6, 0.4]
-TABLES = [[[FAIR], [LOADED], [HEADS]], [[FAIR], [FAIR], [LOADED]], [[FAIR], [HEADS], [FAIR]]]
-MODEL = FiniteModel.from_agents(
-    ["fair", "loaded", "heads"],
-    [FiniteAgent.from_tables(truth=[FAIR], likelihood=table) for table in TABLES],
+from tests.peerbayes.live.watch.network import (
+    MODEL,
+    NETWORK,
+    ROWS,
+    LiveNetwork,
+    drawn,
+    lockstep,
+    own_paces,
+    steady,
 )
 
 
@@ -26,39 +26,6 @@ def stretch_of(network: LiveNetwork, seconds: float) -> Stretch:
         if kind == "report":
             found.add(read_report(what[1], network=NETWORK, agent=what[0]), at)
     return found
-
-
-def steady(i: int) -> np.ndarray:
-    """The mean evidence of a round, in place of a draw."""
-    return -MODEL.information(0)[i]
-
-
-def drawn(seed: int):
-    rng = np.random.default_rng(seed)
-    tables = np.log(np.array(TABLES)[:, :, 0])  # agent, hypothesis, outcome
-    return lambda i: tables[i, :, rng.integers(2)]
-
-
-def own_paces(evidence, seed: int = 1) -> LiveNetwork:
-    rng = np.random.default_rng(seed)
-    mean = (0.01, 0.03, 0.02)
-    return LiveNetwork(
-        ROWS,
-        evidence,
-        interval=lambda i: float(rng.exponential(mean[i])),
-        delay=lambda i, j: 0.005 + 0.02 * float(rng.random()),
-    )
-
-
-def lockstep(evidence) -> LiveNetwork:
-    rng = np.random.default_rng(5)
-    return LiveNetwork(
-        ROWS,
-        evidence,
-        interval=lambda i: 0.002 * (1 + i),
-        delay=lambda i, j: 0.001 + 0.01 * float(rng.random()),
-        pace="lockstep",
-    )
 
 
 @pytest.mark.parametrize("network", [own_paces(steady), lockstep(steady)], ids=["own", "lockstep"])
@@ -105,7 +72,7 @@ def test_draws_move_the_rate_within_the_standard_error_and_not_less(make) -> Non
     scores, shares = [], []
     for seed in range(6):
         network = make(drawn(seed))
-        found = measure(network.names, stretch_of(network, 40).courses, MODEL)
+        found = measure(network.names, stretch_of(network, 25).courses, MODEL)
         for rate in found.rates:
             scores.append((rate.measured - rate.predicted) / rate.standard_error)
             shares.append(rate.blocks_error / rate.standard_error)

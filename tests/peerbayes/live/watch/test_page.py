@@ -11,9 +11,7 @@ import pytest
 from peerbayes.live.watch.page import LivePage, frame_of
 from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watcher import Watcher
-from tests.peerbayes.live.watch.network import NETWORK
-from tests.peerbayes.live.watch.test_measured import own_paces, steady
-from tests.peerbayes.live.watch.test_watcher import fed
+from tests.peerbayes.live.watch.network import NETWORK, fed, own_paces, steady
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")

@@ -15,9 +15,7 @@ from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watching import on_terminal
 from peerbayes.records import write_record
 from peerbayes.report import write_report
-from tests.peerbayes.live.watch.network import NETWORK
-from tests.peerbayes.live.watch.test_measured import drawn, own_paces, steady
-from tests.peerbayes.live.watch.test_watcher import fed
+from tests.peerbayes.live.watch.network import NETWORK, drawn, fed, own_paces, steady
 
 
 @pytest.fixture(scope="module")

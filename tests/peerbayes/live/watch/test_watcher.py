@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,38 +18,19 @@ from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watcher import Watcher
 from peerbayes.live.watch.watching import watch_until
 from peerbayes.records import read_record
-from tests.peerbayes.live.watch.network import NETWORK, LiveNetwork
-from tests.peerbayes.live.watch.test_measured import MODEL, ROWS, lockstep, own_paces, steady
-
-KNOWN = Watched(
-    NETWORK, "three", "", ("a0", "a1", "a2"), MODEL.hypotheses, MODEL, ROWS, np.zeros((3, 2))
+from tests.peerbayes.live.watch.network import (
+    KNOWN,
+    NETWORK,
+    ROWS,
+    Evidence,
+    Fed,
+    LiveNetwork,
+    fed,
+    lockstep,
+    one_report,
+    own_paces,
+    steady,
 )
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def fed(network: LiveNetwork, seconds: float, watched: Watched = KNOWN) -> Watcher:
-    clock = Clock()
-    watcher = Watcher(watched, clock=clock)
-    for at, kind, what in network.run(seconds):
-        clock.now = at
-        if kind == "report":
-            watcher.report(*what)
-        else:
-            watcher.alive(what, kind == "alive")
-    clock.now = seconds
-    return watcher
-
-
-def one_report() -> dict[str, object]:
-    network = own_paces(steady)
-    return json.loads(next(what[1] for _, kind, what in network.run(3) if kind == "report"))
 
 
 def test_what_is_told_of_a_steady_network() -> None:
@@ -69,10 +53,20 @@ def test_what_is_told_of_a_steady_network() -> None:
     assert slope == pytest.approx(document.told.binding.predicted, rel=0.01)
 
 
+@cache
+def steady_seconds(pace: Callable[[Evidence], LiveNetwork]) -> float:
+    """Seconds of a round of a network whose clocks do not jump."""
+    return document_of(fed(pace(steady), 40).sight()).told.round_seconds
+
+
 @pytest.mark.parametrize("pace", [own_paces, lockstep])
-@pytest.mark.parametrize("jump", [3600.0, -3600.0, 30.0, -2.5])
-@pytest.mark.parametrize("who", [{1}, {0, 1, 2}])  # all at once: the watcher's own clock
-def test_a_clock_that_jumps_moves_no_rate(pace, jump: float, who: set[int]) -> None:
+@pytest.mark.parametrize(
+    ("jump", "who"),  # all at once: the watcher's own clock
+    [(3600.0, {1}), (-3600.0, {0, 1, 2}), (30.0, {0, 1, 2}), (-2.5, {1})],
+)
+def test_a_clock_that_jumps_moves_no_rate(
+    pace: Callable[[Evidence], LiveNetwork], jump: float, who: set[int]
+) -> None:
     network = pace(steady)
     network.clock = lambda i, at: 100 + at + jump * (i in who and at > 12)
     document = document_of(fed(network, 40).sight())
@@ -81,52 +75,45 @@ def test_a_clock_that_jumps_moves_no_rate(pace, jump: float, who: set[int]) -> N
     assert all(f"a{i} by {jump:+.4g} s" in note for i in who)
     for rate in told.rates:  # of some 25 s, to a belief that is a round old
         assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
-    still = document_of(fed(pace(steady), 40).sight()).told
-    assert told.round_seconds == pytest.approx(still.round_seconds, rel=0.05)
+    assert told.round_seconds == pytest.approx(steady_seconds(pace), rel=0.05)
     assert not document.refused
 
 
-def test_a_watcher_s_clock_that_jumps_moves_no_rate() -> None:
-    for jump in (100.0, -8.0):
-        clock, network = Clock(), own_paces(steady)
-        watcher = Watcher(KNOWN, clock=clock)
-        for at, kind, what in network.run(40):
-            clock.now = at + jump * (at > 12)
-            if kind == "report":
-                watcher.report(*what)
-            else:
-                watcher.alive(what, kind == "alive")
-        document = document_of(watcher.sight(), with_course=True)
-        assert [note for note in document.notes if "clocks jumped" in note]
-        for rate in document.told.rates:
-            assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
+@pytest.mark.parametrize("jump", [100.0, -8.0])
+def test_a_watcher_s_clock_that_jumps_moves_no_rate(jump: float) -> None:
+    watcher = Fed(own_paces(steady)).until(40, shows=lambda at: at + jump * (at > 12))
+    document = document_of(watcher.sight(), with_course=True)
+    assert [note for note in document.notes if "clocks jumped" in note]
+    for rate in document.told.rates:
+        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
 
 
 def test_one_late_report_is_no_jump() -> None:
-    clock, network, count = Clock(), own_paces(steady), 0
-    watcher = Watcher(KNOWN, clock=clock)
-    for at, kind, what in network.run(40):
-        clock.now = at
-        if kind == "report":
-            count += 1
-            watcher.report(*what, at + 1.5 * (count == 40))
-        else:
-            watcher.alive(what, kind == "alive")
-    document = document_of(watcher.sight())
+    seen, number = Fed(own_paces(steady)), count(1)
+
+    def tell(name: str, report: bytes) -> None:
+        seen.watcher.report(name, report, seen.now + 1.5 * (next(number) == 40))
+
+    document = document_of(seen.until(40, tell=tell).sight())
     assert (len(document.stretches), document.notes) == (1, [])
     for rate in document.told.rates:
         assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
 
 
 def test_two_processes_that_report_as_one_agent_are_told() -> None:
-    watcher = Watcher(KNOWN, clock=Clock())
-    for at, kind, what in own_paces(steady).run(20):
-        if kind == "report":
-            watcher.report(*what, at, what[0])
-            if what[0] == "a0" and 5 < at < 15:
-                watcher.report(*what, at + 0.1, "another")
-    said = {**json.loads(what[1]), "doubled": ["a1", "a\n2"]}
-    watcher.report(what[0], json.dumps(said).encode(), at, what[0])
+    seen = Fed(own_paces(steady))
+    watcher, reports = seen.watcher, []
+
+    def tell(name: str, report: bytes) -> None:
+        watcher.report(name, report, seen.now, name)
+        if name == "a0" and 5 < seen.now < 15:
+            watcher.report(name, report, seen.now + 0.1, "another")
+        reports.append((name, report))
+
+    seen.until(20, tell=tell)
+    name, report = reports[-1]
+    said = {**json.loads(report), "doubled": ["a1", "a\n2"]}
+    watcher.report(name, json.dumps(said).encode(), seen.now, name)
     document = document_of(watcher.sight())
     told = [note.split(": ")[0].split("agent ")[1] for note in document.notes if "two pro" in note]
     assert told == [r"'a\n2'", "'a0'", "'a1'"]
@@ -147,41 +134,33 @@ def test_a_report_overtaken_by_the_loss_of_its_token_brings_nobody_back() -> Non
     assert watcher.seen["a0"].here
 
 
-def test_a_killed_agent_ends_a_stretch_and_the_others_rate_is_predicted() -> None:
+def test_a_killed_agent_ends_a_stretch_and_its_return_begins_another() -> None:
     network = own_paces(steady)
     network.absent = ((1, 20.0, 40.0),)
-    during = fed(network, 39).sight()
-    document = document_of(during)
+    seen = Fed(network)
+    document = document_of(seen.until(39).sight())
     assert [agent.state for agent in document.agents] == ["here", "gone", "here"]
     assert [len(stretch.present) for stretch in document.stretches] == [3, 2]
     assert document.main == 1  # the one of now has a rate
     assert document.agents[1].influence is None
     assert not next(link for link in document.links if (link.hearer, link.heard) == (0, 1)).alive
-    for rate in document.told.rates:
-        assert rate.measured == pytest.approx(rate.predicted, rel=0.02)  # rounds at both ends
     # Row 0 gives the dead agent's .3 to itself, row 2 its .2: v of two states by hand.
     v0 = 0.1 / (0.1 + 0.2)
     assert document.agents[0].influence == pytest.approx(v0, abs=0.01)
-
-
-def test_an_agent_that_returns_begins_a_third_stretch() -> None:
-    network = own_paces(steady)
-    network.absent = ((1, 20.0, 40.0),)
-    watcher = fed(network, 75)
-    document = document_of(watcher.sight())
+    document = document_of(seen.until(75).sight())
     assert [len(stretch.present) for stretch in document.stretches] == [3, 2, 3]
     assert document.agents[1].began_anew == 1
     began = [stretch.began for stretch in document.stretches]
     assert began == pytest.approx([1, 20, 40], abs=1.5)
     for stretch in document.stretches:
-        for rate in stretch.rates:
+        for rate in stretch.rates:  # rounds at both ends
             assert rate.measured == pytest.approx(rate.predicted, rel=0.02)
-    at_end = document_of(watcher.sight(at_end=True))
+    at_end = document_of(seen.watcher.sight(at_end=True))
     assert at_end.told.seconds == max(stretch.seconds for stretch in document.stretches)
 
 
 def test_what_is_no_report_is_refused_and_counted() -> None:
-    watcher = Watcher(KNOWN, clock=Clock())
+    watcher = Watcher(KNOWN)
     good = one_report()
     text = json.dumps(good).encode()
     bad = {
@@ -224,7 +203,7 @@ def test_a_network_that_nobody_described_tells_its_own_names() -> None:
 
 
 def test_a_list_of_a_later_epoch_names_newcomers() -> None:
-    watcher = Watcher(KNOWN, clock=Clock())
+    watcher = Watcher(KNOWN)
     rows = ({0: 0.5, 1: 0.5}, {1: 1.0}, {2: 1.0}, {3: 0.5, 0: 0.5})
     later = Members(NETWORK, 1, ("a0", "a1", "a2", "new"), rows)
     watcher.members(json.dumps(later.document()).encode())
@@ -234,43 +213,32 @@ def test_a_list_of_a_later_epoch_names_newcomers() -> None:
     for bad in (older.document(), {**later.document(), "network": "f" * 16, "epoch": 9}):
         watcher.members(json.dumps(bad).encode())
     assert watcher.names == later.names
-    signed = Watcher(KNOWN, authority="0" * 64, clock=Clock())
+    signed = Watcher(KNOWN, authority="0" * 64)
     signed.members(json.dumps(later.document()).encode())
     assert signed.names == KNOWN.names
     assert signed.refused["members"] == 1
 
 
 def test_another_list_of_members_begins_another_stretch() -> None:
-    network, clock = own_paces(steady), Clock()
-    watcher = Watcher(KNOWN, clock=clock)
-    for at, kind, what in network.run(30):
-        clock.now = at
-        if kind == "report":
-            later = json.loads(what[1]) | {"epoch": int(at > 15)}
-            watcher.report(what[0], json.dumps(later).encode())
-    stretches = watcher.sight().stretches
-    # The first begins when the last of three agents reports, after 5/3 s; each is measured from a
-    # second later, and all agents cover it from up to a second after that.
-    assert [one.began for one in stretches] == pytest.approx([5 / 3, 15.5], abs=0.51)
+    seen = Fed(own_paces(steady))
+
+    def tell(name: str, report: bytes) -> None:
+        later = json.loads(report) | {"epoch": int(seen.now > 15)}
+        seen.watcher.report(name, json.dumps(later).encode())
+
+    stretches = seen.until(30, tell=tell).sight().stretches
+    # Each begins with its first report, is measured from a second later, and all agents cover it
+    # from up to a second after that.
+    assert [one.began for one in stretches] == pytest.approx([1, 15 + 1 / 3], abs=1e-9)
     assert [one.seconds for one in stretches] == pytest.approx([12, 13], abs=1.01)
 
 
 def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
-    network = own_paces(steady)
-    clock = Clock()
-    watcher = Watcher(KNOWN, clock=clock)
-    events = network.run(70)
-    shown: list[WatchDocument] = []
+    seen = Fed(own_paces(steady))
+    watcher, shown = seen.watcher, list[WatchDocument]()
 
     def pause(seconds: float) -> None:
-        clock.now += seconds
-        for at, kind, what in events:
-            if kind == "report":
-                watcher.report(*what, at)
-            else:
-                watcher.alive(what, kind == "alive", at)
-            if at > clock.now:
-                return
+        seen.until(seen.now + seconds)
 
     outcome = watch_until(watcher, seconds=40, show=shown.append, out=tmp_path, pause=pause)
     assert len(shown) > 70
@@ -287,15 +255,16 @@ def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
 
 
 def test_watching_ends_when_all_are_done_and_nobody_heard_is_an_error(tmp_path: Path) -> None:
-    clock = Clock()
-    watcher = Watcher(KNOWN, clock=clock)
+    now = 0.0
 
     def pause(seconds: float) -> None:
-        clock.now += seconds
+        nonlocal now
+        now += seconds
 
+    watcher = Watcher(KNOWN, clock=lambda: now)
     with pytest.raises(ValueError, match="expected reports of agents, got none in 3 s"):
         watch_until(watcher, seconds=3, out=tmp_path, pause=pause)
     assert not list(tmp_path.iterdir())
     watcher.report("a0", json.dumps({**one_report(), "done": True}).encode())
     watch_until(watcher, pause=pause)  # ends
-    assert clock.now < 15
+    assert now < 15

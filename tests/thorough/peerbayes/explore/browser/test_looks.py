@@ -8,23 +8,19 @@ from typing import Any
 
 import pytest
 
-from tests.peerbayes.explore.browser.hand import Hand
+from tests.thorough.peerbayes.explore.browser.acts import (
+    CHARTS,
+    PHONE,
+    design,
+    run,
+    table,
+    violations,
+)
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
-PHONE = {
-    "viewport": {"width": 390, "height": 844},
-    "has_touch": True,
-    "is_mobile": True,
-    "device_scale_factor": 2,
-}
 # A page at 200 % has half as many pixels of its own, each twice as large.
 TWICE = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2}
 VIEWS = ["Numbers", "Edit", "Run", "Design", "Gallery"]
-
-
-def violations(hand: Hand) -> list[str]:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe here")
-    found = axe.Axe().run(hand.page).response["violations"]
-    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 
 def overflows(hand: Hand) -> bool:
@@ -104,7 +100,15 @@ def test_nothing_is_out_of_reach_for_a_screen_reader(
     found += violations(hand)
     hand.press("Escape", "Control+O")
     found += violations(hand)
-    assert found == []
+    hand.press("Escape")
+    run(hand, rounds=20, replicates=5)
+    for name in CHARTS:
+        table(hand, name)
+        assert hand.page.get_by_role("img", name=name).count() == 1
+    found += violations(hand)
+    design(hand, "mixing")
+    hand.page.locator(".limits > summary").click()
+    assert [*found, *violations(hand)] == []
 
 
 def test_at_200_percent_everything_is_there(visit: Callable[..., Hand]) -> None:

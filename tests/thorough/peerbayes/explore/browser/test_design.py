@@ -7,79 +7,11 @@ from pathlib import Path
 import pytest
 
 import peerbayes as pb
-from tests.peerbayes.explore.browser.hand import Hand
-from tests.peerbayes.explore.browser.test_looks import violations
-
-# Small, so that searches take no time: five on a ring, one of whom sees a coin.
-RING = """
-name = "ring"
-network = { topology = "ring", agents = 5 }
-[model]
-hypotheses = ["fair", "loaded"]
-agents = [
-    { truth = "fair", likelihood = [[["1/2", "1/2"]], [["3/4", "1/4"]]] },
-    { count = 4, truth = "fair", likelihood = [[["1/2", "1/2"]], [["11/20", "9/20"]]] },
-]
-"""
+from tests.thorough.peerbayes.explore.browser.acts import design
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
-@pytest.fixture
-def problem(hand: Hand, tmp_path: Path) -> Path:
-    """The ring, shown on the page and kept as a file."""
-    path = tmp_path / "ring.toml"
-    path.write_text(RING)
-    opened = "app.source.open({ text: given, format: 'toml' }).then((one) => app.state.open(one))"
-    hand.ask(opened, RING)
-    hand.until("peerbayes.state.view.name === 'ring'")
-    return path
-
-
-def design(hand: Hand, objective: str) -> None:
-    """Asks for a design by the form and waits until it is shown."""
-    hand.view("Design")
-    hand.page.get_by_label("Ask for").select_option(objective)
-    hand.page.get_by_role("button", name="Design", exact=True).click()
-    hand.until("document.querySelector('.design-result')?.firstChild")
-    hand.settled()
-
-
-def tile(hand: Hand, name: str) -> str:
-    found = hand.page.locator(f"#headline [data-number={name}]")
-    return str(found.evaluate("one => one.firstChild.textContent"))
-
-
-def shown(hand: Hand, name: str) -> str:
-    return str(hand.page.locator(f"[data-number='design.{name}']").inner_text())
-
-
-def test_a_design_morphs_the_graph_with_its_certificate_and_can_be_taken_back(
-    hand: Hand, problem: Path
-) -> None:
-    before = hand.document
-    design(hand, "rate")
-    found = pb.design(problem, objective="rate", replicates=0).document()
-    proof = found.certificate
-    assert [shown(hand, "value"), shown(hand, "bound")] == hand.written([proof.value, proof.bound])
-    assert tile(hand, "rate") == hand.written([found.rate])[0]
-    assert hand.ask("app.state.pinned.document") == before
-    rows = hand.page.locator(".design-result .chart-bars li").all_inner_texts()
-    bars = dict(row.rsplit("\n", 1) for row in rows)
-    rates = {"designed": found.rate, **{k: v.rate for k, v in found.baselines.items()}}
-    assert bars == dict(zip(rates, hand.written(list(rates.values())), strict=True))
-    hand.page.get_by_role("button", name="Go back").click()
-    hand.settled()
-    assert hand.document == before
-    hand.page.get_by_role("button", name="Show the design again").click()
-    hand.settled()
-    assert tile(hand, "rate") == hand.written([found.rate])[0]
-    hand.page.get_by_role("button", name="Keep it").click()
-    assert hand.ask("app.state.pinned") is None
-    assert hand.document != before
-    hand.press("Control+z")
-    assert hand.document == before
-
-
-def test_limits_are_set_by_clicking_on_agents_and_links(hand: Hand, problem: Path) -> None:
+def test_limits_are_set_by_clicking_on_agents_and_links(hand: Hand, ring: Path) -> None:
     hand.view("Design")
     hand.page.locator(".limits > summary").click()
     before = hand.document
@@ -105,7 +37,7 @@ def test_limits_are_set_by_clicking_on_agents_and_links(hand: Hand, problem: Pat
     assert hand.document == before
 
 
-def test_limits_by_keyboard_alone(hand: Hand, problem: Path) -> None:
+def test_limits_by_keyboard_alone(hand: Hand, ring: Path) -> None:
     hand.view("Design")
     hand.page.locator(".limits > summary").press("Enter")
     hand.page.get_by_role("button", name="Failing links").press("Enter")
@@ -125,7 +57,7 @@ def test_limits_by_keyboard_alone(hand: Hand, problem: Path) -> None:
 
 
 def test_limits_that_exclude_each_other_are_refused_in_the_same_words(
-    hand: Hand, problem: Path
+    hand: Hand, ring: Path
 ) -> None:
     hand.ask("app.state.edit([{kind: 'set-design', key: 'edge_budget', value: 3}])")
     hand.settled()
@@ -135,14 +67,14 @@ def test_limits_that_exclude_each_other_are_refused_in_the_same_words(
     hand.until("document.querySelector('#view-design .refusal')")
     line = hand.page.locator("#view-design .refusal").inner_text()
     with pytest.raises(ValueError, match="edge_budget") as refused:
-        pb.design(problem, objective="rate", replicates=0, changes={"edge_budget": 3})
+        pb.design(ring, objective="rate", replicates=0, changes={"edge_budget": 3})
     assert line == str(refused.value)
     assert hand.document == before
 
 
-def test_the_next_edge_is_ranked_and_another_one_can_be_tried(hand: Hand, problem: Path) -> None:
+def test_the_next_edge_is_ranked_and_another_one_can_be_tried(hand: Hand, ring: Path) -> None:
     design(hand, "next-edge")
-    found = pb.design(problem, objective="next-edge", delta=0.05).document()
+    found = pb.design(ring, objective="next-edge", delta=0.05).document()
     rows = hand.page.locator("[data-look=next-edge] tbody tr")
     listed = [row.split("\t")[:3] for row in rows.all_inner_texts()]
     expected = [[f"{a} – {b}", effect] for effect in found.added for a, b in [effect.edge]]
@@ -159,8 +91,7 @@ def test_the_next_edge_is_ranked_and_another_one_can_be_tried(hand: Hand, proble
 
 
 def test_a_regression_is_designed_for_its_error(hand: Hand) -> None:
-    hand.ask("app.source.open({name: 'p2-regression'}).then((answer) => app.state.open(answer))")
-    hand.until("peerbayes.state.view.kind === 'regression'")
+    hand.open(name="p2-regression")
     design(hand, "rate")
     found = pb.design("p2-regression", objective="rate", replicates=0).document()
     certificate = hand.page.locator(".certificate").inner_text()
@@ -172,8 +103,7 @@ def test_a_regression_is_designed_for_its_error(hand: Hand) -> None:
 
 
 def test_what_cannot_be_designed_says_why(hand: Hand) -> None:
-    hand.ask("app.source.open({name: 'p1-regression'}).then((answer) => app.state.open(answer))")
-    hand.until("peerbayes.state.view.kind === 'regression'")
+    hand.open(name="p1-regression")
     hand.view("Design")
     hand.page.get_by_label("Ask for").select_option("exponent", force=True)
     button = hand.page.get_by_role("button", name="Design", exact=True)
@@ -181,9 +111,3 @@ def test_what_cannot_be_designed_says_why(hand: Hand) -> None:
     assert hand.page.get_by_text(
         "a regression has errors in place of hypotheses"
     ).first.is_visible()
-
-
-def test_designs_are_named_for_a_screen_reader(hand: Hand, problem: Path) -> None:
-    design(hand, "mixing")
-    hand.page.locator(".limits > summary").click()
-    assert violations(hand) == []

@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.peerbayes.explore.browser.hand import Hand
-from tests.peerbayes.explore.browser.test_gallery import at, begin
-from tests.peerbayes.explore.browser.test_run import IDLE, run
+from tests.thorough.peerbayes.explore.browser.acts import IDLE, at, begin, run
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 SIZE = {"viewport": {"width": 1180, "height": 720}, "reduced_motion": "reduce"}
 
 

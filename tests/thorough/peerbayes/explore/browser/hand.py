@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import peerbayes as pb
-
 WAIT = 20_000  # milliseconds; long for a busy machine
 
 
@@ -48,6 +46,11 @@ class Hand:
         return self.page.evaluate(
             f"(given) => {{ const app = peerbayes; return {expression}; }}", argument
         )
+
+    def open(self, **what: Any) -> None:
+        """Opens a problem by its name, or by the text of its file."""
+        self.ask("app.source.open(given).then((answer) => app.state.open(answer))", what)
+        self.settled()
 
     def settled(self) -> None:
         """Waits until every edit is answered."""
@@ -156,32 +159,3 @@ class Hand:
     def written(self, values: list[Any]) -> list[str]:
         """How the page writes numbers."""
         return list(self.ask("given.map((value) => app.words.number(value))", values))
-
-
-def expected_numbers(path: Path, delta: float) -> dict[str, Any]:
-    """What `pb.analyse` says of the numbers that the page shows, by the page's names for them."""
-    problem = pb.load(path)
-    sized = isinstance(problem, pb.Problem | pb.ChangingProblem)
-    analysis: Any = pb.analyse(problem, delta=delta if sized else None)
-    found = analysis.as_json()
-    network, learning = found["network"], found.get("learning") or {}
-    v = network.get("influence") or network.get("stationary_distribution") or []
-    shown = {f"v.{i}": value for i, value in enumerate(v)}
-    faults = found.get("faults")
-    if faults:
-        learning = {"rates": _in_spite_of_faults(faults)}
-        learning["rate"] = min(learning["rates"].values(), default=None)
-        shown["faultless"] = float(analysis.faultless.rate)
-    shown |= {f"rates.{name}": rate for name, rate in learning.get("rates", {}).items()}
-    shown |= {key: learning.get(key) for key in ("rate", "error_exponent")}
-    regression = found.get("regression") or {}
-    shown |= {key: regression.get(key) for key in ("excess_error_constant", "limit")}
-    return shown | {"slem": network.get("slem")}
-
-
-def _in_spite_of_faults(faults: dict[str, Any]) -> dict[str, float]:
-    """How fast the slowest honest agent rejects each hypothesis, or is guaranteed to."""
-    if faults["rule"].startswith("average"):
-        averaging = faults["averaging"] or {"rates": {}}
-        return {name: min(rates) for name, rates in averaging["rates"].items()}
-    return dict(faults["guaranteed_rates"] or {})

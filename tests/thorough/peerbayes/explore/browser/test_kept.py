@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import peerbayes as pb
-from tests.peerbayes.explore.browser.conftest import PLAIN, Server
-from tests.peerbayes.explore.browser.hand import Hand
-
-
-def set_confidence(hand: Hand, value: float) -> None:
-    hand.view("Edit")
-    field = hand.page.get_by_label("edge confidence, as a number")
-    field.fill(str(value))
-    field.press("Enter")
-    hand.settled()
-
-
-def test_a_reload_brings_the_work_back(hand: Hand) -> None:
-    set_confidence(hand, 0.3)
-    hand.page.get_by_role("button", name="Pin").click()
-    set_confidence(hand, 0.7)
-    kept, pinned = hand.document, hand.ask("app.state.pinned.document")
-    hand.page.reload()
-    hand.ready()
-    assert hand.document == kept
-    assert hand.ask("app.state.pinned.document") == pinned != kept
-    before = hand.page.locator("[data-look=rate] .tile-before").first.inner_text()
-    assert hand.ask("app.words.number(app.state.pinned.numbers.learning.rate)") in before
+from peerbayes.live.processes import free_ports
+from tests.thorough.peerbayes.explore.browser.acts import set_confidence
+from tests.thorough.peerbayes.explore.browser.conftest import Server
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
 def test_a_link_holds_the_problem(hand: Hand, visit: Callable[..., Hand]) -> None:
@@ -78,11 +57,11 @@ def test_two_tabs_are_two_sessions(visit: Callable[..., Hand]) -> None:
     assert other.document != before
 
 
-def test_work_outlives_the_server(browser: Any, tmp_path: Path) -> None:
-    server = Server("two-coins")
-    context = browser.new_context(**PLAIN)
-    hand = Hand(context.new_page())
-    hand.goto(server.address)
+def test_work_outlives_the_server(
+    visit: Callable[..., Hand], serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = serve("two-coins")
+    hand = visit(server.address)
     hand.press("g", "ArrowDown", "]")
     changed = hand.document
     server.stop()
@@ -101,29 +80,22 @@ def test_work_outlives_the_server(browser: Any, tmp_path: Path) -> None:
     hand.page.keyboard.press("Control+Z")
     hand.page.wait_for_timeout(100)
     assert hand.document != changed  # undo needs no server
-    context.close()
 
 
-def test_a_new_server_shows_its_own_problem_and_offers_the_work_of_before(browser: Any) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    first = Server("two-coins", "--port", port)
-    context = browser.new_context(**PLAIN)
-    hand = Hand(context.new_page())
-    hand.goto(first.address)
-    hand.press("g", "ArrowDown", "]")
-    kept = hand.document
-    first.stop()
-    second = Server("p2-star", "--port", port)
-    hand.goto(second.address)
+def test_a_new_server_shows_its_own_problem_and_offers_the_work_of_before(
+    visit: Callable[..., Hand], serve: Callable[..., Server]
+) -> None:
+    with free_ports(1) as (port,):
+        first = serve("two-coins", "--port", str(port))
+        hand = visit(first.address)
+        hand.press("g", "ArrowDown", "]")
+        kept = hand.document
+        first.stop()
+        hand.goto(serve("p2-star", "--port", str(port)).address)
     assert hand.document["name"].startswith("p2-star")
     hand.page.get_by_role("button", name="Bring it back").click()
     hand.until("peerbayes.state.document.name === 'two-coins-edited'")
     assert hand.document == kept
-    context.close()
-    second.stop()
-    assert hand.complaints == []
 
 
 def test_an_edit_goes_through_when_the_server_is_back(hand: Hand) -> None:
@@ -136,13 +108,6 @@ def test_an_edit_goes_through_when_the_server_is_back(hand: Hand) -> None:
     hand.settled()
     assert hand.agents == 10
     hand.until("!document.querySelector('.line-gone')")
-
-
-def test_saving_gives_the_bytes_of_save(hand: Hand, tmp_path: Path) -> None:
-    set_confidence(hand, 0.25)
-    path = hand.saved(tmp_path)
-    again = pb.save(pb.load(path), tmp_path / "again.toml")
-    assert path.read_bytes() == again.read_bytes()
 
 
 def test_the_proved_numbers_follow_and_an_edit_cancels_them(hand: Hand) -> None:

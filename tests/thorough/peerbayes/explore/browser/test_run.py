@@ -7,24 +7,8 @@ from typing import Any
 
 import pytest
 
-import peerbayes as pb
-from tests.peerbayes.explore.browser.hand import Hand
-from tests.peerbayes.explore.browser.test_looks import violations
-
-PROBLEM = "p2-star"  # what the server was started with
-
-
-IDLE = "!document.querySelector('.view:not([hidden]) progress')"
-
-
-def run(hand: Hand, *, rounds: int = 60, replicates: int = 50, seed: int = 3) -> None:
-    """Asks for a run by the form and waits for its charts."""
-    hand.view("Run")
-    form = hand.page.locator("form.run-form")
-    for label, value in (("Rounds", rounds), ("Runs", replicates), ("Seed", seed)):
-        form.get_by_label(label, exact=True).fill(str(value))
-    form.get_by_role("button", name="Run", exact=True).click()
-    hand.until("document.querySelector('.player')")
+from tests.thorough.peerbayes.explore.browser.acts import IDLE, run, table
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
 def listen(hand: Hand) -> None:
@@ -43,37 +27,6 @@ def requests(hand: Hand) -> list[dict[str, Any]]:
         lambda one: found.append(one.post_data_json) if one.url.endswith("/api/run") else None,
     )
     return found
-
-
-def table(hand: Hand, chart: str) -> list[list[str]]:
-    """The numbers of a chart, as its table shows them."""
-    toggle = hand.page.get_by_role("button", name=f"{chart}: numbers as a table")
-    if toggle.get_attribute("aria-expanded") == "false":
-        toggle.click()
-    rows = hand.page.get_by_role("region", name=f"{chart}, as a table").locator("tr")
-    found: list[list[str]] = rows.evaluate_all(
-        "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
-    )
-    return found
-
-
-def test_the_charts_show_what_pb_simulate_measures(hand: Hand) -> None:
-    run(hand)
-    found = pb.simulate(PROBLEM, rounds=60, replicates=50, seed=3).as_json()
-    shares = table(hand, "Runs in which some agent is wrong")
-    wrong = found["error_probability"]
-    assert len(shares) == 1 + 60
-    assert shares[-1][1:4] == hand.written([wrong["lower"], wrong["upper"], wrong["estimate"]])
-    rates = {row[0]: row for row in table(hand, "Rates of the wrong hypotheses")[1:]}
-    assert set(rates) == set(found["rates"])
-    for name, row in rates.items():
-        mean = sum(found["rates"][name]["mean"]) / 9
-        # Of the network, weighed by v; agents differ by what has not mixed yet after 60 rounds.
-        assert float(row[2]) == pytest.approx(mean, rel=0.05)
-    beliefs = table(hand, f"Belief in {found['reference'][0]}")
-    assert len(beliefs[0]) == 1 + 2 + 2 + 1 + 9  # round, two bands, the median, nine agents
-    low, high = float(beliefs[-1][1]), float(beliefs[-1][2])
-    assert 0 < low < float(beliefs[-1][5]) < high <= 1
 
 
 def test_rounds_are_played_paused_and_stepped(hand: Hand) -> None:
@@ -171,17 +124,3 @@ def test_without_motion_whole_rounds_are_shown(visit: Callable[..., Hand]) -> No
     assert all(
         hand.written([row[0] for row in one]) in [line[6:] for line in shown] for one in rows
     )
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_charts_are_named_for_a_screen_reader(visit: Callable[..., Hand], scheme: str) -> None:
-    hand = visit(color_scheme=scheme, reduced_motion="reduce")
-    run(hand, rounds=20, replicates=5)
-    table(hand, "Belief in reads all digits")
-    for name in (
-        "Belief in reads all digits",
-        "Runs in which some agent is wrong",
-        "Rates of the wrong hypotheses",
-    ):
-        assert hand.page.get_by_role("img", name=name).count() == 1
-    assert violations(hand) == []

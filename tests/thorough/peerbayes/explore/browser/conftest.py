@@ -6,14 +6,27 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.peerbayes.explore.browser.hand import Hand
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PLAIN = {"viewport": {"width": 1280, "height": 800}, "accept_downloads": True}
+PROBLEM = "p2-star"
+# Small, so that searches take no time: five on a ring, one of whom sees a coin.
+RING = """
+name = "ring"
+network = { topology = "ring", agents = 5 }
+[model]
+hypotheses = ["fair", "loaded"]
+agents = [
+    { truth = "fair", likelihood = [[["1/2", "1/2"]], [["3/4", "1/4"]]] },
+    { count = 4, truth = "fair", likelihood = [[["1/2", "1/2"]], [["11/20", "9/20"]]] },
+]
+"""
 
 
 class Server:
@@ -29,16 +42,18 @@ class Server:
             if "http://" in line:
                 self.address = line[line.index("http://") :].split()[0]
                 return
-        raise AssertionError("the server printed no address")
+        raise AssertionError(f"the server printed no address, and ended: {self.process.wait()}")
 
-    def stop(self) -> str:
-        """Ends it as Ctrl-C does; what it printed after its address."""
-        self.process.terminate()
-        printed, _ = self.process.communicate(timeout=20)
-        return printed
+    def stop(self) -> None:
+        """Ends it as Ctrl-C does; a second time nothing is done."""
+        if self.process.returncode is None:
+            self.process.terminate()
+            printed, _ = self.process.communicate(timeout=60)
+            assert "Traceback" not in printed, printed
 
 
-@pytest.fixture(scope="module")
+# Of this folder's tests, and no longer: where Playwright runs, asyncio.run does not.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium here: apt-get install chromium")
@@ -49,23 +64,37 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(browser: Any) -> Iterator[Server]:
-    running = Server("p2-star")
+    """One for all: what a reader does is kept in the window, and each test has windows anew."""
+    running = Server(PROBLEM)
     yield running
-    printed = running.stop()
-    assert "Traceback" not in printed, printed
+    running.stop()
 
 
 @pytest.fixture
-def visit(browser: Any, server: Server) -> Iterator[Callable[..., Hand]]:
+def serve(browser: Any) -> Iterator[Callable[..., Server]]:
+    """Starts servers of a test's own; none outlives it."""
+    servers: list[Server] = []
+
+    def started(*arguments: str) -> Server:
+        servers.append(Server(*arguments))
+        return servers[-1]
+
+    yield started
+    for one in servers:
+        one.stop()
+
+
+@pytest.fixture
+def visit(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Hand]]:
     """Opens the page in a window of its own; nothing may go wrong in its console."""
     hands: list[Hand] = []
 
     def opened(address: str | None = None, **window: Any) -> Hand:
         context = browser.new_context(**{**PLAIN, **window})
         hands.append(Hand(context.new_page()))
-        hands[-1].goto(address or server.address)
+        hands[-1].goto(address or request.getfixturevalue("server").address)
         return hands[-1]
 
     yield opened
@@ -77,3 +106,12 @@ def visit(browser: Any, server: Server) -> Iterator[Callable[..., Hand]]:
 @pytest.fixture
 def hand(visit: Callable[..., Hand]) -> Hand:
     return visit()
+
+
+@pytest.fixture
+def ring(hand: Hand, tmp_path: Path) -> Path:
+    """The ring, shown on the page and kept as a file."""
+    path = tmp_path / "ring.toml"
+    path.write_text(RING)
+    hand.open(text=RING, format="toml")
+    return path

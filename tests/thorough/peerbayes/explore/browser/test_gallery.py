@@ -8,24 +8,8 @@ from typing import Any
 import pytest
 
 from peerbayes.explorer.gallery import STORIES, told
-from tests.peerbayes.explore.browser.hand import Hand
-from tests.peerbayes.explore.browser.test_looks import PHONE, violations
-from tests.peerbayes.explore.browser.test_run import IDLE, table
-
-
-def begin(hand: Hand, name: str) -> Any:
-    """Begins a story; its card."""
-    hand.view("Gallery")
-    hand.page.get_by_role("button", name=f"Begin the story {told(name).title}").click()
-    card = hand.page.get_by_role("region", name="Story", exact=True)
-    card.wait_for()
-    return card
-
-
-def at(hand: Hand, card: Any, step: int) -> None:
-    """Waits until a step is shown."""
-    hand.until(f"document.querySelector('.story .quiet').textContent.startsWith('{step + 1} of')")
-    hand.settled()
+from tests.thorough.peerbayes.explore.browser.acts import IDLE, PHONE, at, begin, table, violations
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 
 def outlined(hand: Hand) -> set[str]:
@@ -80,40 +64,6 @@ def test_what_a_story_says_is_seen_beside_it(hand: Hand) -> None:
         hand.page.locator("#headline [data-key=error_exponent] .tile-before").inner_text().strip()
         == ""
     )
-
-
-def test_a_story_is_steered_by_keys_and_left_at_any_time(hand: Hand) -> None:
-    card = begin(hand, "edge")
-    at(hand, card, 0)
-    assert hand.page.evaluate("document.activeElement.className") == "story-text"
-    hand.page.keyboard.press("Alt+ArrowRight")
-    at(hand, card, 1)
-    before = hand.document
-    # "Cut the footbridge and see: the page refuses, with the reason."
-    hand.ask("app.state.edit([{ kind: 'remove-link', from: 4, to: 5, both: true }])")
-    hand.settled()
-    assert "2 classes" in hand.page.locator("#line").inner_text()
-    assert hand.document == before
-    card.locator(".story-text").focus()
-    hand.page.keyboard.press("Alt+ArrowLeft")
-    at(hand, card, 0)
-    hand.page.keyboard.press("Escape")
-    hand.until("document.querySelector('.story').hidden")
-    assert hand.document == before
-
-
-def test_a_built_in_is_opened_by_its_variant(hand: Hand) -> None:
-    before = hand.document
-    hand.view("Gallery")
-    hand.page.locator("[data-key=p2-grid]").get_by_label("Variant").select_option("p2-grid corner")
-    hand.page.get_by_role("button", name="Open p2-grid corner").click()
-    hand.until("peerbayes.state.view.name === 'p2-grid corner'")
-    assert hand.page.get_by_role("tab", name="Numbers").get_attribute("aria-selected") == "true"
-    hand.press("Control+z")
-    assert hand.document == before
-    hand.view("Gallery")
-    card = hand.page.locator("li[data-key=fashion-mnist]")
-    assert "needs the image files" in card.inner_text()
 
 
 @pytest.mark.parametrize("window", [{}, PHONE], ids=["desktop", "phone"])

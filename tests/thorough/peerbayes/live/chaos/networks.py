@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,8 +69,9 @@ class Chaos:
         self.states = state_folder(self.folder, first.network)
         self.states.mkdir(parents=True, exist_ok=True)
         self._protocol = "tcp" if self.keys is None else "tls"
-        ports = free_ports(1) * len(self.shares) if self.routed else free_ports(len(self.shares))
-        self._ports = dict(zip(self.shares, ports, strict=True))
+        self._held = ExitStack()
+        ports = self._held.enter_context(free_ports(1 if self.routed else len(self.shares)))
+        self._ports = dict(zip(self.shares, ports * len(self.shares), strict=False))
         self.start_between()
 
     def start_between(self) -> None:
@@ -82,7 +83,7 @@ class Chaos:
             "heard": {name: self.members.heard(name) for name in self.shares},
             "keys": None if self.keys is None else str(self.keys),
         }
-        command = ["tests.peerbayes.live.chaos.between", json.dumps(plan)]
+        command = ["tests.thorough.peerbayes.live.chaos.between", json.dumps(plan)]
         if self.routed:
             command = ["peerbayes", "router", "--json", "--quiet", "--listen"]
             command += [f"{self._protocol}/127.0.0.1:{next(iter(self._ports.values()))}"]
@@ -104,7 +105,7 @@ class Chaos:
         return json.loads(line)
 
     def do(self, what: str, **options: Any) -> Any:
-        """A command for the process between (`tests.peerbayes.live.chaos.between`)."""
+        """A command for the process between (`tests.thorough.peerbayes.live.chaos.between`)."""
         assert self.between.stdin is not None
         self.between.stdin.write(json.dumps({"do": what, **options}) + "\n")
         self.between.stdin.flush()
@@ -245,9 +246,10 @@ class Chaos:
 
     def close(self) -> None:
         """End every process that is left."""
-        self.processes.finish()
-        if self.between.returncode is None:
-            self.end_between(signal.SIGINT)
+        with self._held:
+            self.processes.finish()
+            if self.between.returncode is None:
+                self.end_between(signal.SIGINT)
 
     def end_between(self, number: int) -> str:
         """End what stands between the agents by a signal; what it said last."""

@@ -38,17 +38,3 @@ def test_a_launched_net_file_leaves_the_beliefs_of_train(tmp_path: Path) -> None
         np.testing.assert_array_equal(kept["training.learner.mean"][0], trained.mean[row].numpy())
     receipts = document["reports"][0]["receipts"]
     assert receipts["new"] + receipts["early"] == 6
-
-
-def test_options_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
-    path = write_net(tmp_path, TWO)
-    wrong = {
-        ("launch", path, "--recipe", "best"): "recipe: expected one of an experiment's row",
-        ("launch", "two-coins", "--recipe", "best"): "--recipe: expected an experiment with nets",
-        ("peer", path, "--agent", "well-0", "--robust", "median"): "robust: expected the average",
-    }
-    for arguments, line in wrong.items():
-        done = run("-m", "peerbayes", *arguments, "--out", tmp_path / "out")
-        assert done.returncode == 2, done.stderr
-        assert line in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
