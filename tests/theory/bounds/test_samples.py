@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from tests.models import COIN, coins, error_probability
@@ -98,6 +99,51 @@ def test_hoeffding_written_out() -> None:
         b for b in error_bounds(PAIR, coins(2)) if b.name == "Hoeffding, union over agents"
     )
     assert bound.probability(n) == pytest.approx(min(1.0, oracle), rel=1e-9)
+
+
+def single_events(network: Network, model: FiniteModel) -> tuple[ErrorBound, ErrorBound]:
+    """The Chernoff and the Hoeffding bound of one event for all agents."""
+    chernoff, hoeffding = (b for b in error_bounds(network, model) if "one event" in b.name)
+    return chernoff, hoeffding
+
+
+@pytest.mark.parametrize(("gap", "odds"), [(0.3, 1.0), (0.05, 1.0), (0.05, 9.0)])
+def test_single_events_written_out(gap: float, odds: float) -> None:
+    """W_01 = g, W_10 = 2g: v = (2/3, 1/3) and D_1 = 4/3 λ/(1 − λ), λ = 1 − 3g, the larger."""
+    network = Network([[1 - gap, gap], [2 * gap, 1 - 2 * gap]])
+    priors = [[odds / (1 + odds), 1 / (1 + odds)], [0.9, 0.1]]
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, COIN], priors=priors)
+    n, v, law = 400, np.array([2 / 3, 1 / 3]), COIN.log_ratio_law(0, 1)
+    behind = 4 / 3 * (1 / (3 * gap) - 1) * np.log(3) / 2 - np.log(odds)
+    chernoff, hoeffding = single_events(network, model)
+    expected = -2 * (n * law.mean - behind) ** 2 / (n * (v @ v) * np.log(3) ** 2)
+    # D is enclosed to 1/512, and half of it may be too much.
+    assert expected <= hoeffding.log_probability(n) <= expected * (1 - 1e-2)
+    least = minimize_scalar(
+        lambda t: n * float(law.cumulant(-t * v).sum()) + t * behind, bounds=(0, 8)
+    )
+    # The grid of tilts has steps of a tenth where they are small: t is off by a twentieth, and the
+    # exponent by its square.
+    assert least.fun - 1e-9 <= chernoff.log_probability(n) <= least.fun * (1 - 1e-2)
+
+
+@pytest.mark.parametrize("n", [5, 50, 1000])
+def test_single_events_are_tight_on_a_settled_network(n: int) -> None:
+    """All agents hold one belief, so that one event is the error; the union counts it N times.
+
+    Bahadur and Rao: e^{−nE}/P ≈ tσ√(2πm) for m tosses, where tσ√(2π) < 1 for these coins; the
+    lattice makes it at most e^{t log 3} < 2 times as large.
+    """
+    settled = Network([[0.5, 0.5], [0.5, 0.5]])
+    chernoff, hoeffding = single_events(settled, coins(2))
+    exact = float(binom.logsf(np.ceil(2 * n * np.log(2) / np.log(3) - 1e-9) - 1, 2 * n, 0.5))
+    assert exact <= chernoff.log_probability(n) <= exact + np.log(2 * np.sqrt(2 * n))
+    written = -4 * n * (COIN.divergences[1] / np.log(3)) ** 2  # D = 0: nothing is given away
+    assert hoeffding.log_probability(n) == pytest.approx(written, rel=1e-9)
+    unions = [b for b in error_bounds(settled, coins(2)) if "union" in b.name]
+    for union, single in zip(unions, (chernoff, hoeffding), strict=True):
+        together = min(0.0, single.log_probability(n) + np.log(2))
+        assert union.log_probability(n) == pytest.approx(together, rel=1e-9)
 
 
 def test_single_event_beats_the_union_where_agents_are_many() -> None:

@@ -32,8 +32,70 @@ def coins(agents: int) -> FiniteModel:
 )
 def test_reversible_networks(network: Network) -> None:
     exact = exact_eigenvalues(network.weights)
-    assert network.slem == pytest.approx(np.abs(exact).max(), abs=ROUNDING)
+    assert abs(network.slem - np.abs(exact).max()) <= network.spectrum.slem_error < 2 * ROUNDING
     assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=ROUNDING)
+
+
+def _far_from_normal(agents: int, decades: int) -> np.ndarray:
+    """A reversible W whose v falls by so many decades: similar to a symmetric matrix, just so."""
+    v = 10.0 ** np.linspace(0, -decades, agents)
+    flow = np.random.default_rng(1).uniform(0.1, 1, (agents, agents)) * np.minimum.outer(v, v)
+    flow = flow + flow.T
+    np.fill_diagonal(flow, 0)
+    weights = flow / v[:, None]
+    weights /= 2 * weights.sum(axis=1).max()
+    return np.asarray(weights + np.diag(1 - weights.sum(axis=1)))
+
+
+def _three_arms(exit_: float, apart: float) -> np.ndarray:
+    """A hub and three paths of four whose exits differ by a part `apart`: a cluster of slow modes.
+
+    Lanczos iteration stops at a mixture of the modes, and between their eigenvalues.
+    """
+    weights = np.zeros((13, 13))
+    for arm in range(3):
+        near = 1 + 4 * arm
+        for i in range(near, near + 3):
+            weights[i, i + 1] = weights[i + 1, i] = 0.3
+        weights[0, near] = weights[near, 0] = exit_ * (1 + apart * arm)
+    return weights + np.diag(1 - weights.sum(axis=1))
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "iterated"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        *(_far_from_normal(agents, decades) for agents, decades in ((8, 6), (20, 12), (30, 3))),
+        *(_three_arms(exit_, apart) for exit_ in (1e-3, 0.3) for apart in (0.0, 1e-7, 1e-5)),
+    ],
+)
+def test_the_error_of_the_modulus_holds_and_is_small(
+    weights: np.ndarray, dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 2000 if dense else 5)
+    network = Network(weights)
+    assert network.is_reversible
+    found, exact = network.spectrum, np.abs(exact_eigenvalues(weights)).max()
+    assert abs(found.slem - exact) <= found.slem_error <= (2 * ROUNDING if dense else 2.1e-9)
+
+
+@pytest.mark.parametrize("agents", [100, 400])
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "by factors"])
+def test_the_error_of_the_modulus_where_the_gap_is_small(
+    agents: int, dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path by Metropolis' rule: λ_k = 1 − 4/3 sin²(πk/2N). Factors know the gap relatively."""
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 2000 if dense else 5)
+    network = Network.from_topology("path", agents=agents, rule="metropolis")
+    gap = 4 / 3 * math.sin(math.pi / 2 / agents) ** 2
+    found = network.spectrum
+    # 1 − slem is exact, and the gap itself is right to its last place or two.
+    assert abs(gap - (1 - found.slem)) <= found.slem_error
+    assert found.slem_error < 2 * ROUNDING + (0 if dense else 3e-9 * gap)
+
+
+def test_no_error_is_promised_where_w_is_not_reversible() -> None:
+    assert math.isnan(Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).spectrum.slem_error)
 
 
 @settings(deadline=None)

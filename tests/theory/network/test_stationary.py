@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from fractions import Fraction
+from math import prod
 from threading import Event
 
 import numpy as np
@@ -28,6 +29,8 @@ from theory.network.stationary import (
     solve_sparse,
     stationary,
 )
+from theory.network.structure import EPS
+from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 
 # Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
@@ -211,12 +214,43 @@ def test_detailed_balance_is_recognised(network: Network) -> None:
     assert relative_error(balanced, exact_stationary(network.weights)) < ACCURACY
 
 
-def test_imbalance_is_recognised() -> None:
-    """One weight of a triangle off by a part in 1e12 already breaks the balance of its cycle."""
-    clockwise = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
-    assert Network(clockwise).is_reversible
-    clockwise[0] += [0.0, 1e-12, -1e-12]
-    assert not Network(clockwise).is_reversible
+def _nearly_balanced_cycle(agents: int, units: int) -> np.ndarray:
+    """Each agent hears both neighbours at 1/4, but agent N/2 the next at (1 + units ε)/4.
+
+    All are doubles, and so are the quotients of the other weights: that link alone is out of
+    balance, by `units` ε in rationals and in floating point.
+    """
+    here = np.arange(agents)
+    weights = 0.5 * np.eye(agents)
+    weights[here, (here + 1) % agents] = weights[here, here - 1] = 0.25
+    excess, middle = units * EPS / 4, agents // 2
+    weights[middle, middle + 1] += excess
+    weights[middle, middle] -= excess
+    return weights
+
+
+@pytest.mark.parametrize("agents", [3, 5, 9, 33])
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_balance_is_asked_for_up_to_the_rounding_of_weights(agents: int, stored: type) -> None:
+    """Agents (N − 1)/2 links from agent 0 on both sides: N + 1 quotients of weights right to 4ε."""
+    allowed = 4 * (agents + 1)
+    for units in (allowed, allowed + 1):
+        weights = _nearly_balanced_cycle(agents, units)
+        exact = RationalNetwork.from_rows([[Fraction(w) for w in row] for row in weights.tolist()])
+        around = [(i, (i + 1) % agents) for i in range(agents)]
+        quotients = [exact.rows[i][j] / exact.rows[j][i] for i, j in around]
+        assert prod(quotients) == 1 + Fraction(units * EPS)
+        assert not exact.is_reversible
+        assert Network(stored(weights)).is_reversible == (units == allowed)
+    # Both weights of every link off by a last place, all in one direction: still rounding.
+    weights = _nearly_balanced_cycle(agents, 0)
+    here = np.arange(agents)
+    weights[here, (here + 1) % agents] = np.nextafter(0.25, 1)
+    weights[here, here - 1] = np.nextafter(0.25, 0)
+    assert Network(stored(weights)).is_reversible
+
+
+def test_one_way_links_are_out_of_balance() -> None:
     assert not Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).is_reversible
 
 
