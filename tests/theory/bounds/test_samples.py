@@ -31,7 +31,7 @@ def error_bounds(network: Network, model: FiniteModel) -> tuple[ErrorBound, ...]
 
 
 @given(finite_models(2), st.sampled_from([PAIR, SLOW]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20)
 def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
     """Enumeration of every history of up to two rounds is the oracle."""
     bounds = error_bounds(network, model)
@@ -42,7 +42,7 @@ def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
 
 
 @given(finite_models(2))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12)
 def test_bounds_stay_valid_where_powers_stop_early(model: FiniteModel) -> None:
     """After one power of W the tail alone must bound everything."""
     with pytest.MonkeyPatch.context() as patch:

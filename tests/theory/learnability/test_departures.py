@@ -40,7 +40,7 @@ def rates_of(model: FiniteModel, agents: list[int], v: NDArray[np.float64], targ
 
 
 @given(problems(kinds=FLAT, max_agents=6), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_rates_with_an_agent_silent_or_gone(problem: Problem, data: st.DataObject) -> None:
     network, model = problem.network, problem.model
     target = data.draw(st.integers(0, len(model.hypotheses) - 1))
@@ -69,7 +69,7 @@ def test_rates_with_an_agent_silent_or_gone(problem: Problem, data: st.DataObjec
 
 
 @given(network=networks(min_agents=2, max_agents=7))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_cuts_are_found_and_the_rest_is_the_network_of_the_others(network: Network) -> None:
     model = coins(network.agents)
     cuts = {c.agent: c.parts for c in departures(model, network, target=0, exponents=False).cuts}
@@ -120,7 +120,7 @@ def decay_by_search(problem: Problem, agents: list[int], best: int, theta: int) 
 
 
 @given(problems(kinds=FLAT, max_agents=5), st.data())
-@settings(max_examples=40)
+@settings(max_examples=12)
 def test_exponents_with_an_agent_silent(problem: Problem, data: st.DataObject) -> None:
     network, model = problem.network, problem.model
     target = data.draw(st.integers(0, len(model.hypotheses) - 1))
@@ -141,7 +141,7 @@ def test_exponents_with_an_agent_silent(problem: Problem, data: st.DataObject) -
 
 
 @given(network=networks(min_agents=2, max_agents=8), seed=st.integers(0, 1000))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_exponents_are_those_of_the_smaller_sums(network: Network, seed: int) -> None:
     """Against the solver of the error exponent on the sum without the agent; nasty v included."""
     generator = np.random.default_rng(seed)

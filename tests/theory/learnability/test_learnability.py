@@ -17,7 +17,7 @@ PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 
 
 @given(problems(max_agents=6))
-@settings(max_examples=60)
+@settings(max_examples=20)
 def test_before_anyone_leaves_it_is_the_network_s_own_k_and_e(problem: Problem) -> None:
     network, model = problem.network, problem.model
     found = learnability(model, network)

@@ -64,7 +64,7 @@ def check_separation(model: FiniteModel | RationalModel) -> None:
 
 
 @given(st.integers(1, 5).flatmap(lambda n: rational_models(n, max_hypotheses=5)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_separation_of_rationals(model: RationalModel) -> None:
     check_separation(model)
 

@@ -243,7 +243,7 @@ def test_normal_batches_of_several_inputs_are_mixtures_over_their_types() -> Non
 
 
 @given(finite_agents(3), st.integers(2, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_cumulants_are_multiplied(agent: FiniteAgent, batch: int) -> None:
     law, single = agent.batched(batch).log_ratio_law(0, 2), agent.log_ratio_law(0, 2)
     # Sums of types, each off by a few roundings of its logarithms.

@@ -113,7 +113,7 @@ def test_doubling_is_the_plain_sum_and_the_exponent_the_general_one(
 
 
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_ratio_at_uniform_weights_is_the_transient_factor(agents: int, seed: int) -> None:
     """Two routes: doubling squared deviations here, summing cumulants over rounds there."""
     rng = np.random.default_rng(seed)

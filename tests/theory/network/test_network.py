@@ -182,7 +182,6 @@ def test_explicit_zeros_of_a_sparse_matrix_are_no_edges() -> None:
     assert "2 classes" in message(Network, weights)
 
 
-@settings(deadline=None)
 @given(networks())
 def test_edges_are_the_positive_weights(network: Network) -> None:
     dense = network.weights.toarray() if network.is_sparse else network.weights  # type: ignore[union-attr]
@@ -190,7 +189,6 @@ def test_edges_are_the_positive_weights(network: Network) -> None:
     assert network.edges.tolist() == expected
 
 
-@settings(deadline=None)
 @given(networks())
 def test_powers_converge_to_v(network: Network) -> None:
     first, second = islice(network.powers(), 2)
@@ -200,7 +198,7 @@ def test_powers_converge_to_v(network: Network) -> None:
     np.testing.assert_allclose(v @ second, v, rtol=1e-13)
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(networks(kinds=("sparse",)))
 def test_sparse_and_dense_agree(network: Network) -> None:
     dense = Network(network.weights.toarray())  # type: ignore[union-attr]
@@ -213,7 +211,7 @@ def test_sparse_and_dense_agree(network: Network) -> None:
     assert network.edges.tolist() == dense.edges.tolist()
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(networks(kinds=("reversible", "symmetric", "star", "positive")))
 def test_relabelling_agents_changes_nothing_else(network: Network) -> None:
     order = np.random.default_rng(0).permutation(network.agents)

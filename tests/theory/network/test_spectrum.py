@@ -26,7 +26,7 @@ def coins(agents: int) -> FiniteModel:
     return FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[agents])
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(
     networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary"), max_agents=7)
 )
@@ -98,7 +98,6 @@ def test_no_error_is_promised_where_w_is_not_reversible() -> None:
     assert math.isnan(Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).spectrum.slem_error)
 
 
-@settings(deadline=None)
 @given(networks(kinds=("nearly-periodic", "nearly-decomposable"), max_agents=7))
 def test_other_networks(network: Network) -> None:
     """Normal, or with well separated eigenvalues next to 1: six digits of reserve."""

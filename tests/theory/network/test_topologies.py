@@ -90,7 +90,7 @@ def test_large_topologies_are_sparse() -> None:
     assert not Network.from_topology("path", agents=2001, sparse=False).is_sparse
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_rules_on_any_connected_graph(data: st.DataObject) -> None:
     agents = data.draw(st.integers(1, 12))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks, regression_models
@@ -21,6 +21,7 @@ from theory.regression.papers import two_nodes
 
 
 @given(networks(max_agents=3), st.data())
+@settings(max_examples=40)
 def test_bias_and_covariance_are_those_of_the_rule(network: Network, data: st.DataObject) -> None:
     """The mean from labels without noise, the covariance from one unit of noise at a time."""
     model = data.draw(regression_models(network.agents))

@@ -93,7 +93,7 @@ def rational_models(draw: st.DrawFn, agents: int) -> RationalRegressionModel:
 
 
 @given(rational_models(3))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_floats_agree_with_fractions(model: RationalRegressionModel) -> None:
     network = RationalNetwork.from_rows(
         [["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1/5", 0, "4/5"]]
@@ -129,7 +129,7 @@ seen = st.sampled_from([(1, 1), (0, 0), (-1, 1), (0, 2), (-(10**6), 10**6), (10*
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_doubles_agree_with_fractions_in_any_units(data: st.DataObject) -> None:
     """Columns in dollars beside millions, a noise of 3e7 beside one of 1: decided as in fractions.
 

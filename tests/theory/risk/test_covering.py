@@ -100,7 +100,7 @@ def domains(draw: st.DrawFn, dimension: int) -> Domain:
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([3.0, 0.4, 0.08]))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_parameter_is_covered(data: st.DataObject, dimension: int, radius: float) -> None:
     domain, S = data.draw(domains(dimension)), data.draw(moments(dimension))
     covering = cover(domain, S, noise_std=1.0, radius=radius)
@@ -110,7 +110,7 @@ def test_every_parameter_is_covered(data: st.DataObject, dimension: int, radius:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.sampled_from([0, 30]))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_every_corner_is_covered_in_rationals(seed: int, offset: float, spread: int) -> None:
     domain, S, radius = problem(seed, offset=offset, spread=spread)
     if isinstance(domain, Box) and seed % 2:
@@ -149,7 +149,7 @@ def test_small_boxes_far_from_zero(offset: float, method: str | None) -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.integers(-40, 40))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_units_and_offsets_change_no_covering(seed: int, offset: float, power: int) -> None:
     """θ → u·θ + shift, y → 2^power·y: the same points in other words, to their last places."""
     domain, S, radius = problem(seed)

@@ -36,7 +36,7 @@ def slow_robust(network: Network, r: int) -> bool:
     return True
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(networks(max_agents=6), st.integers(0, 5))
 def test_every_answer_is_that_of_all_pairs_of_sets(network: Network, r: int) -> None:
     check = is_robust(network, r)

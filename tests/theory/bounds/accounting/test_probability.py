@@ -27,7 +27,7 @@ ROUNDING = 1e-11
 
 
 @given(finite_models(2), st.sampled_from([PAIR, SLOW, HALVES]))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_valid_against_every_history(model: FiniteModel, network: Network) -> None:
     found = account(network, model).probability([1, 2])
     for index, n in enumerate((1, 2)):
@@ -37,7 +37,7 @@ def test_valid_against_every_history(model: FiniteModel, network: Network) -> No
 
 
 @given(networks(max_agents=3), st.data())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_valid_on_nasty_networks(network: Network, data: st.DataObject) -> None:
     model = data.draw(finite_models(network.agents))
     found = account(network, model).probability(1)
@@ -150,7 +150,7 @@ def test_one_event_for_all_agents_beats_the_union() -> None:
 
 
 @given(finite_models(2))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_the_event_for_all_agents_covers_them(model: FiniteModel) -> None:
     """Its own probability is above that of every history in which some agent errs."""
     events = EventSet(PAIR, model)

@@ -79,7 +79,7 @@ def test_weights_that_differ_a_little_are_accounted_for() -> None:
 
 
 @given(finite_models(2), st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([-6.0, -0.5, 0.0, 1.0]))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_the_reference_covers_the_union(model: FiniteModel, factor: float, step: float) -> None:
     """Whatever the level and the slants are."""
     events = EventSet(PAIR, model)
