@@ -5,11 +5,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from tests.models import COIN, coins, error_probability
+from tests.models import BLIND, COIN, PAIR, SLOW, STAR, coins, error_probability
 from tests.strategies import finite_models
 from theory import (
     ErrorBound,
-    FiniteAgent,
     FiniteModel,
     GaussianAgent,
     Network,
@@ -20,10 +19,6 @@ from theory import (
 )
 from theory.bounds.tails.chernoff import tabulated
 from theory.learning import LogRatioLaw
-
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
-SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 
 
 def error_bounds(network: Network, model: FiniteModel) -> tuple[ErrorBound, ...]:
@@ -70,7 +65,6 @@ def test_chernoff_is_tight(delta: float) -> None:
     exact = binomial_rounds(delta)
     found = sample_sizes(Network([[1.0]]), coins(1), delta=delta).chernoff.rounds
     exponent = error_exponent(Network([[1.0]]), coins(1)).exponent
-    assert found is not None
     # Bahadur-Rao: P ≈ e^{−nE}/(t σ √(2π n)), t σ √2π about 1; the lattice adds one step at most.
     assert exact <= found <= exact + (np.log(exact) / 2 + 2) / exponent
 
@@ -81,7 +75,6 @@ def test_each_size_is_the_smallest_from_which_the_bound_holds(network: Network) 
     bounds = error_bounds(network, coins(network.agents))
     for size in (ladder.repaired, ladder.chernoff):
         bound = next(b for b in bounds if b.name == size.note)
-        assert size.rounds is not None
         assert bound.probability(size.rounds) <= 0.01
         assert bound.probability(size.rounds - 1) > 0.01
         assert all(bound.probability(size.rounds + k) <= 0.01 for k in range(1, 50))
@@ -154,11 +147,8 @@ def test_single_event_beats_the_union_where_agents_are_many() -> None:
 def test_one_informed_agent_on_a_large_ring() -> None:
     """Far agents hear the evidence late and faintly, and still decide in time."""
     network = Network.from_topology("ring", agents=100)
-    blind = type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])
-    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 99])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, BLIND], counts=[1, 99])
     ladder = sample_sizes(network, model, delta=0.05)
-    assert ladder.chernoff.rounds is not None
-    assert ladder.repaired.rounds is not None
     assert ladder.chernoff.rounds <= ladder.repaired.rounds
     # Evidence takes about 50 rounds to reach the far side; a thousand is ample.
     assert 50 < ladder.repaired.rounds < 1000
@@ -191,7 +181,6 @@ def test_gaussian_agents_have_chernoff_only() -> None:
     assert ladder.printed.rounds is None
     assert "unbounded" in ladder.printed.note
     assert ladder.repaired.rounds is None
-    assert ladder.chernoff.rounds is not None
     # Λ is normal: the exact round from explicit powers, between half and all of Chernoff's.
     from scipy.stats import norm
 
@@ -209,16 +198,12 @@ def test_prior_against_the_truth_costs_rounds() -> None:
     )
     fair = sample_sizes(PAIR, coins(2), delta=0.05).chernoff.rounds
     late = sample_sizes(PAIR, doubtful, delta=0.05).chernoff.rounds
-    assert fair is not None
-    assert late is not None
     # Catching up log(1e6) nats at 0.144 a round takes 96 of them.
     assert late - fair > np.log(1e6) / COIN.divergences[1]
 
 
 def test_nothing_to_reject() -> None:
-    model = FiniteModel.from_agents(
-        ["a", "b"], [type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])], counts=[2]
-    )
+    model = FiniteModel.from_agents(["a", "b"], [BLIND], counts=[2])
     ladder = sample_sizes(PAIR, model, delta=0.05)
     assert ladder.chernoff.rounds is None
     assert "nothing to reject" in ladder.chernoff.note
@@ -247,11 +232,7 @@ def test_bad_delta(delta: float) -> None:
 @pytest.mark.parametrize("weak", [1e-16, 1e-20, 1e-60, 1e-300])
 def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
     network = Network([[1 - weak, weak], [weak / 2, 1 - weak / 2]])
-    coin = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    )
-    model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
-    ladder = sample_sizes(network, model, delta=0.05)
+    ladder = sample_sizes(network, coins(2), delta=0.05)
     if network.second_eigenvalue == 1:
         assert ladder.printed.rounds is None
         assert "too small for floating point" in ladder.printed.note
@@ -263,9 +244,8 @@ def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
 @pytest.mark.parametrize("normal", [False, True])
 @pytest.mark.parametrize("weight", [1e-150, 1e-300, 1e-306])
 def test_evidence_that_weighs_next_to_nothing(seeing: int, normal: bool, weight: float) -> None:
-    blind = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]])
     sees = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0) if normal else COIN
-    agents = [sees, blind] if seeing == 0 else [blind, sees]
+    agents = [sees, BLIND] if seeing == 0 else [BLIND, sees]
     model = FiniteModel.from_agents(["a", "b"], agents)
     network = Network([[1.0, weight], [0.5, 0.5]])  # v is (1, 2 · weight)
     alone = error_exponent(Network([[1.0]]), FiniteModel.from_agents(["a", "b"], [sees])).exponent

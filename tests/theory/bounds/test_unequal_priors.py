@@ -39,7 +39,6 @@ def test_every_bound_holds_at_every_round(
     exact = error_law(network, MODEL, ROUNDS).some_agent
     assert exact.max() > 0.02
     for bound in bounds:
-        assert bound is not None
         found = np.array([bound.probability(n) for n in range(1, ROUNDS + 1)])
         # Rounding of the enumeration.
         assert (found >= exact - 1e-12).all(), bound.name

@@ -12,9 +12,9 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from tests.models import COIN, coins
+from tests.models import COIN, FAIR, coin, coins
 from tests.strategies import Problem, networks, problems
-from tests.theory.learnability.test_separation import FAIR, LEFT, RIGHT, coin
+from tests.theory.learnability.test_separation import LEFT, RIGHT
 from theory import FiniteModel, Network
 from theory.learnability import departures, network_without
 from theory.learning.exponent import largest_decay

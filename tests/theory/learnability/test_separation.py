@@ -11,18 +11,13 @@ from hypothesis import strategies as st
 from mpmath import fsum, log, mpf, sign, workdps
 from numpy.typing import NDArray
 
-from tests.models import COIN
+from tests.models import COIN, FAIR, coin
 from tests.strategies import mixed_models, rational_models
-from theory import FiniteAgent, FiniteModel, GaussianAgent
+from theory import FiniteModel, GaussianAgent
 from theory.learnability import disputes, rejection, separation
 from theory.rational import RationalModel
 
-FAIR, LEFT, RIGHT = [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]
-
-
-def coin(*claims: list[float], truth: list[float] = FAIR) -> FiniteAgent:
-    """An agent with one input and the given likelihoods."""
-    return FiniteAgent.from_tables(inputs=[1.0], truth=[truth], likelihood=[[c] for c in claims])
+LEFT, RIGHT = [0.75, 0.25], [0.25, 0.75]
 
 
 def separated(model: FiniteModel | RationalModel, agents: list[int]) -> set[tuple[int, int]]:

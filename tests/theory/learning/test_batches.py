@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import COIN, Tables, by_sequences
+from tests.models import COIN, PAIR, Tables, by_sequences, coin
 from tests.strategies import finite_agents
 from theory import (
     FiniteAgent,
     FiniteModel,
     GaussianAgent,
     LogRatioLaw,
-    Network,
     error_exponent,
     expected_log_ratio,
     gaussian_pair,
@@ -36,7 +35,6 @@ from theory.rational import (
 
 F = Fraction
 NAMES = ("a", "b", "c")
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 # Two inputs; the second hypothesis explains two of the outcomes like the first.
 TABLES: Tables = (
     [F(1, 4), F(3, 4)],
@@ -138,9 +136,7 @@ def test_rate_and_exponent_of_batches(batches: list[int]) -> None:
 def test_a_batch_weighs_like_influence() -> None:
     """Who draws more decides a network whose agents disagree."""
     left, right = [0.75, 0.25], [0.25, 0.75]
-    agents = [
-        FiniteAgent.from_tables(truth=[t], likelihood=[[left], [right]]) for t in (left, right)
-    ]
+    agents = [coin(left, right, truth=t) for t in (left, right)]
     model = FiniteModel.from_agents(["left", "right"], agents)
     assert learning_rate(PAIR, model).reference == (0,)  # v = (6/7, 1/7)
     assert learning_rate(PAIR, model.batched([1, 5])).reference == (0,)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import minimize_scalar
 
-from tests.models import COIN, coins
+from tests.models import COIN, FAIR, PAIR, coin, coins
 from tests.strategies import finite_agents, finite_models, networks
 from theory import (
     FiniteAgent,
@@ -13,8 +13,6 @@ from theory import (
     error_exponent,
     learning_rate,
 )
-
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 
 
 @given(finite_models(2))
@@ -95,9 +93,7 @@ def test_exponent_is_the_slope_of_enumerated_error_probabilities() -> None:
 
 
 def test_nothing_to_reject() -> None:
-    same = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.4, 0.6]], [[0.4, 0.6]]]
-    )
+    same = coin([0.4, 0.6], [0.4, 0.6])
     result = error_exponent(PAIR, FiniteModel.from_agents(["a", "b"], [same, same]))
     assert result.exponent == np.inf
     assert result.binding is None
@@ -119,13 +115,9 @@ def test_merging_hypotheses_make_the_exponent_a_function_of_the_norm_of_v() -> N
     for network in nets:
         gaps = []
         for bias in (0.1, 0.01, 0.001):
-            coin = FiniteAgent.from_tables(
-                inputs=[1.0],
-                truth=[[0.5, 0.5]],
-                likelihood=[[[0.5, 0.5]], [[0.5 + bias, 0.5 - bias]]],
-            )
-            model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
-            z, v = coin.log_ratio_law(0, 1), network.stationary_distribution
+            one = coin(FAIR, [0.5 + bias, 0.5 - bias])
+            model = FiniteModel.from_agents(["fair", "loaded"], [one], counts=[2])
+            z, v = one.log_ratio_law(0, 1), network.stationary_distribution
             scaled = error_exponent(network, model).exponent * (v @ v)
             gaps.append(abs(scaled * 2 * z.variance / z.mean**2 - 1))
             # Var z = 2I (1 + O(bias)) here, the truth being one of the two.
@@ -165,17 +157,10 @@ def test_many_kinds_are_summed_as_few_are() -> None:
     draw = np.random.default_rng(5)
     kinds = 9
     tables = draw.dirichlet(np.full(3, 2.0), size=(kinds, 2))
-    agents = [
-        FiniteAgent.from_tables(inputs=[1.0], truth=[one], likelihood=[[one], [other]])
-        for one, other in tables
-    ]
+    agents = [coin(one, other, truth=one) for one, other in tables]
     # An agent with another number of outcomes, and one whose observations say nothing.
-    agents[3] = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.7, 0.3]]]
-    )
-    agents[4] = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]]
-    )
+    agents[3] = coin([0.5, 0.5], [0.7, 0.3])
+    agents[4] = coin([0.5, 0.5], [0.5, 0.5])
     model = FiniteModel.from_agents(["zero", "one"], agents, counts=[1, 2, 1, 1, 1, 3, 1, 1, 1])
     weights = draw.dirichlet(np.ones(model.agents), size=model.agents)
     network = Network(weights)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from tests.models import COIN, coins, error_probability
+from tests.models import ALONE, COIN, coins, error_probability
 from tests.strategies import networks
 from theory import (
     FiniteAgent,
@@ -20,7 +20,6 @@ from theory import (
     refined_error_probability,
 )
 
-ALONE = Network([[1.0]])
 LOWEST, STEP = np.log(2 / 3), np.log(3)  # z of a coin: heads log 2/3, tails log 2
 # W² = 1vᵀ: two rounds decide all, and every history merges.
 NILPOTENT = np.array([[1 / 2, 1 / 2, 0], [1 / 6, 1 / 6, 2 / 3], [1 / 3, 1 / 3, 1 / 3]])

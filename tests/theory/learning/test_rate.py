@@ -3,11 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import COIN, coins
+from tests.models import BLIND, COIN, PAIR, coins
 from tests.strategies import finite_models
-from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio, learning_rate
+from theory import FiniteModel, Network, expected_log_ratio, learning_rate
 
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 RING = Network.from_topology("ring", agents=5)
 
 
@@ -34,10 +33,7 @@ def test_rate_is_the_definition_written_out(model: FiniteModel) -> None:
 
 def test_one_informed_agent_is_enough() -> None:
     """P2 Remark 5 asks every agent to tell the hypotheses apart; one suffices."""
-    blind = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]]
-    )
-    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, BLIND])
     v = PAIR.stationary_distribution
     assert learning_rate(PAIR, model).rate == pytest.approx(v[0] * COIN.divergences[1], rel=1e-14)
 

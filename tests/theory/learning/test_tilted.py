@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.integrate import quad
 
-from tests.models import coins
+from tests.models import PAIR, coins
 from tests.strategies import finite_models, networks
 from theory import (
     FiniteAgent,
@@ -15,7 +15,6 @@ from theory import (
     tilted_law,
 )
 
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 MIXED = LogRatioLaw(np.array([0.3, 0.5, 0.2]), np.array([-1.0, 0.4, 2.0]), np.array([0.5, 0, 1.5]))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from fractions import Fraction
 from math import prod
@@ -134,14 +133,6 @@ def test_the_compiled_sum_is_numpys(size: int) -> None:
     assert elimination_kernel.pairwise_sum(values, 0, size) == values.sum()
 
 
-def test_elimination_does_not_load_numba() -> None:
-    program = (
-        "import sys, numpy; from theory.network.stationary import eliminate;"
-        "eliminate(numpy.full((4, 4), .25)); sys.exit('numba' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
 @pytest.mark.parametrize("confidence", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
 def test_star_of_the_paper(confidence: Fraction) -> None:
     star = Network.from_topology("star", agents=9, edge_confidence=float(confidence))
@@ -205,7 +196,6 @@ def test_residual_is_small(network: Network) -> None:
 def test_detailed_balance_is_recognised(network: Network) -> None:
     assert network.is_reversible
     balanced = detailed_balance(network.weights)
-    assert balanced is not None
     assert relative_error(balanced, exact_stationary(network.weights)) < ACCURACY
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.models import coins
+from tests.models import BLIND, COIN, coin, coins
 from tests.strategies import behaviours, finite_models, networks
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, learning_rate
+from theory import FiniteModel, GaussianAgent, Network, learning_rate
 from theory.robustness import (
     Behaviour,
     Colluding,
@@ -168,7 +168,7 @@ def test_the_infimum_decides_whether_errors_remain() -> None:
 
 def test_normal_evidence_has_no_infimum_for_those_who_hear_it() -> None:
     gauge = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
-    toss = coins(1).kinds[0]
+    toss = COIN
     model = FiniteModel.from_agents(["a", "b"], [toss, gauge], counts=[2, 1])
     # Agent 0 hears the speaker 1 and itself; agent 2, the Gaussian one, is heard by 1 alone.
     network = Network([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
@@ -203,10 +203,8 @@ def test_a_silent_agent_is_an_agent_less() -> None:
     np.testing.assert_allclose(found.rates[:, 1], rate, rtol=1e-12)
     assert found.learns
 
-    knows = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.9, 0.1]]]
-    )
-    model = FiniteModel.from_agents(["a", "b"], [knows, coins(1).kinds[0]], counts=[2, 3])
+    knows = coin([0.5, 0.5], [0.9, 0.1])
+    model = FiniteModel.from_agents(["a", "b"], [knows, COIN], counts=[2, 3])
     line = Network.from_topology("path", agents=5)
     found = faulty_averaging(line, model, {2: Silent()})
     left, right = model.information(0)[[0, 4], 1]
@@ -236,12 +234,6 @@ def test_some_who_listen_to_both_get_a_mixture() -> None:
     np.testing.assert_allclose(
         found.rates[:, 1], [information, information, (information - 1) / 2], rtol=1e-12
     )
-
-
-TOSS = coins(1).kinds[0]
-BLIND = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]]
-)
 
 
 def check_against_late_rounds(
@@ -284,7 +276,7 @@ def test_who_hears_only_sets_without_evidence_settles(
     faults: dict[int, Behaviour],
     expected: list[float],
 ) -> None:
-    agents = [TOSS if i in sighted else BLIND for i in range(len(weights))]
+    agents = [COIN if i in sighted else BLIND for i in range(len(weights))]
     priors = [[0.3, 0.7], *[None] * (len(weights) - 1)]
     model = FiniteModel.from_agents(["fair", "loaded"], agents, priors=priors)
     variance = check_against_late_rounds(Network(weights), model, faults)
@@ -302,7 +294,7 @@ def test_variances_are_those_of_late_rounds(data: st.DataObject) -> None:
     network = data.draw(networks(kinds=("directed", "sparse"), min_agents=3, max_agents=6))
     N = network.agents
     sighted = data.draw(st.lists(st.booleans(), min_size=N, max_size=N))
-    agents = [TOSS if sees else BLIND for sees in sighted]
+    agents = [COIN if sees else BLIND for sees in sighted]
     model = FiniteModel.from_agents(["fair", "loaded"], agents, priors=[[0.3, 0.7]] * N)
     kinds = st.sampled_from([Silent(), StuckData(0), RandomLies(0.5), Push(1, 0.1)])
     some = st.sets(st.integers(0, N - 1), min_size=1, max_size=N - 1)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from tests.models import COIN, coins, error_probability
+from tests.models import ALONE, COIN, HALVES, PAIR, SLOW, STAR, coin, coins, error_probability
 from tests.strategies import finite_models, networks
 from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
@@ -15,12 +15,6 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
 from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
-
-ALONE = Network([[1.0]])
-HALVES = Network([[0.5, 0.5], [0.5, 0.5]])
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
-SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 
 # Rounding of an oracle that adds up thousands of probabilities.
 ROUNDING = 1e-11
@@ -98,9 +92,7 @@ def test_gaussian_agents_exactly(weights: list[list[float]]) -> None:
 
 def test_a_tie_is_an_error() -> None:
     """Two fair coins of opposite claims: Λ = 0 with probability 1/2 after two tosses."""
-    agent = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.75, 0.25]], likelihood=[[[0.75, 0.25]], [[0.25, 0.75]]]
-    )
+    agent = coin([0.75, 0.25], [0.25, 0.75], truth=[0.75, 0.25])
     model = FiniteModel.from_agents(["right", "wrong"], [agent])
     found = account(ALONE, model).probability(2)
     tie, worse = 2 * 0.75 * 0.25, 0.25**2
@@ -124,11 +116,7 @@ def test_agents_that_are_alike_are_computed_once(monkeypatch: pytest.MonkeyPatch
 def test_two_ways_to_be_wrong_add_up() -> None:
     """Bonferroni: two wrong hypotheses, each as likely as the other, hardly ever both."""
     truth = [0.4, 0.3, 0.3]
-    agent = FiniteAgent.from_tables(
-        inputs=[1.0],
-        truth=[truth],
-        likelihood=[[truth], [[0.3, 0.4, 0.3]], [[0.3, 0.3, 0.4]]],
-    )
+    agent = coin(truth, [0.3, 0.4, 0.3], [0.3, 0.3, 0.4], truth=truth)
     model = FiniteModel.from_agents(["right", "left", "down"], [agent])
     curve = ErrorCurve(EventSet(ALONE, model), 600, 600, 600)
     alone = curve._kept[0][1].bounds(600, 600).lower[0]

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpc, mpf
 from numpy.typing import NDArray
 
-from tests.models import coins
+from tests.models import coin, coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
@@ -22,11 +22,7 @@ ROUNDS = 30
 MIXED = FiniteModel.from_agents(
     ["fair", "loaded"],
     [
-        FiniteAgent.from_tables(
-            inputs=[1.0],
-            truth=[[0.1, 0.2, 0.7]],
-            likelihood=[[[0.1, 0.2, 0.7]], [[0.3, 0.3, 0.4]]],
-        ),
+        coin([0.1, 0.2, 0.7], [0.3, 0.3, 0.4], truth=[0.1, 0.2, 0.7]),
         GaussianAgent([0.25, 0.75], [0.0, 0.1], 1.5, [[0.0, 0.1], [1.0, -0.7]], 1.25),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tests.models import COIN, coins
+from tests.models import BLIND, COIN, PAIR, coins
 from tests.strategies import finite_models
 from tests.theory.bounds.accounting.oracles import enumerated
 from theory import FiniteAgent, FiniteModel, Network, account
@@ -16,8 +16,6 @@ from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion_tilts import choose_tilt
 from theory.bounds.accounting.reference import choose_reference
 
-BLIND = FiniteAgent(COIN.probabilities, COIN.log_likelihoods[[0, 0]])
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 THREE = Network([[0.2, 0.4, 0.4], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7]])
 # Rounding of an oracle that adds up thousands of probabilities.
 ROUNDING = 1e-11
@@ -117,7 +115,6 @@ def test_the_reference_is_sharper_than_the_union() -> None:
     """Nine readers that nearly agree: three times the error of one rather than nine."""
     events = EventSet(star(0.5), coins(9))
     choice = choose_reference(events, 0, 20, threshold=0.0)
-    assert choice is not None
     upper = choice.curve(sharpness=0.02, last=20, evaluate=20).upper(20, 20)[0]
     told = account(star(0.5), coins(9)).probability(20)
     assert told.log_upper[0] <= upper + 1e-9
@@ -127,7 +124,6 @@ def test_the_reference_is_sharper_than_the_union() -> None:
 def test_the_reference_falls() -> None:
     events = EventSet(star(0.3), coins(9))
     choice = choose_reference(events, 0, 30, threshold=0.0)
-    assert choice is not None
     curve = choice.curve(sharpness=0.05, last=300, evaluate=1)
     first = events.powers.count + 1
     falling = np.array([curve.falling(n) for n in range(first, 300)])
@@ -138,8 +134,6 @@ def test_the_reference_falls() -> None:
 @pytest.mark.parametrize("a", [0.1, 0.2, 0.5, 0.9])
 def test_both_ends_are_near_each_other(a: float) -> None:
     found = account(star(a), centre_informed()).sample_size(0.05)
-    assert found.lower is not None
-    assert found.upper is not None
     assert found.lower <= found.upper <= 1.5 * found.lower
 
 
@@ -147,7 +141,6 @@ def test_both_parts_of_the_reference_bound() -> None:
     """One coin, L = Λ, level 0: P(Λ ≤ 0) + E[e^{sΛ}; Λ ≤ 0], summed over heads."""
     events = EventSet(Network([[1.0]]), coins(1))
     choice = choose_reference(events, 0, 12, threshold=0.0)
-    assert choice is not None
     laws, _, _ = choice.reference.slanted(0.5)
     tilt = choose_tilt(events.terms_by_part(0, 0, laws), 12)
     part = replace(choice.parts[0], slant=0.5, tilt=tilt, estimate=0.0)
