@@ -229,7 +229,7 @@ def test_bad_delta(delta: float) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("weak", [1e-16, 1e-20, 1e-60, 1e-300])
+@pytest.mark.parametrize("weak", [1e-16, 1e-300])
 def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
     network = Network([[1 - weak, weak], [weak / 2, 1 - weak / 2]])
     ladder = sample_sizes(network, coins(2), delta=0.05)

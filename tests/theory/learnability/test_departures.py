@@ -103,7 +103,7 @@ def decay_by_search(problem: Problem, agents: list[int], best: int, theta: int) 
             total += float(logsumexp(exponents, b=law.probabilities))
         return total
 
-    grid = np.logspace(-6, 8, 57)
+    grid = np.logspace(-6, 8, 29)
     values = [cumulant(t) for t in grid]
     k = int(np.argmin(values))
     if k == 0:

@@ -5,14 +5,7 @@ from scipy.optimize import minimize_scalar
 
 from tests.models import COIN, FAIR, PAIR, coin, coins
 from tests.strategies import finite_agents, finite_models, networks
-from theory import (
-    FiniteAgent,
-    FiniteModel,
-    GaussianAgent,
-    Network,
-    error_exponent,
-    learning_rate,
-)
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent, learning_rate
 
 
 @given(finite_models(2))

@@ -210,7 +210,7 @@ def numbers(means: np.ndarray, truth: np.ndarray, std: float) -> dict[str, np.nd
 
 
 @given(SEEDS, st.integers(-(2**40), 2**40), st.integers(-60, 60))
-@settings(max_examples=4)
+@settings(max_examples=3)
 def test_neither_an_offset_nor_a_unit_of_labels_matters(seed: int, shift: int, unit: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(-20, 20, 2) / 16.0

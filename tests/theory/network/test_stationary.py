@@ -12,7 +12,6 @@ from threading import Event
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from tests.oracles import exact_stationary, relative_error
@@ -60,6 +59,8 @@ def _drifting_path(agents: int, towards_end: np.ndarray) -> np.ndarray:
 def test_every_component_is_accurate(network: Network) -> None:
     error = relative_error(network.stationary_distribution, exact_stationary(network.weights))
     assert error < ACCURACY
+    # N inflows of one rounding each, and v itself within N roundings.
+    assert network.stationary.residual < 4 * network.agents * EPS
 
 
 @pytest.mark.parametrize(("blocks", "size"), [(2, 5), (5, 2), (3, 10), (10, 4)])
@@ -70,25 +71,6 @@ def test_weak_coupling_costs_no_digit(blocks: int, size: int, coupling: float) -
     assert network.stationary.method == "gth"
     exact = exact_stationary(weights)
     assert relative_error(network.stationary_distribution, exact) < ACCURACY
-
-
-def test_weak_coupling_defeats_the_plain_solve() -> None:
-    """The case above is a hard one: the usual linear solve has nine digits fewer."""
-    weights = _coupled_blocks(2, 5, 1e-12, seed=1)
-    system = np.eye(10) - weights.T
-    system[-1] = 1
-    plain = np.linalg.solve(system, np.eye(10)[-1])
-    assert relative_error(plain, exact_stationary(weights)) > 1e-8
-
-
-@pytest.mark.parametrize("agents", [1, 2, 31, 32, 33, 34, 64, 65, 100])
-def test_elimination_by_panels_agrees_with_a_solve(agents: int) -> None:
-    """Sizes on both sides of a panel's width; a positive W of this size is well conditioned."""
-    weights = np.random.default_rng(agents).uniform(0.1, 1.0, (agents, agents))
-    weights /= weights.sum(axis=1, keepdims=True)
-    values = eliminate(weights)
-    np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
-    assert values.sum() == pytest.approx(1.0, abs=1e-14)
 
 
 def by_numpy(weights: FloatArray) -> FloatArray:
@@ -115,7 +97,9 @@ def test_both_forms_of_elimination_are_accurate_and_equal(network: Network) -> N
 def test_both_forms_are_equal_on_both_sides_of_a_panel(agents: int, coupling: float) -> None:
     halves = _coupled_blocks(2, agents // 2, coupling, seed=agents) if agents > 1 else np.eye(1)
     for weights in (halves, np.asfortranarray(halves)):
-        np.testing.assert_array_equal(eliminate(weights), by_numpy(weights))
+        values = eliminate(weights)
+        np.testing.assert_array_equal(values, by_numpy(weights))
+        np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
 
 
 @pytest.mark.parametrize("agents", [30, 400, 1600])
@@ -131,18 +115,6 @@ def test_the_compiled_sum_is_numpys(size: int) -> None:
     rng = np.random.default_rng(size)
     values = rng.random(size) * 10.0 ** rng.integers(-9, 9, size)
     assert elimination_kernel.pairwise_sum(values, 0, size) == values.sum()
-
-
-@pytest.mark.parametrize("confidence", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
-def test_star_of_the_paper(confidence: Fraction) -> None:
-    star = Network.from_topology("star", agents=9, edge_confidence=float(confidence))
-    expected = 9 * confidence / (9 * confidence + 8)
-    assert star.stationary_distribution[0] == pytest.approx(float(expected), rel=1e-15)
-
-
-def test_two_agents_of_the_paper() -> None:
-    values = Network([["9/10", "1/10"], ["3/5", "2/5"]]).stationary_distribution
-    np.testing.assert_allclose(values, [6 / 7, 1 / 7], rtol=1e-15)
 
 
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
@@ -172,24 +144,6 @@ def test_drift_without_end(start: float) -> None:
     np.testing.assert_allclose(
         network.stationary_distribution[heavy[:300]], 0.75 * 0.25 ** near[:300], rtol=1e-12
     )
-
-
-@given(networks(), st.randoms(use_true_random=False))
-def test_relabelling_agents_relabels_v(network: Network, random: object) -> None:
-    order = list(range(network.agents))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    shuffled = Network(network.weights[order][:, order])
-    np.testing.assert_allclose(
-        shuffled.stationary_distribution,
-        network.stationary_distribution[order],
-        rtol=2 * ACCURACY,
-    )
-
-
-@given(networks())
-def test_residual_is_small(network: Network) -> None:
-    """N inflows of one rounding each, and v itself within N roundings."""
-    assert network.stationary.residual < 4 * network.agents * np.finfo(float).eps
 
 
 @given(networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary")))
@@ -235,8 +189,11 @@ def test_balance_is_asked_for_up_to_the_rounding_of_weights(agents: int, stored:
     assert Network(stored(weights)).is_reversible
 
 
-def test_one_way_links_are_out_of_balance() -> None:
-    assert not Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).is_reversible
+def test_one_way_links_are_out_of_balance_and_eliminated() -> None:
+    network = Network(sparse.csr_array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]))
+    assert network.is_sparse
+    assert not network.is_reversible
+    assert network.stationary.method == "gth"
 
 
 @settings(max_examples=50)
@@ -379,26 +336,19 @@ def test_work_of_factors_is_small_where_few_are_far_out(
     assert elimination_work(network.weights) < most  # type: ignore[arg-type]
 
 
-def test_small_sparse_without_balance_is_eliminated() -> None:
-    weights = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
-    network = Network(weights)
-    assert network.is_sparse
-    assert network.stationary.method == "gth"
-
-
 @pytest.mark.parametrize(
     "options",
-    [{"topology": "ring", "agents": 10**6}, {"topology": "grid", "shape": [1000, 1000]}],
+    [{"topology": "ring", "agents": 100_000}, {"topology": "grid", "shape": [300, 300]}],
     ids=["ring", "grid"],
 )
-def test_a_million_agents(options: dict[str, object]) -> None:
+def test_a_hundred_thousand_agents(options: dict[str, object]) -> None:
     """Under the uniform rule v_i is proportional to the number of neighbours, itself included."""
     network = Network.from_topology(**options)  # type: ignore[arg-type]
     neighbourhood = np.diff(network.weights.indptr)  # type: ignore[union-attr]
     expected = neighbourhood / neighbourhood.sum()
     assert network.is_sparse
     assert network.stationary.method == "detailed-balance"
-    # Two thousand quotients of weights like 1/3 and 1/4 lead across the grid.
+    # Six hundred quotients of weights like 1/3 and 1/4 lead across the grid.
     np.testing.assert_allclose(network.stationary_distribution, expected, rtol=1e-12)
 
 

@@ -97,11 +97,11 @@ def test_averages_are_unbiased() -> None:
     for choice in np.ndindex(2, 2, 2, 2):
         x = np.array([[[one.inputs[a]], [two.inputs[b]]] for a, b in (choice[:2], choice[2:])])
         total += conditional_error(network, model, x, [2]).excess_error[0] / 16
-    result = averaged_error(network, model, [2], draws=2000, seed=3)
+    result = averaged_error(network, model, [2], draws=1000, seed=3)
     assert (np.abs(result.excess_error[0] - total) < 4 * result.standard_error[0]).all()
-    assert (result.standard_error[0] < 0.02 * total).all()
-    again = averaged_error(network, model, [2], draws=2000, seed=3)
-    assert np.array_equal(again.excess_error, result.excess_error)
+    assert (result.standard_error[0] < 0.03 * total).all()
+    once, again = (averaged_error(network, model, [2], draws=20, seed=3) for _ in "ab")
+    assert np.array_equal(again.excess_error, once.excess_error)
 
 
 def test_ratios_at_finite_rounds() -> None:
@@ -144,7 +144,7 @@ def test_few_draws_of_heavy_inputs_are_doubted() -> None:
     )
     misses = 0
     for seed in range(20):
-        few = averaged_error(alone, model, [1, 400], draws=200, seed=seed)
+        few = averaged_error(alone, model, [1, 100], draws=200, seed=seed)
         misses += abs(few.excess_error[0, 0] - truth) > 2 * few.standard_error[0, 0]
         assert any(note.startswith("rounds 1: 2 of 200 draws") for note in few.notes)
     # Two standard errors should miss once in twenty.

@@ -109,7 +109,7 @@ def test_a_guarantee_holds_for_features_of_unlike_sizes() -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, 2.0**20]), st.booleans())
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_units_and_offsets_change_no_curve(seed: int, offset: float, binned: bool) -> None:
     rng = np.random.default_rng(seed)
     network = Network(rng.dirichlet(np.ones(2), size=2))

@@ -10,13 +10,7 @@ from scipy.stats import binom
 
 from tests.models import coin, coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
-from theory.robustness import (
-    Push,
-    Silent,
-    StuckData,
-    clip_guarantee,
-    pooling_guarantee,
-)
+from theory.robustness import Push, Silent, StuckData, clip_guarantee, pooling_guarantee
 
 LOW, HIGH = np.log([0.5 / 0.75, 0.5 / 0.25])
 

@@ -142,10 +142,10 @@ def test_margin_shrinks_with_rounds() -> None:
 
 
 def test_too_many_events_are_left_out_before_any_is_looked_at() -> None:
-    heads = np.linspace(0.1, 0.9, 4001)
+    heads = np.linspace(0.1, 0.9, 2001)
     tables = np.stack([heads, 1 - heads], axis=1)[:, None, :]
     coin = FiniteAgent.from_tables(inputs=[1.0], truth=[[0.5, 0.5]], likelihood=tables)
-    model = FiniteModel.from_agents([f"h{k}" for k in range(4001)], [coin])
+    model = FiniteModel.from_agents([f"h{k}" for k in range(2001)], [coin])
     found = sample_sizes(ALONE, model, delta=0.05)
     assert found.certified.upper is None
     assert "not computed here" in found.certified.note
