@@ -5,7 +5,7 @@ from scipy.optimize import minimize_scalar
 
 from tests.models import COIN, FAIR, PAIR, coin, coins
 from tests.strategies import finite_agents, finite_models, networks
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_exponent, learning_rate
+from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_rate
 
 
 @given(finite_models(2))
@@ -27,16 +27,6 @@ def test_against_a_general_minimiser(model: FiniteModel) -> None:
         found = minimize_scalar(objective, bounds=(0, upper), options={"xatol": 1e-10 * upper})
         # Both stop where the objective is flat to rounding.
         assert result.exponents[theta] == pytest.approx(-found.fun, rel=1e-7, abs=1e-12)
-
-
-def test_gaussian_closed_form() -> None:
-    """Σ v_j z_j is normal, of mean Σ v_j Δ_j²/2 and variance Σ v_j² Δ_j²: E = mean²/2variance."""
-    gaps, v = np.array([1.0, 2.5]), PAIR.stationary_distribution
-    agents = [GaussianAgent([1.0], [0.0], 1.0, [[0.0], [gap]], 1.0) for gap in gaps]
-    result = error_exponent(PAIR, FiniteModel.from_agents(["zero", "gap"], agents))
-    mean, variance = v @ gaps**2 / 2, v**2 @ gaps**2
-    assert result.exponent == pytest.approx(mean**2 / (2 * variance), rel=1e-12)
-    assert result.tilts[1] == pytest.approx(mean / variance, rel=1e-8)  # the solver's tolerance
 
 
 def test_identical_agents_rate_is_blind_to_the_network_and_the_exponent_is_not() -> None:
@@ -67,22 +57,6 @@ def test_evidence_that_is_void_at_worst_gives_the_probability_of_silence() -> No
     result = error_exponent(PAIR, sure(0.0))
     assert result.exponent == pytest.approx(2 * np.log(4), rel=1e-14)
     assert result.tilts[1] == np.inf
-
-
-def test_exponent_is_the_slope_of_enumerated_error_probabilities() -> None:
-    """One coin: P(error) at n is a binomial tail; −log P falls at rate E up to (log n)/2n."""
-    from scipy.stats import binom
-
-    exponent = error_exponent(Network([[1.0]]), coins(1)).exponent
-    # Loaded wins or ties iff heads·log 1.5 ≥ tails·log 2.
-    logs = []
-    for n in (2000, 4000):
-        least = int(np.ceil(n * np.log(2) / np.log(3) - 1e-9))
-        logs.append(float(binom.logsf(least - 1, n, 0.5)))
-    slope = -(logs[1] - logs[0] + np.log(2) / 2) / 2000  # less the prefactor n^(−1/2)
-    # The lattice shifts −log P by up to one step, z's range log 3, times the tilt: < 1/2000 · 1.1.
-    assert slope == pytest.approx(exponent, abs=1.1 / 2000)
-    assert exponent > 60 * 1.1 / 2000  # so the tolerance means something
 
 
 def test_nothing_to_reject() -> None:

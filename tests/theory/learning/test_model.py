@@ -51,10 +51,6 @@ def test_counts_share_a_kind() -> None:
     assert model.divergences.shape == (4, 2)
 
 
-def test_bound_is_over_all_agents() -> None:
-    assert coins(3).log_ratio_bound == pytest.approx(np.log(3))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

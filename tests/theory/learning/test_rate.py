@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import BLIND, COIN, PAIR, coins
+from tests.models import COIN, PAIR, coins
 from tests.strategies import finite_models
 from theory import FiniteModel, Network, expected_log_ratio, learning_rate
 
@@ -29,13 +29,6 @@ def test_rate_is_the_definition_written_out(model: FiniteModel) -> None:
     else:
         assert result.rate == np.inf
         assert result.binding is None
-
-
-def test_one_informed_agent_is_enough() -> None:
-    """P2 Remark 5 asks every agent to tell the hypotheses apart; one suffices."""
-    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, BLIND])
-    v = PAIR.stationary_distribution
-    assert learning_rate(PAIR, model).rate == pytest.approx(v[0] * COIN.divergences[1], rel=1e-14)
 
 
 @given(model=finite_models(2), rounds=st.lists(st.integers(1, 30), min_size=1, unique=True))

@@ -149,19 +149,6 @@ def test_powers_converge_to_v(network: Network) -> None:
     np.testing.assert_allclose(v @ second, v, rtol=1e-13)
 
 
-@settings(max_examples=30)
-@given(networks(kinds=("sparse",)))
-def test_sparse_and_dense_agree(network: Network) -> None:
-    dense = Network(network.weights.toarray())  # type: ignore[union-attr]
-    np.testing.assert_allclose(
-        network.stationary_distribution, dense.stationary_distribution, rtol=1e-14
-    )
-    # The same matrices go through the same solver.
-    assert network.slem == pytest.approx(dense.slem, abs=1e-14)
-    np.testing.assert_allclose(network.deviation.lower, dense.deviation.lower, rtol=1e-9)
-    assert network.edges.tolist() == dense.edges.tolist()
-
-
 @settings(max_examples=15)
 @given(networks(kinds=("reversible", "symmetric", "star", "positive")))
 def test_relabelling_agents_changes_nothing_else(network: Network) -> None:

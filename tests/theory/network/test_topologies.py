@@ -8,11 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.oracles import exact_eigenvalues
-from tests.strategies import connected_edges
 from tests.theory.network.test_network import message
 from theory.network import RULES, TOPOLOGIES, Network
 
@@ -88,28 +84,6 @@ def test_large_topologies_are_sparse() -> None:
     assert not Network.from_topology("path", agents=2000).is_sparse
     assert Network.from_topology("path", agents=2001).is_sparse
     assert not Network.from_topology("path", agents=2001, sparse=False).is_sparse
-
-
-@settings(max_examples=50)
-@given(st.data())
-def test_rules_on_any_connected_graph(data: st.DataObject) -> None:
-    agents = data.draw(st.integers(1, 12))
-    edges = data.draw(connected_edges(agents))
-    for rule in RULES:
-        network = Network.from_edges(edges, agents=agents, rule=rule)
-        assert network.is_reversible
-        # The diagonal is what is left: 1/2 or more for the lazy rule, 1/N or more otherwise.
-        least = 0.5 if rule == "lazy-metropolis" else 1 / agents
-        assert network.weights.diagonal().min() > least - 1e-12
-
-
-def test_metropolis_on_the_three_by_three_grid() -> None:
-    """Against the exact characteristic polynomial; lazy is halfway to one for 1/max(d)."""
-    grid = Network.from_topology("grid", shape=[3, 3], rule="metropolis")
-    assert grid.slem == pytest.approx(np.abs(exact_eigenvalues(grid.weights)).max(), abs=1e-14)
-    assert grid.slem == pytest.approx(0.767423, abs=5e-7)
-    lazy = Network.from_topology("grid", shape=[3, 3], rule="lazy-metropolis")
-    assert lazy.slem == pytest.approx((1 + 0.69602916) / 2, abs=5e-9)
 
 
 def test_star_with_edge_confidence() -> None:

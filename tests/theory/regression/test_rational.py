@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -178,28 +179,39 @@ def test_a_hilbert_matrix() -> None:
         assert ours == pytest.approx(float(theirs), rel=4 * condition * 2**-52)
 
 
-def test_bad_input_is_named() -> None:
-    good = RationalRegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=1)
-    unit = [[1, 0], [0, 1]]
-    with pytest.raises(ValueError, match="noise_std: expected a number above 0, got 0"):
-        RationalRegressionAgent(ranges=[[1, 1]], noise_std=0)
-    with pytest.raises(ValueError, match=r"ranges\[1\]: expected \[low, high\]"):
-        RationalRegressionAgent(ranges=[[1, 1], [1, -1]], noise_std=1)
-    with pytest.raises(ValueError, match="second_moment: expected a positive semidefinite matrix"):
-        RationalRegressionAgent(second_moment=[[1, 2], [2, 1]], noise_std=1)
-    with pytest.raises(ValueError, match="exactly one of ranges and second_moment"):
-        RationalRegressionAgent(noise_std=1)
-    with pytest.raises(ValueError, match="prior_covariance: expected a positive definite matrix"):
-        RationalRegressionModel([1, 1], [good], [[1, 1], [1, 1]], unit)
-    with pytest.raises(ValueError, match=r"agents\[0\]: expected inputs of dimension 1"):
-        RationalRegressionModel([1], [good], [[1]], [[1]])
-    with pytest.raises(ValueError, match="agents: expected at least one"):
-        RationalRegressionModel([1], [], [[1]], [[1]])
-    with pytest.raises(ValueError, match="weights: expected 1 positive fractions"):
-        rational_limits([F(1, 2)], RationalRegressionModel([1, 1], [good], unit, unit))
-    with pytest.raises(ValueError, match=r"theta: expected a fraction, got 'x'"):
-        RationalRegressionModel(["x", 1], [good], unit, unit)
-    with pytest.raises(ValueError, match="model: expected as many agents as the network, 2"):
-        rational_regression(
-            two_nodes().network, RationalRegressionModel([1, 1], [good], unit, unit)
-        )
+GOOD = RationalRegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=1)
+UNIT = [[1, 0], [0, 1]]
+SINGLE = RationalRegressionModel([1, 1], [GOOD], UNIT, UNIT)
+AGENT, MODEL = RationalRegressionAgent, RationalRegressionModel
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: AGENT(ranges=[[1, 1]], noise_std=0),
+            "noise_std: expected a number above 0, got 0",
+        ),
+        (
+            lambda: AGENT(ranges=[[1, 1], [1, -1]], noise_std=1),
+            r"ranges\[1\]: expected \[low, high",
+        ),
+        (
+            lambda: AGENT(second_moment=[[1, 2], [2, 1]], noise_std=1),
+            "a positive semidefinite matrix",
+        ),
+        (lambda: AGENT(noise_std=1), "exactly one of ranges and second_moment"),
+        (
+            lambda: MODEL([1, 1], [GOOD], [[1, 1], [1, 1]], UNIT),
+            "prior_covariance: expected a posi",
+        ),
+        (lambda: MODEL([1], [GOOD], [[1]], [[1]]), r"agents\[0\]: expected inputs of dimension 1"),
+        (lambda: MODEL([1], [], [[1]], [[1]]), "agents: expected at least one"),
+        (lambda: MODEL(["x", 1], [GOOD], UNIT, UNIT), "theta: expected a fraction, got 'x'"),
+        (lambda: rational_limits([F(1, 2)], SINGLE), "weights: expected 1 positive fractions"),
+        (lambda: rational_regression(two_nodes().network, SINGLE), "as many agents as the network"),
+    ],
+)
+def test_bad_input_is_named(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

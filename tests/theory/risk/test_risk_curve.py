@@ -37,14 +37,6 @@ def test_second_moments_of_the_two_nodes() -> None:
     assert np.allclose(found[1], np.diag([1, 0, 3 / 4]), atol=1e-15)
 
 
-def test_the_price_of_the_uniform_average_is_attained_by_the_two_nodes() -> None:
-    """Only node 2 sees x2: the factor is 1/(N v_min) = 7/2, as large as it can be."""
-    regression, v = two_node_regression(), PAIR.stationary_distribution
-    uniform, network = regression.second_moment([0.5, 0.5]), regression.second_moment(v)
-    assert transfer_factor(uniform, network) == pytest.approx(1 / (2 * v.min()), rel=1e-12)
-    assert transfer_factor(uniform, network) == pytest.approx(3.5, rel=1e-12)
-
-
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_transfer_factor(seed: int, rows: int) -> None:
     """The largest ratio over directions: never exceeded, and attained."""
@@ -243,20 +235,6 @@ def test_exponent_is_proportional_to_the_radius(seed: int, slack: float) -> None
     ).points[0]
     largest = network.stationary_distribution.max()
     assert point.exponent >= (np.sqrt(1 + slack) - 1) ** 2 * radius / (4 * largest) * (1 - 1e-9)
-
-
-def test_without_slack_a_truth_between_two_points_is_never_settled() -> None:
-    covering = curve(weights="uniform").points[2].covering
-    pair = covering.points[[0, 1]]
-    base = two_node_regression()
-    truth = pair.mean(axis=0) + (pair[1] - pair[0]) * 1e-6
-    regression = QuantisedRegression(base.features, base.inputs, truth, 0.8)
-    strict = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, weights="uniform", method="grid")
-    loose = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, slack=1.0)
-    assert strict.points[0].rate < 1e-6
-    assert loose.points[0].rate >= 0.2
-    assert loose.points[0].rounds is not None
-    assert strict.points[0].rounds is None or strict.points[0].rounds > 10**9
 
 
 def test_grids_keep_the_best_hypothesis_common_to_all_agents() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.models import BLIND, COIN, coin, coins
+from tests.models import BLIND, COIN, coins
 from tests.strategies import behaviours, finite_models, networks
-from theory import FiniteModel, GaussianAgent, Network, learning_rate
+from theory import FiniteModel, GaussianAgent, Network
 from theory.robustness import (
     Behaviour,
     Colluding,
@@ -127,15 +127,6 @@ def test_the_stationary_variance_is_the_sum_over_the_past() -> None:
     assert (found.lowest[:, 1] == -np.inf).all()
 
 
-def test_what_is_left_after_the_growth_is_by_hand() -> None:
-    """Two agents alike and a liar that says −n: β = 2(−n + 1 + I + β)/3 − n/3 + n, or 2 + 2I."""
-    network = Network.from_topology("complete", agents=3)
-    found = faulty_averaging(network, coins(3), {0: Push(1, 1.0)})
-    information = -np.log(0.75) / 2
-    np.testing.assert_allclose(found.rates[:, 1], -1.0, rtol=1e-12)
-    np.testing.assert_allclose(found.mean[:, 1], 2 + 2 * information, rtol=1e-12)
-
-
 def test_hitting_probabilities_are_those_of_walks() -> None:
     network = Network.from_topology("path", agents=5)
     found = faulty_averaging(network, coins(5), {0: Push(1, 1.0), 4: Push(0, 2.0)})
@@ -191,49 +182,6 @@ def test_stuck_data_turn_the_rate_at_the_threshold() -> None:
         assert found.rates[0, 1] == pytest.approx(v[1] * information + v[0] * z, rel=1e-12)
         assert found.learns is learns
         assert (found.variance[:, 1] == np.inf).all()
-
-
-def test_a_silent_agent_is_an_agent_less() -> None:
-    """Its weight goes to its listeners; where it held the network together, parts learn alone."""
-    ring = Network.from_topology("ring", agents=5)
-    found = faulty_averaging(ring, coins(5), {0: Silent()})
-    path = np.asarray(ring.weights)[1:, 1:].copy()
-    path[np.diag_indices(4)] += 1 - path.sum(axis=1)
-    rate = learning_rate(Network(path), coins(4)).rate
-    np.testing.assert_allclose(found.rates[:, 1], rate, rtol=1e-12)
-    assert found.learns
-
-    knows = coin([0.5, 0.5], [0.9, 0.1])
-    model = FiniteModel.from_agents(["a", "b"], [knows, COIN], counts=[2, 3])
-    line = Network.from_topology("path", agents=5)
-    found = faulty_averaging(line, model, {2: Silent()})
-    left, right = model.information(0)[[0, 4], 1]
-    np.testing.assert_allclose(found.rates[:, 1], [left, left, right, right], rtol=1e-12)
-    # One speaker besides: the part that hears it no longer learns, the other does.
-    found = faulty_averaging(line, model, {2: Silent(), 4: ConstantBelief(np.zeros(2))})
-    np.testing.assert_allclose(found.rates[:, 1], [left, left, 0], atol=1e-15)
-    assert np.isnan(found.mean[0, 1])
-    assert found.variance[0, 1] == np.inf
-    assert np.isfinite(found.mean[2, 1])
-
-
-def test_some_who_listen_to_both_get_a_mixture() -> None:
-    """A walk that may end with a speaker or among agents that hear none."""
-    # 0 and 1 hear each other alone once 3 is silent; 2 hears 0 and the speaker 4 alike.
-    network = Network(
-        [
-            [0.5, 0.4, 0.0, 0.1, 0.0],
-            [0.4, 0.5, 0.0, 0.1, 0.0],
-            [0.25, 0.0, 0.5, 0.0, 0.25],
-            [0.0, 0.0, 1.0, 0.0, 0.0],
-            [0.5, 0.0, 0.5, 0.0, 0.0],
-        ]
-    )
-    found = faulty_averaging(network, coins(5), {3: Silent(), 4: Push(1, 1.0)})
-    information = -np.log(0.75) / 2
-    np.testing.assert_allclose(
-        found.rates[:, 1], [information, information, (information - 1) / 2], rtol=1e-12
-    )
 
 
 def check_against_late_rounds(
