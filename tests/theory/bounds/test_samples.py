@@ -13,8 +13,6 @@ from theory import (
     GaussianAgent,
     Network,
     error_exponent,
-    learning_rate,
-    printed_rounds,
     sample_sizes,
 )
 from theory.bounds.tails.chernoff import tabulated
@@ -147,14 +145,6 @@ def test_one_informed_agent_on_a_large_ring() -> None:
     assert ladder.chernoff.rounds <= ladder.repaired.rounds
     # Evidence takes about 50 rounds to reach the far side; a thousand is ample.
     assert 50 < ladder.repaired.rounds < 1000
-
-
-def test_printed_is_the_formula() -> None:
-    rate, bound = learning_rate(PAIR, coins(2)).rate, coins(2).log_ratio_bound
-    expected = 16 * bound * np.log(4 / 0.05) / (rate**2 * (1 - 0.3))
-    size = printed_rounds(PAIR, coins(2), delta=0.05)
-    assert size.rounds == int(np.ceil(expected))
-    assert not size.is_theorem
 
 
 def test_gaussian_agents_have_chernoff_only() -> None:

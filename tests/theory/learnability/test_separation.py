@@ -161,12 +161,6 @@ def test_rounding_rejects_nothing() -> None:
     assert not disputes(model, [1.0], 0).support[1]
 
 
-def test_what_nobody_tells_from_the_target_is_not_wrong() -> None:
-    model = FiniteModel.from_agents(["a", "b", "c"], [coin(LEFT, LEFT, FAIR)])
-    assert rejection(model, 0).reference == (0, 1)
-    assert rejection(model, 0).wrong == (2,)
-
-
 def test_disputes_are_the_definition_written_out() -> None:
     model = FiniteModel.from_agents(
         ["left", "fair", "right"],

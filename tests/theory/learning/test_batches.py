@@ -18,7 +18,6 @@ from theory import (
     GaussianAgent,
     LogRatioLaw,
     error_exponent,
-    expected_log_ratio,
     gaussian_pair,
     learning_rate,
 )
@@ -141,15 +140,6 @@ def test_a_batch_weighs_like_influence() -> None:
     assert learning_rate(PAIR, model).reference == (0,)  # v = (6/7, 1/7)
     assert learning_rate(PAIR, model.batched([1, 5])).reference == (0,)
     assert learning_rate(PAIR, model.batched([1, 7])).reference == (1,)
-
-
-def test_the_transient_is_that_of_a_batch() -> None:
-    """n B K and B times what single observations add to it, however large the batch."""
-    one = FiniteModel.from_agents(["fair", "loaded"], [COIN, COIN]).batched([1, 1])
-    single, batched = (
-        expected_log_ratio(PAIR, m, [6], best=0).values for m in (one, one.batched(9))
-    )
-    np.testing.assert_allclose(batched, 9 * single, rtol=1e-13)
 
 
 def test_in_fractions_everything_is_exact() -> None:

@@ -217,6 +217,10 @@ def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
     assert np.isnan([network.slem, network.second_eigenvalue]).all()
     assert network.spectrum.note.startswith("the subdominant modulus and the second eigenvalue: ")
     np.testing.assert_allclose(network.stationary_distribution, 1 / agents, rtol=1e-9)
+    assert np.isinf(network.deviation.upper).all()
+    assert np.isinf(network.deviation.width)
+    # ‖e_i W − v‖₁ = 2 (1/2 − 1/N) + (N − 2)/N.
+    np.testing.assert_allclose(network.deviation.lower, 2 - 4 / agents, rtol=1e-12)
     ladder = sample_sizes(network, coins(agents), delta=0.05)
     assert ladder.printed.note == ladder.printed_p2.note == network.spectrum.note
 

@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from tests.models import BLIND, COIN, PAIR, coins
 from tests.strategies import finite_models
-from tests.theory.bounds.accounting.oracles import enumerated
-from theory import FiniteAgent, FiniteModel, Network, account
+from tests.theory.bounds.accounting.oracles import enumerated, of_two
+from theory import FiniteModel, Network, account
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion_tilts import choose_tilt
 from theory.bounds.accounting.reference import choose_reference
@@ -96,16 +96,7 @@ def test_the_reference_covers_the_union(model: FiniteModel, factor: float, step:
         )
         if len(moved.parts) < len(choice.parts):
             continue
-        two = FiniteModel(
-            ("best", "other"),
-            tuple(
-                FiniteAgent(kind.probabilities, kind.log_likelihoods[[events.base.best, theta]])
-                for kind in model.kinds
-                if isinstance(kind, FiniteAgent)
-            ),
-            model.assignment,
-            model.log_priors[:, [events.base.best, theta]],
-        )
+        two = of_two(model, events.base.best, theta)
         for n in (1, 2):
             upper = np.exp(moved.curve(sharpness=0.02, last=2, evaluate=1).upper(n, n)[0])
             assert upper >= enumerated(PAIR, two, n) - ROUNDING
