@@ -54,7 +54,7 @@ def check_proof(table: NDArray[np.bool_], found: FewestSets) -> None:
 
 
 @given(tables())
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_no_subset_is_smaller(table: NDArray[np.bool_]) -> None:
     found = fewest_sets(table)
     assert len(found.chosen) == smallest_cover(table)

@@ -38,7 +38,7 @@ def rates_of(model: FiniteModel, agents: list[int], v: NDArray[np.float64], targ
 
 
 @given(problems(kinds=FLAT, max_agents=6), st.data())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_rates_with_an_agent_silent_or_gone(problem: Problem, data: st.DataObject) -> None:
     network, model = problem.network, problem.model
     target = data.draw(st.integers(0, len(model.hypotheses) - 1))
@@ -89,7 +89,7 @@ def test_cuts_are_found_and_the_rest_is_the_network_of_the_others(network: Netwo
 
 
 @given(network=networks(min_agents=2, max_agents=8), seed=st.integers(0, 1000))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_exponents_are_those_of_the_smaller_sums(network: Network, seed: int) -> None:
     """Against the solver of the error exponent on the sum without the agent; nasty v included."""
     generator = np.random.default_rng(seed)
@@ -194,19 +194,19 @@ def test_directed_networks_look_at_the_weightiest_only() -> None:
     assert np.isfinite(everyone.removed_rates).all()
 
 
-def test_a_thousand_agents_of_their_own_weights() -> None:
+def test_hundreds_of_agents_of_their_own_weights() -> None:
     """All exponents at once, some of them checked one by one."""
     generator = np.random.default_rng(3)
-    v = generator.dirichlet(np.full(1000, 5.0))
+    v = generator.dirichlet(np.full(300, 5.0))
     model = FiniteModel.from_agents(
         ["fair", "left", "right"],
         [coin(FAIR, LEFT, RIGHT), coin(FAIR, LEFT, [0.6, 0.4])],
-        counts=[400, 600],
+        counts=[120, 180],
     )
     found = departures(model, v, target=0)
     assert np.isfinite(found.silent_exponents).all()
-    for j in (0, 17, 999):
-        rest = np.delete(np.arange(1000), j)
+    for j in (0, 17, 299):
+        rest = np.delete(np.arange(300), j)
         value = min(
             largest_decay(model.log_ratio_laws(0, m), model.assignment[rest], v[rest]).value
             for m in (1, 2)

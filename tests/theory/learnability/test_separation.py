@@ -113,7 +113,7 @@ def signs_by_fifty_digits(model: RationalModel, target: int) -> NDArray[np.int8]
 
 
 @given(st.integers(1, 5).flatmap(lambda n: rational_models(n, max_hypotheses=4)), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_rejection_of_rationals(model: RationalModel, data: st.DataObject) -> None:
     target = data.draw(st.integers(0, len(model.hypotheses) - 1))
     found = rejection(model, target)

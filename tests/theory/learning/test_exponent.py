@@ -9,7 +9,7 @@ from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_r
 
 
 @given(finite_models(2))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_against_a_general_minimiser(model: FiniteModel) -> None:
     result, reference = error_exponent(PAIR, model), learning_rate(PAIR, model).reference
     if len(reference) > 1:

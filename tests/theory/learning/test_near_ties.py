@@ -133,7 +133,7 @@ def oracle(laws: list[list[tuple[mp.mpf, ...]]], v: np.ndarray) -> tuple[mp.mpf,
 
 
 @given(SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=15)
 def test_every_home_of_the_exponent_keeps_its_digits(seed: int) -> None:
     network, model = drawn(np.random.default_rng(seed))
     v, rate = network.stationary_distribution, learning_rate(network, model)
@@ -210,7 +210,7 @@ def numbers(means: np.ndarray, truth: np.ndarray, std: float) -> dict[str, np.nd
 
 
 @given(SEEDS, st.integers(-(2**40), 2**40), st.integers(-60, 60))
-@settings(max_examples=3)
+@settings(max_examples=2)
 def test_neither_an_offset_nor_a_unit_of_labels_matters(seed: int, shift: int, unit: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(-20, 20, 2) / 16.0

@@ -11,7 +11,7 @@ RING = Network.from_topology("ring", agents=5)
 
 
 @given(finite_models(2))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_rate_is_the_definition_written_out(model: FiniteModel) -> None:
     result = learning_rate(PAIR, model)
     v = PAIR.stationary_distribution
@@ -32,7 +32,7 @@ def test_rate_is_the_definition_written_out(model: FiniteModel) -> None:
 
 
 @given(model=finite_models(2), rounds=st.lists(st.integers(1, 30), min_size=1, unique=True))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_expected_log_ratio_is_the_sum_of_powers(model: FiniteModel, rounds: list[int]) -> None:
     weights = np.asarray(PAIR.weights)
     information = model.information(0)

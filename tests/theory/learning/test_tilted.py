@@ -59,7 +59,7 @@ def test_an_enormous_tilt_goes_to_the_end_of_the_law() -> None:
 
 
 @given(networks(max_agents=5))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_network_is_balanced_under_the_tilted_law(network: Network) -> None:
     law = tilted_law(network, coins(network.agents))
     scale = float(law.weights.max())

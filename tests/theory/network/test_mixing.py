@@ -30,7 +30,7 @@ def drifting_path(agents: int) -> np.ndarray:
     return weights
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(networks(max_agents=6))
 @example(Network.from_topology("complete", agents=4))
 def test_valid(network: Network) -> None:
@@ -41,7 +41,7 @@ def test_valid(network: Network) -> None:
         assert enclosure.lower <= bounds.upper[i]
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(networks(max_agents=6))
 def test_tight(network: Network) -> None:
     """1024 samples an octave: strides cost at most 1/512, on the scale of the largest D_i.
@@ -98,7 +98,7 @@ def test_reversible_bound_in_closed_form() -> None:
     assert (reversible_bound(v, 0.0) == 0).all()
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(networks(max_agents=6))
 def test_any_witness_gives_a_lower_bound(network: Network) -> None:
     witness = np.cos(np.arange(network.agents))

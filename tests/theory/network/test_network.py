@@ -134,6 +134,7 @@ def test_explicit_zeros_of_a_sparse_matrix_are_no_edges() -> None:
 
 
 @given(networks())
+@settings(max_examples=40)
 def test_edges_are_the_positive_weights(network: Network) -> None:
     dense = network.weights.toarray() if network.is_sparse else network.weights  # type: ignore[union-attr]
     expected = [[i, j] for i, j in np.argwhere(dense > 0).tolist() if i != j]
@@ -141,6 +142,7 @@ def test_edges_are_the_positive_weights(network: Network) -> None:
 
 
 @given(networks())
+@settings(max_examples=40)
 def test_powers_converge_to_v(network: Network) -> None:
     first, second = islice(network.powers(), 2)
     np.testing.assert_allclose(second, first @ first, rtol=1e-12)

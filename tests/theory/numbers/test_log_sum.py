@@ -33,7 +33,7 @@ def _over_primes(pairs: list[tuple[Fraction, Fraction]]) -> dict[int, Fraction]:
     return {prime: q for prime, q in found.items() if q}
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(PAIRS)
 def test_zero_is_decided_as_prime_factors_decide_it(pairs: list[tuple[Fraction, Fraction]]) -> None:
     total = LogSum.of_logs(pairs)
@@ -139,7 +139,7 @@ def test_extremes_end() -> None:
     assert huge.lower > 1e308
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(PAIRS, COEFFICIENT)
 def test_the_expression_is_the_number(pairs: list[tuple[Fraction, Fraction]], q: Fraction) -> None:
     import sympy

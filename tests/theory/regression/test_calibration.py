@@ -26,7 +26,7 @@ KINDS = ("positive", "directed", "nearly-decomposable", "non-normal", "symmetric
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     result = calibration(network, model)
@@ -44,7 +44,7 @@ def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_tempering_calibrates_every_direction(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     mended = model.tempered(calibrating_tempering(network, model))

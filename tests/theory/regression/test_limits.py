@@ -60,7 +60,7 @@ def at_the_end(
 
 
 @given(networks(kinds=BENIGN, max_agents=4), st.data())
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_constants_are_those_of_a_later_round(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     limits = regression_limits(network, model)

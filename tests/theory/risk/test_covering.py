@@ -151,7 +151,7 @@ def test_small_boxes_far_from_zero(offset: float, method: str | None) -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.integers(-40, 40))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_units_and_offsets_change_no_covering(seed: int, offset: float, power: int) -> None:
     """θ → u·θ + shift, y → 2^power·y: the same points in other words, to their last places."""
     domain, S, radius = problem(seed)
@@ -253,6 +253,7 @@ def test_lattices_are_within_their_factor_of_the_volume(radius: float) -> None:
     st.fractions(min_value="1/50", max_value=5, max_denominator=50),
     st.fractions(min_value="1/50", max_value=5, max_denominator=50),
 )
+@settings(max_examples=50)
 def test_one_dimension_is_exact(w: Fraction, s: Fraction, variance: Fraction, r: Fraction) -> None:
     """m equal cells have divergence S(w/2m)²/2α² at their ends, and fewer points cannot do."""
     m = interval_covering_number(w, s, variance, r)
@@ -302,7 +303,7 @@ def test_lower_bound_and_radius(domain: Domain) -> None:
 
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 1000))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_nearest_points(data: st.DataObject, dimension: int, seed: int) -> None:
     """The projection onto a convex set is where ⟨target − nearest, other − nearest⟩ ≤ 0."""
     domain, S = data.draw(domains(dimension)), data.draw(moments(dimension))

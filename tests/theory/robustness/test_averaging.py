@@ -64,7 +64,7 @@ def slow_means(
     return state, state - last
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.data())
 def test_the_limits_are_those_of_the_recursion(data: st.DataObject) -> None:
     network = data.draw(networks(kinds=KINDS, max_agents=5))
@@ -235,7 +235,7 @@ def test_who_hears_only_sets_without_evidence_settles(
     assert np.isfinite(found.error_estimates).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.data())
 def test_variances_are_those_of_late_rounds(data: st.DataObject) -> None:
     """Silent and stuck agents cut the network into parts, some of them without evidence."""

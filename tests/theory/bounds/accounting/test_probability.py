@@ -21,7 +21,7 @@ ROUNDING = 1e-11
 
 
 @given(finite_models(2), st.sampled_from([PAIR, SLOW, HALVES]))
-@settings(max_examples=10)
+@settings(max_examples=8)
 def test_valid_against_every_history(model: FiniteModel, network: Network) -> None:
     found = account(network, model).probability([1, 2])
     for index, n in enumerate((1, 2)):
@@ -31,7 +31,7 @@ def test_valid_against_every_history(model: FiniteModel, network: Network) -> No
 
 
 @given(networks(max_agents=3), st.data())
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_valid_on_nasty_networks(network: Network, data: st.DataObject) -> None:
     model = data.draw(finite_models(network.agents))
     found = account(network, model).probability(1)

@@ -141,11 +141,12 @@ def test_atoms_put_on_a_grid() -> None:
     state = EventCurve(terms, grid, 1, 1)._kept[0]
     z = table[0] - table[1]
     tilt = grid.rate * grid.length / grid.period
-    theta = grid.step * np.arange(grid.length + 1)
+    every = slice(None, None, 8)
+    theta = grid.step * np.arange(grid.length + 1)[every]
     weights = np.exp(-tilt * z) / np.exp(-tilt * z).sum()
     exact = np.exp(1j * np.multiply.outer(theta, z)) @ weights
-    gap = np.abs(state.real + 1j * state.imaginary - exact)
-    assert (gap <= state.error + 1e-11).all()  # rounding of the oracle
+    gap = np.abs((state.real + 1j * state.imaginary)[every] - exact)
+    assert (gap <= state.error[every] + 1e-11).all()  # rounding of the oracle
     assert gap.max() > 1e-4
 
 

@@ -103,12 +103,6 @@ def test_what_takes_long_is_left_out_with_a_reason(monkeypatch: pytest.MonkeyPat
     assert "64 agents" in sample_sizes(large, coins(100), delta=0.01).certified.note
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, float("nan")])
-def test_bad_delta(delta: float) -> None:
-    with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
-        account(ALONE, coins(1)).sample_size(delta)
-
-
 def test_margin() -> None:
     """The event Λ ≤ n(K − ε) is a binomial tail; its probability passes δ between the ends."""
     n, delta = 200, 0.05
