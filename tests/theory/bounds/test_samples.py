@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from tests.models import BLIND, COIN, PAIR, SLOW, STAR, coins, error_probability
+from tests.models import BLIND, COIN, HALVES, PAIR, SLOW, STAR, coins, error_probability
 from tests.strategies import finite_models
 from theory import (
     ErrorBound,
@@ -126,13 +126,12 @@ def test_single_events_are_tight_on_a_settled_network(n: int) -> None:
     Bahadur and Rao: e^{−nE}/P ≈ tσ√(2πm) for m tosses, where tσ√(2π) < 1 for these coins; the
     lattice makes it at most e^{t log 3} < 2 times as large.
     """
-    settled = Network([[0.5, 0.5], [0.5, 0.5]])
-    chernoff, hoeffding = single_events(settled, coins(2))
+    chernoff, hoeffding = single_events(HALVES, coins(2))
     exact = float(binom.logsf(np.ceil(2 * n * np.log(2) / np.log(3) - 1e-9) - 1, 2 * n, 0.5))
     assert exact <= chernoff.log_probability(n) <= exact + np.log(2 * np.sqrt(2 * n))
     written = -4 * n * (COIN.divergences[1] / np.log(3)) ** 2  # D = 0: nothing is given away
     assert hoeffding.log_probability(n) == pytest.approx(written, rel=1e-9)
-    unions = [b for b in error_bounds(settled, coins(2)) if "union" in b.name]
+    unions = [b for b in error_bounds(HALVES, coins(2)) if "union" in b.name]
     for union, single in zip(unions, (chernoff, hoeffding), strict=True):
         together = min(0.0, single.log_probability(n) + np.log(2))
         assert union.log_probability(n) == pytest.approx(together, rel=1e-9)

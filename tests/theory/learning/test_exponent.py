@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import minimize_scalar
 
-from tests.models import COIN, FAIR, PAIR, coin, coins
+from tests.models import BLIND, COIN, FAIR, PAIR, coin, coins
 from tests.strategies import finite_agents, finite_models, networks
 from theory import FiniteAgent, FiniteModel, Network, error_exponent, learning_rate
 
@@ -49,11 +49,9 @@ def sure(minimum: float) -> FiniteModel:
     return FiniteModel.from_agents(["a", "b"], [agent], counts=[2])
 
 
-def test_no_error_is_possible_where_evidence_never_misleads() -> None:
-    assert error_exponent(PAIR, sure(0.2)).exponent == np.inf
-
-
 def test_evidence_that_is_void_at_worst_gives_the_probability_of_silence() -> None:
+    """And where it is never void or worse, no error is possible."""
+    assert error_exponent(PAIR, sure(0.2)).exponent == np.inf
     result = error_exponent(PAIR, sure(0.0))
     assert result.exponent == pytest.approx(2 * np.log(4), rel=1e-14)
     assert result.tilts[1] == np.inf
@@ -127,7 +125,7 @@ def test_many_kinds_are_summed_as_few_are() -> None:
     agents = [coin(one, other, truth=one) for one, other in tables]
     # An agent with another number of outcomes, and one whose observations say nothing.
     agents[3] = coin([0.5, 0.5], [0.7, 0.3])
-    agents[4] = coin([0.5, 0.5], [0.5, 0.5])
+    agents[4] = BLIND
     model = FiniteModel.from_agents(["zero", "one"], agents, counts=[1, 2, 1, 1, 1, 3, 1, 1, 1])
     weights = draw.dirichlet(np.ones(model.agents), size=model.agents)
     network = Network(weights)

@@ -189,9 +189,7 @@ def test_several_best_hypotheses() -> None:
 
 
 def test_nothing_to_reject() -> None:
-    model = FiniteModel.from_agents(
-        ["a", "b"], [FiniteAgent(COIN.probabilities, COIN.log_likelihoods[[0, 0]])]
-    )
+    model = FiniteModel.from_agents(["a", "b"], [coin([0.5, 0.5], [0.5, 0.5])])
     found = account(ALONE, model).probability([1, 9])
     assert found.upper.tolist() == [0.0, 0.0]
     assert account(ALONE, model).sample_size(0.1).upper is None
@@ -212,9 +210,6 @@ def test_evidence_that_never_misleads() -> None:
 def test_bad_rounds(rounds: object) -> None:
     with pytest.raises(ValueError, match="rounds: expected"):
         account(ALONE, coins(1)).probability(rounds)  # type: ignore[arg-type]
-
-
-def test_wrong_number_of_agents() -> None:
     with pytest.raises(ValueError, match="agents"):
         account(PAIR, coins(3))
 
