@@ -182,7 +182,7 @@ def test_names_go_with_what_a_network_becomes() -> None:
         realise(graph, v),
         realise_exactly(graph, v.tolist()),
         fastest_mixing(graph, v).network,
-        fewest_samples(network, model, delta=0.05, effort=0.02).network,
+        fewest_samples(network, model, delta=0.3, effort=0.02).network,
         RationalNetwork.from_network(network),
         RationalNetwork.from_network(network).as_network(),
         RandomLinks(network, 0.9),

@@ -90,10 +90,6 @@ def test_the_error_of_the_modulus_where_the_gap_is_small(
     assert found.slem_error < 2 * ROUNDING + (0 if dense else 3e-9 * gap)
 
 
-def test_no_error_is_promised_where_w_is_not_reversible() -> None:
-    assert math.isnan(Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).spectrum.slem_error)
-
-
 @given(networks(kinds=("nearly-periodic", "nearly-decomposable"), max_agents=7))
 def test_other_networks(network: Network) -> None:
     """Normal, or with well separated eigenvalues next to 1: six digits of reserve."""

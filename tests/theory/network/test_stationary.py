@@ -104,7 +104,7 @@ def test_both_forms_are_equal_on_both_sides_of_a_panel(agents: int, coupling: fl
         np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
 
 
-@pytest.mark.parametrize("agents", [30, 400, 1600])
+@pytest.mark.parametrize("agents", [30, 400, 800])
 def test_both_forms_are_equal_where_v_leaves_the_range_of_floats(agents: int) -> None:
     weights = _drifting_path(agents, np.where(np.arange(agents) < agents // 2, 1e-20, 1 - 1e-16))
     values = eliminate(weights)
@@ -197,6 +197,7 @@ def test_one_way_links_are_out_of_balance_and_eliminated() -> None:
     assert network.is_sparse
     assert not network.is_reversible
     assert network.stationary.method == "gth"
+    assert np.isnan(network.spectrum.slem_error)  # no error is promised of its eigenvalues
 
 
 @settings(max_examples=50)

@@ -41,7 +41,7 @@ def test_zero_is_decided_as_prime_factors_decide_it(pairs: list[tuple[Fraction, 
     assert total.is_zero == (not _over_primes(pairs))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(PAIRS, PAIRS, COEFFICIENT)
 def test_arithmetic(
     first: list[tuple[Fraction, Fraction]], second: list[tuple[Fraction, Fraction]], q: Fraction
