@@ -14,9 +14,22 @@ from theory import FiniteAgent, FiniteModel, Network
 # P(x), f(y|x), and ℓ(y|θ, x) for each θ: numbers of any kind.
 Tables = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Sequence[Any]]]]
 
-COIN = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-)
+FAIR = [0.5, 0.5]
+# One agent, two, two that hardly hear each other, and nine.
+ALONE = Network([[1.0]])
+HALVES = Network([[0.5, 0.5], [0.5, 0.5]])
+PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
+SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
+STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
+
+
+def coin(*claims: Sequence[float], truth: Sequence[float] = FAIR) -> FiniteAgent:
+    """An agent with one input: each hypothesis claims a law of its labels."""
+    return FiniteAgent.from_tables(truth=[truth], likelihood=[[claim] for claim in claims])
+
+
+COIN = coin(FAIR, [0.75, 0.25])
+BLIND = coin(FAIR, FAIR)
 
 
 def coins(agents: int) -> FiniteModel:

@@ -35,22 +35,19 @@ def test_at_most_one() -> None:
     assert falling(5.0, 0.0).probability(3) == 1.0
 
 
-def test_an_event_that_rises_but_stays_negligible_costs_nothing() -> None:
-    """One event falls from 3 at 0.01 a round; the other rises to −50 at round 10⁵, then falls."""
+@pytest.mark.parametrize(
+    ("peak", "at", "expected"),
+    [
+        (-50.0, 1e5, 600),  # the other event rises, but stays negligible
+        (-1.0, 5000.0, 6996),  # −1 − (n − 5000)/1000 ≤ log 0.05 from n = 6996 on
+    ],
+)
+def test_an_event_that_rises_counts_with_its_peak(peak: float, at: float, expected: int) -> None:
+    """One event falls from 3 at 0.01 a round; the other rises to its peak, then falls."""
     bound = ErrorBound(
         "two",
         np.empty((0, 2)),
-        lambda n: np.array([3.0 - 0.01 * n[0], -50.0 - 1e-3 * abs(n[1] - 1e5)]),
+        lambda n: np.array([3.0 - 0.01 * n[0], peak - 1e-3 * abs(n[1] - at)]),
     )
-    assert bound.smallest_rounds(0.05) == 600
-
-
-def test_an_event_that_will_rise_above_the_target_counts_with_its_peak() -> None:
-    bound = ErrorBound(
-        "two",
-        np.empty((0, 2)),
-        lambda n: np.array([3.0 - 0.01 * n[0], -1.0 - 1e-3 * abs(n[1] - 5000.0)]),
-    )
-    # −1 − (n − 5000)/1000 ≤ log 0.05 from n = 6996 on; below it holds at round 1000 too, in vain.
-    assert bound.probability(1000) < 0.05
-    assert bound.smallest_rounds(0.05) == 6996
+    assert bound.smallest_rounds(0.05) == expected
+    assert bound.probability(1000) < 0.05  # in vain, where the other is to rise

@@ -2,27 +2,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from tests.models import COIN, coins, error_probability
+from tests.models import BLIND, COIN, HALVES, PAIR, SLOW, STAR, coins, error_probability
 from tests.strategies import finite_models
 from theory import (
     ErrorBound,
-    FiniteAgent,
     FiniteModel,
     GaussianAgent,
     Network,
+    account,
     error_exponent,
-    learning_rate,
-    printed_rounds,
     sample_sizes,
 )
 from theory.bounds.tails.chernoff import tabulated
 from theory.learning import LogRatioLaw
-
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
-SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 
 
 def error_bounds(network: Network, model: FiniteModel) -> tuple[ErrorBound, ...]:
@@ -30,7 +25,7 @@ def error_bounds(network: Network, model: FiniteModel) -> tuple[ErrorBound, ...]
 
 
 @given(finite_models(2), st.sampled_from([PAIR, SLOW]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15)
 def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
     """Enumeration of every history of up to two rounds is the oracle."""
     bounds = error_bounds(network, model)
@@ -41,7 +36,7 @@ def test_bounds_are_valid(model: FiniteModel, network: Network) -> None:
 
 
 @given(finite_models(2))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8)
 def test_bounds_stay_valid_where_powers_stop_early(model: FiniteModel) -> None:
     """After one power of W the tail alone must bound everything."""
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +64,6 @@ def test_chernoff_is_tight(delta: float) -> None:
     exact = binomial_rounds(delta)
     found = sample_sizes(Network([[1.0]]), coins(1), delta=delta).chernoff.rounds
     exponent = error_exponent(Network([[1.0]]), coins(1)).exponent
-    assert found is not None
     # Bahadur-Rao: P ≈ e^{−nE}/(t σ √(2π n)), t σ √2π about 1; the lattice adds one step at most.
     assert exact <= found <= exact + (np.log(exact) / 2 + 2) / exponent
 
@@ -80,7 +74,6 @@ def test_each_size_is_the_smallest_from_which_the_bound_holds(network: Network) 
     bounds = error_bounds(network, coins(network.agents))
     for size in (ladder.repaired, ladder.chernoff):
         bound = next(b for b in bounds if b.name == size.note)
-        assert size.rounds is not None
         assert bound.probability(size.rounds) <= 0.01
         assert bound.probability(size.rounds - 1) > 0.01
         assert all(bound.probability(size.rounds + k) <= 0.01 for k in range(1, 50))
@@ -100,42 +93,58 @@ def test_hoeffding_written_out() -> None:
     assert bound.probability(n) == pytest.approx(min(1.0, oracle), rel=1e-9)
 
 
-def test_single_event_beats_the_union_where_agents_are_many() -> None:
-    network = Network.from_topology("complete", agents=60)
-    assert sample_sizes(network, coins(60), delta=1e-4).repaired.note.endswith("all agents")
+def single_events(network: Network, model: FiniteModel) -> tuple[ErrorBound, ErrorBound]:
+    """The Chernoff and the Hoeffding bound of one event for all agents."""
+    chernoff, hoeffding = (b for b in error_bounds(network, model) if "one event" in b.name)
+    return chernoff, hoeffding
+
+
+@pytest.mark.parametrize(("gap", "odds"), [(0.3, 1.0), (0.05, 1.0), (0.05, 9.0)])
+def test_single_events_written_out(gap: float, odds: float) -> None:
+    """W_01 = g, W_10 = 2g: v = (2/3, 1/3) and D_1 = 4/3 λ/(1 − λ), λ = 1 − 3g, the larger."""
+    network = Network([[1 - gap, gap], [2 * gap, 1 - 2 * gap]])
+    priors = [[odds / (1 + odds), 1 / (1 + odds)], [0.9, 0.1]]
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, COIN], priors=priors)
+    n, v, law = 400, np.array([2 / 3, 1 / 3]), COIN.log_ratio_law(0, 1)
+    behind = 4 / 3 * (1 / (3 * gap) - 1) * np.log(3) / 2 - np.log(odds)
+    chernoff, hoeffding = single_events(network, model)
+    expected = -2 * (n * law.mean - behind) ** 2 / (n * (v @ v) * np.log(3) ** 2)
+    # D is enclosed to 1/512, and half of it may be too much.
+    assert expected <= hoeffding.log_probability(n) <= expected * (1 - 1e-2)
+    least = minimize_scalar(
+        lambda t: n * float(law.cumulant(-t * v).sum()) + t * behind, bounds=(0, 8)
+    )
+    # The grid of tilts has steps of a tenth where they are small: t is off by a twentieth, and the
+    # exponent by its square.
+    assert least.fun - 1e-9 <= chernoff.log_probability(n) <= least.fun * (1 - 1e-2)
+
+
+@pytest.mark.parametrize("n", [5, 50, 1000])
+def test_single_events_are_tight_on_a_settled_network(n: int) -> None:
+    """All agents hold one belief, so that one event is the error; the union counts it N times.
+
+    Bahadur and Rao: e^{−nE}/P ≈ tσ√(2πm) for m tosses, where tσ√(2π) < 1 for these coins; the
+    lattice makes it at most e^{t log 3} < 2 times as large.
+    """
+    chernoff, hoeffding = single_events(HALVES, coins(2))
+    exact = float(binom.logsf(np.ceil(2 * n * np.log(2) / np.log(3) - 1e-9) - 1, 2 * n, 0.5))
+    assert exact <= chernoff.log_probability(n) <= exact + np.log(2 * np.sqrt(2 * n))
+    written = -4 * n * (COIN.divergences[1] / np.log(3)) ** 2  # D = 0: nothing is given away
+    assert hoeffding.log_probability(n) == pytest.approx(written, rel=1e-9)
+    unions = [b for b in error_bounds(HALVES, coins(2)) if "union" in b.name]
+    for union, single in zip(unions, (chernoff, hoeffding), strict=True):
+        together = min(0.0, single.log_probability(n) + np.log(2))
+        assert union.log_probability(n) == pytest.approx(together, rel=1e-9)
 
 
 def test_one_informed_agent_on_a_large_ring() -> None:
     """Far agents hear the evidence late and faintly, and still decide in time."""
     network = Network.from_topology("ring", agents=100)
-    blind = type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])
-    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 99])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, BLIND], counts=[1, 99])
     ladder = sample_sizes(network, model, delta=0.05)
-    assert ladder.chernoff.rounds is not None
-    assert ladder.repaired.rounds is not None
     assert ladder.chernoff.rounds <= ladder.repaired.rounds
     # Evidence takes about 50 rounds to reach the far side; a thousand is ample.
     assert 50 < ladder.repaired.rounds < 1000
-
-
-def test_a_rising_but_negligible_event_does_not_delay_the_answer() -> None:
-    """A prior for the truth makes a bound that is small already rise at first."""
-    sure = FiniteModel.from_agents(
-        ["fair", "loaded"], [COIN], counts=[2], priors=[[1 - 1e-9, 1e-9]]
-    )
-    for size in (
-        sample_sizes(PAIR, sure, delta=0.3).repaired,
-        sample_sizes(PAIR, sure, delta=0.3).chernoff,
-    ):
-        assert size.rounds == 1
-
-
-def test_printed_is_the_formula() -> None:
-    rate, bound = learning_rate(PAIR, coins(2)).rate, coins(2).log_ratio_bound
-    expected = 16 * bound * np.log(4 / 0.05) / (rate**2 * (1 - 0.3))
-    size = printed_rounds(PAIR, coins(2), delta=0.05)
-    assert size.rounds == int(np.ceil(expected))
-    assert not size.is_theorem
 
 
 def test_gaussian_agents_have_chernoff_only() -> None:
@@ -145,7 +154,6 @@ def test_gaussian_agents_have_chernoff_only() -> None:
     assert ladder.printed.rounds is None
     assert "unbounded" in ladder.printed.note
     assert ladder.repaired.rounds is None
-    assert ladder.chernoff.rounds is not None
     # Λ is normal: the exact round from explicit powers, between half and all of Chernoff's.
     from scipy.stats import norm
 
@@ -157,22 +165,8 @@ def test_gaussian_agents_have_chernoff_only() -> None:
     assert n <= ladder.chernoff.rounds <= 2.5 * n
 
 
-def test_prior_against_the_truth_costs_rounds() -> None:
-    doubtful = FiniteModel.from_agents(
-        ["fair", "loaded"], [COIN], counts=[2], priors=[[1e-6, 1 - 1e-6]]
-    )
-    fair = sample_sizes(PAIR, coins(2), delta=0.05).chernoff.rounds
-    late = sample_sizes(PAIR, doubtful, delta=0.05).chernoff.rounds
-    assert fair is not None
-    assert late is not None
-    # Catching up log(1e6) nats at 0.144 a round takes 96 of them.
-    assert late - fair > np.log(1e6) / COIN.divergences[1]
-
-
 def test_nothing_to_reject() -> None:
-    model = FiniteModel.from_agents(
-        ["a", "b"], [type(COIN)(COIN.probabilities, COIN.log_likelihoods[[0, 0]])], counts=[2]
-    )
+    model = FiniteModel.from_agents(["a", "b"], [BLIND], counts=[2])
     ladder = sample_sizes(PAIR, model, delta=0.05)
     assert ladder.chernoff.rounds is None
     assert "nothing to reject" in ladder.chernoff.note
@@ -195,17 +189,18 @@ def test_interpolated_cumulants() -> None:
 def test_bad_delta(delta: float) -> None:
     with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
         sample_sizes(PAIR, coins(2), delta=delta)
+    with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
+        account(PAIR, coins(2)).sample_size(delta)
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("weak", [1e-16, 1e-20, 1e-60, 1e-300])
-def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
+@pytest.mark.parametrize("weak", [1e-16, 1e-300])
+def test_no_warning_where_one_less_lambda_max_vanishes(
+    weak: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("theory.bounds.tails.events._MOST_ROUNDS", 100)
     network = Network([[1 - weak, weak], [weak / 2, 1 - weak / 2]])
-    coin = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]]
-    )
-    model = FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[2])
-    ladder = sample_sizes(network, model, delta=0.05)
+    ladder = sample_sizes(network, coins(2), delta=0.05, certify=weak > 1e-100)
     if network.second_eigenvalue == 1:
         assert ladder.printed.rounds is None
         assert "too small for floating point" in ladder.printed.note
@@ -217,9 +212,8 @@ def test_no_warning_where_one_less_lambda_max_vanishes(weak: float) -> None:
 @pytest.mark.parametrize("normal", [False, True])
 @pytest.mark.parametrize("weight", [1e-150, 1e-300, 1e-306])
 def test_evidence_that_weighs_next_to_nothing(seeing: int, normal: bool, weight: float) -> None:
-    blind = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.5, 0.5]]])
     sees = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0) if normal else COIN
-    agents = [sees, blind] if seeing == 0 else [blind, sees]
+    agents = [sees, BLIND] if seeing == 0 else [BLIND, sees]
     model = FiniteModel.from_agents(["a", "b"], agents)
     network = Network([[1.0, weight], [0.5, 0.5]])  # v is (1, 2 · weight)
     alone = error_exponent(Network([[1.0]]), FiniteModel.from_agents(["a", "b"], [sees])).exponent

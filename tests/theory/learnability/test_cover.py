@@ -54,7 +54,7 @@ def check_proof(table: NDArray[np.bool_], found: FewestSets) -> None:
 
 
 @given(tables())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_no_subset_is_smaller(table: NDArray[np.bool_]) -> None:
     found = fewest_sets(table)
     assert len(found.chosen) == smallest_cover(table)
@@ -126,7 +126,7 @@ def test_packings_are_packings_whatever_the_solver_says(monkeypatch: pytest.Monk
 
 
 @given(st.integers(1, 6).flatmap(lambda n: rational_models(n, max_hypotheses=5)))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_fewest_agents_by_all_subsets(model: RationalModel) -> None:
     everyone = range(model.agents)
     wanted = separated(model, list(everyone))

@@ -60,31 +60,6 @@ def test_two_agents_against_ball_arithmetic(n: int) -> None:
     assert pair.log_ratio_limit == pytest.approx([2.5 / 24] * 2, rel=1e-13)
 
 
-def test_the_distance_to_the_limit_is_of_order_one_over_n() -> None:
-    """n (log ratio − limit) settles, in ball arithmetic, on a path of four agents."""
-    network = Network.from_topology("path", agents=4)
-    pair = gaussian_pair(network, normals([1.0, 0.2, 0.5, 0.8]))
-    W = flint.fmpq_mat(
-        [[flint.fmpq(*float(w).as_integer_ratio()) for w in r] for r in next(network.powers())]
-    )
-    with precision(128):
-        weights, power = flint.arb_mat(W), flint.arb_mat(W)
-        d = [flint.arb(x) ** 2 for x in (1.0, 0.2, 0.5, 0.8)]
-        mean, variance, scaled = [flint.arb(0)] * 4, [flint.arb(0)] * 4, {}
-        for n in range(1, 4001):
-            for i in range(4):
-                mean[i] += sum((power[i, j] * d[j] for j in range(4)), flint.arb(0)) / 2
-                variance[i] += sum((power[i, j] ** 2 * d[j] for j in range(4)), flint.arb(0))
-            power = power * weights
-            if n in (1000, 4000):
-                central = log_phi(-(n * sum(d, flint.arb(0))).sqrt() / 2)
-                ratios = [log_phi(-mean[i] / variance[i].sqrt()) - central for i in range(4)]
-                assert max(float(r.rad()) for r in ratios) < 1e-20
-                scaled[n] = n * (np.array([float(r.mid()) for r in ratios]) - pair.log_ratio_limit)
-    assert scaled[4000] == pytest.approx(scaled[1000], rel=0.02)
-    assert (pair.log_ratio_limit > 0.05).all()
-
-
 @given(networks(max_agents=6), st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_doubling_is_the_plain_sum_and_the_exponent_the_general_one(
@@ -113,7 +88,7 @@ def test_doubling_is_the_plain_sum_and_the_exponent_the_general_one(
 
 
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_ratio_at_uniform_weights_is_the_transient_factor(agents: int, seed: int) -> None:
     """Two routes: doubling squared deviations here, summing cumulants over rounds there."""
     rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ weights = st.fractions(min_value=Fraction(1, 30), max_value=1, max_denominator=3
 
 
 @given(st.lists(weights, min_size=1, max_size=5), st.floats(1e-6, 1e6), st.floats(-5, 5))
-@settings(max_examples=200)
+@settings(max_examples=50)
 def test_identical_coins_with_rational_weights(
     fractions: list[Fraction], step: float, lowest: float
 ) -> None:

@@ -24,15 +24,6 @@ def test_cumulant_against_multiprecision(law: LogRatioLaw, u: float) -> None:
     assert abs(float(law.cumulant(u)) - exact_cumulant(law, u)) <= 1e-14 * scale
 
 
-@pytest.mark.parametrize("law", [POINTS, MIXTURE])
-def test_slope_is_the_derivative_of_the_cumulant(law: LogRatioLaw) -> None:
-    points = np.array([-3.0, -0.5, 0.0, 1.5])
-    step = 1e-5
-    central = (law.cumulant(points + step) - law.cumulant(points - step)) / (2 * step)
-    # Central differences: error step² κ'''/6 plus rounding/step, both about 1e-10.
-    np.testing.assert_allclose(law.cumulant_slope(points), central, atol=1e-8)
-
-
 def test_moments() -> None:
     assert POINTS.mean == pytest.approx(0.25, abs=1e-15)
     assert POINTS.variance == pytest.approx(0.2 * 4 + 0.3 * 0.25 + 0.5 - 0.0625, abs=1e-15)

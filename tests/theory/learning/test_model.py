@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.models import COIN, coins
+from tests.models import COIN, coin, coins
 from theory import FiniteAgent, FiniteModel
 
 
@@ -38,16 +38,8 @@ def test_information_is_signed() -> None:
 
 
 def test_ambiguous_pairs_need_every_agent() -> None:
-    same = FiniteAgent.from_tables(
-        inputs=[1.0],
-        truth=[[0.5, 0.5]],
-        likelihood=[[[0.5, 0.5]], [[0.25, 0.75]], [[0.25, 0.75]]],
-    )
-    other = FiniteAgent.from_tables(
-        inputs=[1.0],
-        truth=[[0.5, 0.5]],
-        likelihood=[[[0.5, 0.5]], [[0.25, 0.75]], [[0.75, 0.25]]],
-    )
+    same = coin([0.5, 0.5], [0.25, 0.75], [0.25, 0.75])
+    other = coin([0.5, 0.5], [0.25, 0.75], [0.75, 0.25])
     assert FiniteModel.from_agents(NAMES, [same, same]).ambiguous_pairs == ((1, 2),)
     # Equal divergence is not equal likelihood: this agent tells b from c.
     assert FiniteModel.from_agents(NAMES, [same, other]).ambiguous_pairs == ()
@@ -57,10 +49,6 @@ def test_counts_share_a_kind() -> None:
     model = FiniteModel.from_agents(["fair", "loaded"], [COIN, COIN], counts=[3, 1])
     assert model.assignment.tolist() == [0, 0, 0, 1]
     assert model.divergences.shape == (4, 2)
-
-
-def test_bound_is_over_all_agents() -> None:
-    assert coins(3).log_ratio_bound == pytest.approx(np.log(3))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.models import COIN, coins
+from tests.models import COIN, PAIR, coins
 from tests.strategies import finite_models
 from theory import FiniteModel, GaussianAgent, Network, log_ratio_spread
 from theory.learning import spread as module
-
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 
 
 @given(finite_models(2))

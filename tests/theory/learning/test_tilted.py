@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.integrate import quad
 
-from tests.models import coins
+from tests.models import PAIR, coins
 from tests.strategies import finite_models, networks
 from theory import (
     FiniteAgent,
@@ -15,7 +15,6 @@ from theory import (
     tilted_law,
 )
 
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 MIXED = LogRatioLaw(np.array([0.3, 0.5, 0.2]), np.array([-1.0, 0.4, 2.0]), np.array([0.5, 0, 1.5]))
 
 
@@ -60,7 +59,7 @@ def test_an_enormous_tilt_goes_to_the_end_of_the_law() -> None:
 
 
 @given(networks(max_agents=5))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_network_is_balanced_under_the_tilted_law(network: Network) -> None:
     law = tilted_law(network, coins(network.agents))
     scale = float(law.weights.max())

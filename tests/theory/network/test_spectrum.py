@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from scipy import sparse
 
 import peerbayes as pb
+from tests.models import coins
 from tests.oracles import exact_eigenvalues
 from tests.strategies import networks
-from theory import FiniteAgent, FiniteModel, sample_sizes
+from theory import sample_sizes
 from theory.network import Network
 from theory.network import spectrum as spectrum_module
 
@@ -21,22 +22,74 @@ from theory.network import spectrum as spectrum_module
 ROUNDING = 1e-14
 
 
-def coins(agents: int) -> FiniteModel:
-    coin = FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
-    return FiniteModel.from_agents(["fair", "loaded"], [coin], counts=[agents])
-
-
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(
     networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary"), max_agents=7)
 )
 def test_reversible_networks(network: Network) -> None:
     exact = exact_eigenvalues(network.weights)
-    assert network.slem == pytest.approx(np.abs(exact).max(), abs=ROUNDING)
+    assert abs(network.slem - np.abs(exact).max()) <= network.spectrum.slem_error < 2 * ROUNDING
     assert network.second_eigenvalue == pytest.approx(exact.real.max(), abs=ROUNDING)
 
 
-@settings(deadline=None)
+def _far_from_normal(agents: int, decades: int) -> np.ndarray:
+    """A reversible W whose v falls by so many decades: similar to a symmetric matrix, just so."""
+    v = 10.0 ** np.linspace(0, -decades, agents)
+    flow = np.random.default_rng(1).uniform(0.1, 1, (agents, agents)) * np.minimum.outer(v, v)
+    flow = flow + flow.T
+    np.fill_diagonal(flow, 0)
+    weights = flow / v[:, None]
+    weights /= 2 * weights.sum(axis=1).max()
+    return np.asarray(weights + np.diag(1 - weights.sum(axis=1)))
+
+
+def _three_arms(exit_: float, apart: float) -> np.ndarray:
+    """A hub and three paths of four whose exits differ by a part `apart`: a cluster of slow modes.
+
+    Lanczos iteration stops at a mixture of the modes, and between their eigenvalues.
+    """
+    weights = np.zeros((13, 13))
+    for arm in range(3):
+        near = 1 + 4 * arm
+        for i in range(near, near + 3):
+            weights[i, i + 1] = weights[i + 1, i] = 0.3
+        weights[0, near] = weights[near, 0] = exit_ * (1 + apart * arm)
+    return weights + np.diag(1 - weights.sum(axis=1))
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "iterated"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        *(_far_from_normal(agents, decades) for agents, decades in ((8, 6), (20, 12), (30, 3))),
+        *(_three_arms(exit_, apart) for exit_ in (1e-3, 0.3) for apart in (0.0, 1e-7, 1e-5)),
+    ],
+)
+def test_the_error_of_the_modulus_holds_and_is_small(
+    weights: np.ndarray, dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 2000 if dense else 5)
+    network = Network(weights)
+    assert network.is_reversible
+    found, exact = network.spectrum, np.abs(exact_eigenvalues(weights)).max()
+    assert abs(found.slem - exact) <= found.slem_error <= (2 * ROUNDING if dense else 2.1e-9)
+
+
+@pytest.mark.parametrize("agents", [100, 400])
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "by factors"])
+def test_the_error_of_the_modulus_where_the_gap_is_small(
+    agents: int, dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path by Metropolis' rule: λ_k = 1 − 4/3 sin²(πk/2N). Factors know the gap relatively."""
+    monkeypatch.setattr(spectrum_module, "DENSE_AGENTS", 2000 if dense else 5)
+    network = Network.from_topology("path", agents=agents, rule="metropolis")
+    gap = 4 / 3 * math.sin(math.pi / 2 / agents) ** 2
+    found = network.spectrum
+    # 1 − slem is exact, and the gap itself is right to its last place or two.
+    assert abs(gap - (1 - found.slem)) <= found.slem_error
+    assert found.slem_error < 2 * ROUNDING + (0 if dense else 3e-9 * gap)
+
+
 @given(networks(kinds=("nearly-periodic", "nearly-decomposable"), max_agents=7))
 def test_other_networks(network: Network) -> None:
     """Normal, or with well separated eigenvalues next to 1: six digits of reserve."""
@@ -52,10 +105,6 @@ def test_ring(agents: int) -> None:
     values = 1 / 3 + 2 / 3 * np.cos(2 * math.pi * np.arange(1, agents) / agents)
     assert ring.slem == pytest.approx(np.abs(values).max(), abs=ROUNDING)
     assert ring.second_eigenvalue == pytest.approx(values.max(), abs=ROUNDING)
-
-
-def test_complete_graph_forgets_at_once() -> None:
-    assert Network.from_topology("complete", agents=7).slem == pytest.approx(0, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 6, 12])
@@ -76,21 +125,6 @@ def test_modulus_at_the_negative_end() -> None:
     network = Network(weights)
     assert network.slem == pytest.approx(0.98, abs=1e-9)
     assert network.second_eigenvalue == pytest.approx(0.01 + 0.99 * 10 / 12, abs=1e-9)
-
-
-def test_directed_ring_has_complex_eigenvalues() -> None:
-    """λ_k = 1/2 + 1/2 exp(2πik/N)."""
-    edges = [[i, (i + 1) % 5] for i in range(5)]
-    ring = Network.from_edges(edges, agents=5, directed=True)
-    values = 0.5 + 0.5 * np.exp(2j * math.pi * np.arange(1, 5) / 5)
-    assert ring.slem == pytest.approx(np.abs(values).max(), abs=ROUNDING)
-    assert ring.second_eigenvalue == pytest.approx(values.real.max(), abs=ROUNDING)
-
-
-def test_negative_eigenvalue() -> None:
-    network = Network([[0.01, 0.99], [0.99, 0.01]])
-    assert network.slem == pytest.approx(0.98, abs=ROUNDING)
-    assert network.second_eigenvalue == pytest.approx(-0.98, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-12])
@@ -169,7 +203,7 @@ def test_iteration_for_directed_networks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
     """Neither number can be had, all others can."""
-    agents = 5_000
+    agents = 2100
     here = np.arange(agents)
     weights = sparse.csr_array(
         (np.full(2 * agents, 0.5), (np.tile(here, 2), np.concatenate([here, (here + 1) % agents]))),
@@ -179,6 +213,10 @@ def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
     assert np.isnan([network.slem, network.second_eigenvalue]).all()
     assert network.spectrum.note.startswith("the subdominant modulus and the second eigenvalue: ")
     np.testing.assert_allclose(network.stationary_distribution, 1 / agents, rtol=1e-9)
+    assert np.isinf(network.deviation.upper).all()
+    assert np.isinf(network.deviation.width)
+    # ‖e_i W − v‖₁ = 2 (1/2 − 1/N) + (N − 2)/N.
+    np.testing.assert_allclose(network.deviation.lower, 2 - 4 / agents, rtol=1e-12)
     ladder = sample_sizes(network, coins(agents), delta=0.05)
     assert ladder.printed.note == ladder.printed_p2.note == network.spectrum.note
 
@@ -186,16 +224,15 @@ def test_a_directed_network_that_hardly_mixes_is_reported() -> None:
 def test_a_large_random_graph_is_iterated_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """No factors, which would fill memory; λ₂ tends to (1 + 2√3)/5 (Friedman, 2008)."""
     rng = np.random.default_rng(1)
-    cycles = [rng.permutation(100_000) for _ in range(2)]
+    cycles = [rng.permutation(20_000) for _ in range(2)]
     edges = np.vstack([np.column_stack([cycle, np.roll(cycle, 1)]) for cycle in cycles])
-    network = Network.from_edges(edges, agents=100_000)
+    network = Network.from_edges(edges, agents=20_000)
     monkeypatch.setattr(spectrum_module, "factorise", None)
     counted: list[int] = []
     network.prepare(lambda done, total: counted.append(done))
     assert network.slem == network.second_eigenvalue
     assert network.slem == pytest.approx((1 + 2 * math.sqrt(3)) / 5, abs=2e-3)
     mode = network.spectrum.slow_mode
-    assert mode is not None
     left = network.weights @ mode - network.slem * mode
     assert np.linalg.norm(left) < 2e-9 * np.linalg.norm(mode)
     assert not network.spectrum.note

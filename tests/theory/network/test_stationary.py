@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from fractions import Fraction
+from math import prod
 from threading import Event
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from tests.oracles import exact_stationary, relative_error
@@ -28,6 +27,8 @@ from theory.network.stationary import (
     solve_sparse,
     stationary,
 )
+from theory.network.structure import EPS
+from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 
 # Elimination makes about N rounding errors of 1.1e-16 in each component, none of which cancels.
@@ -53,12 +54,14 @@ def _drifting_path(agents: int, towards_end: np.ndarray) -> np.ndarray:
     return weights
 
 
-@settings(deadline=None)
 @given(networks())
 @example(Network.from_topology("star", agents=2, edge_confidence=1 - 1e-9))
+@settings(max_examples=60)
 def test_every_component_is_accurate(network: Network) -> None:
     error = relative_error(network.stationary_distribution, exact_stationary(network.weights))
     assert error < ACCURACY
+    # N inflows of one rounding each, and v itself within N roundings.
+    assert network.stationary.residual < 4 * network.agents * EPS
 
 
 @pytest.mark.parametrize(("blocks", "size"), [(2, 5), (5, 2), (3, 10), (10, 4)])
@@ -71,25 +74,6 @@ def test_weak_coupling_costs_no_digit(blocks: int, size: int, coupling: float) -
     assert relative_error(network.stationary_distribution, exact) < ACCURACY
 
 
-def test_weak_coupling_defeats_the_plain_solve() -> None:
-    """The case above is a hard one: the usual linear solve has nine digits fewer."""
-    weights = _coupled_blocks(2, 5, 1e-12, seed=1)
-    system = np.eye(10) - weights.T
-    system[-1] = 1
-    plain = np.linalg.solve(system, np.eye(10)[-1])
-    assert relative_error(plain, exact_stationary(weights)) > 1e-8
-
-
-@pytest.mark.parametrize("agents", [1, 2, 31, 32, 33, 34, 64, 65, 100])
-def test_elimination_by_panels_agrees_with_a_solve(agents: int) -> None:
-    """Sizes on both sides of a panel's width; a positive W of this size is well conditioned."""
-    weights = np.random.default_rng(agents).uniform(0.1, 1.0, (agents, agents))
-    weights /= weights.sum(axis=1, keepdims=True)
-    values = eliminate(weights)
-    np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
-    assert values.sum() == pytest.approx(1.0, abs=1e-14)
-
-
 def by_numpy(weights: FloatArray) -> FloatArray:
     """What elimination gives where numba is not loaded."""
     loaded = sys.modules.pop("numba")
@@ -99,8 +83,8 @@ def by_numpy(weights: FloatArray) -> FloatArray:
         sys.modules["numba"] = loaded
 
 
-@settings(deadline=None)
 @given(networks())
+@settings(max_examples=40)
 def test_both_forms_of_elimination_are_accurate_and_equal(network: Network) -> None:
     """To the last bit: what is loaded must not change a number."""
     weights = network.weights
@@ -115,10 +99,12 @@ def test_both_forms_of_elimination_are_accurate_and_equal(network: Network) -> N
 def test_both_forms_are_equal_on_both_sides_of_a_panel(agents: int, coupling: float) -> None:
     halves = _coupled_blocks(2, agents // 2, coupling, seed=agents) if agents > 1 else np.eye(1)
     for weights in (halves, np.asfortranarray(halves)):
-        np.testing.assert_array_equal(eliminate(weights), by_numpy(weights))
+        values = eliminate(weights)
+        np.testing.assert_array_equal(values, by_numpy(weights))
+        np.testing.assert_allclose(values @ weights, values, rtol=1e-13)
 
 
-@pytest.mark.parametrize("agents", [30, 400, 1600])
+@pytest.mark.parametrize("agents", [30, 400, 800])
 def test_both_forms_are_equal_where_v_leaves_the_range_of_floats(agents: int) -> None:
     weights = _drifting_path(agents, np.where(np.arange(agents) < agents // 2, 1e-20, 1 - 1e-16))
     values = eliminate(weights)
@@ -131,26 +117,6 @@ def test_the_compiled_sum_is_numpys(size: int) -> None:
     rng = np.random.default_rng(size)
     values = rng.random(size) * 10.0 ** rng.integers(-9, 9, size)
     assert elimination_kernel.pairwise_sum(values, 0, size) == values.sum()
-
-
-def test_elimination_does_not_load_numba() -> None:
-    program = (
-        "import sys, numpy; from theory.network.stationary import eliminate;"
-        "eliminate(numpy.full((4, 4), .25)); sys.exit('numba' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("confidence", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
-def test_star_of_the_paper(confidence: Fraction) -> None:
-    star = Network.from_topology("star", agents=9, edge_confidence=float(confidence))
-    expected = 9 * confidence / (9 * confidence + 8)
-    assert star.stationary_distribution[0] == pytest.approx(float(expected), rel=1e-15)
-
-
-def test_two_agents_of_the_paper() -> None:
-    values = Network([["9/10", "1/10"], ["3/5", "2/5"]]).stationary_distribution
-    np.testing.assert_allclose(values, [6 / 7, 1 / 7], rtol=1e-15)
 
 
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
@@ -182,45 +148,59 @@ def test_drift_without_end(start: float) -> None:
     )
 
 
-@settings(deadline=None)
-@given(networks(), st.randoms(use_true_random=False))
-def test_relabelling_agents_relabels_v(network: Network, random: object) -> None:
-    order = list(range(network.agents))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    shuffled = Network(network.weights[order][:, order])
-    np.testing.assert_allclose(
-        shuffled.stationary_distribution,
-        network.stationary_distribution[order],
-        rtol=2 * ACCURACY,
-    )
-
-
-@settings(deadline=None)
-@given(networks())
-def test_residual_is_small(network: Network) -> None:
-    """N inflows of one rounding each, and v itself within N roundings."""
-    assert network.stationary.residual < 4 * network.agents * np.finfo(float).eps
-
-
-@settings(deadline=None)
 @given(networks(kinds=("reversible", "symmetric", "star", "sparse", "tiny-stationary")))
+@settings(max_examples=50)
 def test_detailed_balance_is_recognised(network: Network) -> None:
     assert network.is_reversible
     balanced = detailed_balance(network.weights)
-    assert balanced is not None
     assert relative_error(balanced, exact_stationary(network.weights)) < ACCURACY
 
 
-def test_imbalance_is_recognised() -> None:
-    """One weight of a triangle off by a part in 1e12 already breaks the balance of its cycle."""
-    clockwise = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
-    assert Network(clockwise).is_reversible
-    clockwise[0] += [0.0, 1e-12, -1e-12]
-    assert not Network(clockwise).is_reversible
-    assert not Network([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]).is_reversible
+def _nearly_balanced_cycle(agents: int, units: int) -> np.ndarray:
+    """Each agent hears both neighbours at 1/4, but agent N/2 the next at (1 + units ε)/4.
+
+    All are doubles, and so are the quotients of the other weights: that link alone is out of
+    balance, by `units` ε in rationals and in floating point.
+    """
+    here = np.arange(agents)
+    weights = 0.5 * np.eye(agents)
+    weights[here, (here + 1) % agents] = weights[here, here - 1] = 0.25
+    excess, middle = units * EPS / 4, agents // 2
+    weights[middle, middle + 1] += excess
+    weights[middle, middle] -= excess
+    return weights
 
 
-@settings(deadline=None)
+@pytest.mark.parametrize("agents", [3, 5, 9, 33])
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_balance_is_asked_for_up_to_the_rounding_of_weights(agents: int, stored: type) -> None:
+    """Agents (N − 1)/2 links from agent 0 on both sides: N + 1 quotients of weights right to 4ε."""
+    allowed = 4 * (agents + 1)
+    for units in (allowed, allowed + 1):
+        weights = _nearly_balanced_cycle(agents, units)
+        exact = RationalNetwork.from_rows([[Fraction(w) for w in row] for row in weights.tolist()])
+        around = [(i, (i + 1) % agents) for i in range(agents)]
+        quotients = [exact.rows[i][j] / exact.rows[j][i] for i, j in around]
+        assert prod(quotients) == 1 + Fraction(units * EPS)
+        assert not exact.is_reversible
+        assert Network(stored(weights)).is_reversible == (units == allowed)
+    # Both weights of every link off by a last place, all in one direction: still rounding.
+    weights = _nearly_balanced_cycle(agents, 0)
+    here = np.arange(agents)
+    weights[here, (here + 1) % agents] = np.nextafter(0.25, 1)
+    weights[here, here - 1] = np.nextafter(0.25, 0)
+    assert Network(stored(weights)).is_reversible
+
+
+def test_one_way_links_are_out_of_balance_and_eliminated() -> None:
+    network = Network(sparse.csr_array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]))
+    assert network.is_sparse
+    assert not network.is_reversible
+    assert network.stationary.method == "gth"
+    assert np.isnan(network.spectrum.slem_error)  # no error is promised of its eigenvalues
+
+
+@settings(max_examples=50)
 @given(networks(kinds=("positive", "directed", "nearly-periodic", "non-normal")))
 def test_sparse_factorisation(network: Network) -> None:
     """Well-conditioned kinds: some digits of reserve for the subtractions in the factors."""
@@ -240,8 +220,8 @@ def test_sparse_factorisation_loses_digits_to_weak_coupling(coupling: float, los
         assert error > 1e-12
 
 
-@settings(deadline=None)
 @given(networks())
+@settings(max_examples=40)
 def test_iteration_holds_its_bound_or_gives_up(network: Network) -> None:
     found = iterate(sparse.csr_array(network.weights), steps=250)
     if found is not None:
@@ -289,9 +269,10 @@ def _random_directed(agents: int, kind: str) -> sparse.csr_array:
     ],
 )
 def test_large_sparse_without_balance_agrees_with_elimination(
-    kind: str, method: str, accuracy: float
+    kind: str, method: str, accuracy: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = Network(_random_directed(2100, kind))
+    monkeypatch.setattr(stationary_module, "DENSE_AGENTS", 500)
+    network = Network(_random_directed(800, kind))
     found = network.stationary
     assert found.method == method
     exact = eliminate(network.weights.toarray())  # type: ignore[union-attr]
@@ -361,26 +342,19 @@ def test_work_of_factors_is_small_where_few_are_far_out(
     assert elimination_work(network.weights) < most  # type: ignore[arg-type]
 
 
-def test_small_sparse_without_balance_is_eliminated() -> None:
-    weights = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
-    network = Network(weights)
-    assert network.is_sparse
-    assert network.stationary.method == "gth"
-
-
 @pytest.mark.parametrize(
     "options",
-    [{"topology": "ring", "agents": 10**6}, {"topology": "grid", "shape": [1000, 1000]}],
+    [{"topology": "ring", "agents": 100_000}, {"topology": "grid", "shape": [300, 300]}],
     ids=["ring", "grid"],
 )
-def test_a_million_agents(options: dict[str, object]) -> None:
+def test_a_hundred_thousand_agents(options: dict[str, object]) -> None:
     """Under the uniform rule v_i is proportional to the number of neighbours, itself included."""
     network = Network.from_topology(**options)  # type: ignore[arg-type]
     neighbourhood = np.diff(network.weights.indptr)  # type: ignore[union-attr]
     expected = neighbourhood / neighbourhood.sum()
     assert network.is_sparse
     assert network.stationary.method == "detailed-balance"
-    # Two thousand quotients of weights like 1/3 and 1/4 lead across the grid.
+    # Six hundred quotients of weights like 1/3 and 1/4 lead across the grid.
     np.testing.assert_allclose(network.stationary_distribution, expected, rtol=1e-12)
 
 

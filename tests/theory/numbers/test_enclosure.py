@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import flint
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from theory.numbers import Enclosure, as_ball, precision
@@ -100,7 +100,6 @@ def test_beyond_the_doubles(exact: Fraction, expected: tuple[float, float]) -> N
         json.dumps(found.as_json(), allow_nan=False)
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False))
 def test_contains_compares_exactly(end: float, value: float) -> None:
     found = Enclosure(end, math.inf)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from theory.numbers import as_ball, as_fmpq, as_fraction, exact_distribution, precision
@@ -43,7 +43,6 @@ def test_what_is_no_number_is_refused(value: object) -> None:
         as_fraction(value)  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(st.fractions())
 def test_balls_hold_the_number(value: Fraction) -> None:
     with precision(80):
@@ -60,7 +59,6 @@ def test_precision_is_put_back_even_after_an_error() -> None:
         pass
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any))
 def test_a_row_of_doubles_sums_to_one_and_hardly_changes(counts: list[int]) -> None:
     row = [count / sum(counts) for count in counts]

@@ -21,7 +21,7 @@ KINDS = ("positive", "directed", "non-normal", "symmetric", "star", "sparse")
 
 
 @given(networks(kinds=KINDS, max_agents=4), st.data())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_no_other_distribution_has_a_smaller_covariance(
     network: Network, data: st.DataObject
 ) -> None:

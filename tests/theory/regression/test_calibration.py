@@ -26,7 +26,7 @@ KINDS = ("positive", "directed", "nearly-decomposable", "non-normal", "symmetric
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     result = calibration(network, model)
@@ -44,7 +44,7 @@ def test_ratios_lie_between_the_weights(network: Network, data: st.DataObject) -
 
 
 @given(networks(kinds=KINDS, max_agents=5), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_tempering_calibrates_every_direction(network: Network, data: st.DataObject) -> None:
     model = data.draw(regression_models(network.agents))
     mended = model.tempered(calibrating_tempering(network, model))
@@ -74,24 +74,6 @@ def test_tempering_calibrates_every_direction(network: Network, data: st.DataObj
         ours = regression_limits(network, mended)
         assert np.isclose(ours.excess_error_constant, central, rtol=1e-7, atol=1e-12)
         assert np.isclose(ours.reported_error_constant, central, rtol=1e-7, atol=1e-12)
-
-
-def test_identical_agents_are_under_confident_by_exactly_their_number() -> None:
-    agent = RegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=0.8)
-    for agents in (2, 5, 12):
-        model = RegressionModel([1.0, 2.0], [agent] * agents, np.eye(2), np.eye(2))
-        network = Network.from_topology("complete", agents=agents)
-        np.testing.assert_allclose(calibration(network, model).ratios, 1 / agents, rtol=1e-12)
-        mended = calibration(network, model.tempered(agents))
-        np.testing.assert_allclose(mended.ratios, 1, rtol=1e-12)
-
-
-def test_tempering_by_the_number_of_agents_is_right_for_uniform_v_alone() -> None:
-    """P1: N = 2 and v = (6/7, 1/7), so that the bias's and x1's variances are under-reported."""
-    case = two_nodes().as_floats()
-    ratios = calibration(case.network, case.model.tempered(2)).coordinates
-    np.testing.assert_allclose(ratios, [2 * 37 / 49, 2 * 6 / 7, 2 / 7], rtol=1e-12)
-    assert (ratios[:2] > 1.5).all()
 
 
 def test_rank_one_weights_and_powers_of_one_over_v_are_the_central_posterior() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import networks, regression_models
@@ -21,6 +21,7 @@ from theory.regression.papers import two_nodes
 
 
 @given(networks(max_agents=3), st.data())
+@settings(max_examples=40)
 def test_bias_and_covariance_are_those_of_the_rule(network: Network, data: st.DataObject) -> None:
     """The mean from labels without noise, the covariance from one unit of noise at a time."""
     model = data.draw(regression_models(network.agents))
@@ -47,34 +48,6 @@ def test_bias_and_covariance_are_those_of_the_rule(network: Network, data: st.Da
     np.testing.assert_allclose(result.excess_error[0], error, rtol=1e-7, atol=1e-7 * size)
 
 
-def test_monte_carlo_of_the_rule_agrees() -> None:
-    """P1's nodes, the same inputs every time, 4 000 draws of the noise."""
-    case = two_nodes().as_floats()
-    model, rounds, replicates = case.model, 12, 4000
-    rng = np.random.default_rng(5)
-    x = draw_inputs(model, rounds, rng)
-    result = conditional_error(case.network, model, x, [3, rounds])
-    W = np.asarray(case.network.weights)
-    S = model.test_second_moment
-    information = np.zeros((replicates, 2, 3))
-    precision = np.array(model.prior_precisions)
-    y = x[:, :, 0] @ model.theta + 0.8 * rng.standard_normal((replicates, rounds, 2))
-    for t in range(rounds):
-        features = x[t, :, 0]
-        precision = np.tensordot(W, precision + features[:, :, None] * features[:, None] / 0.64, 1)
-        gained = information + y[:, t, :, None] * features / 0.64
-        information = np.einsum("ij,rjd->rid", W, gained)
-        if t + 1 in (3, rounds):
-            estimates = np.linalg.solve(precision, information[..., None])[..., 0]
-            gaps = estimates - model.theta
-            errors = np.einsum("ria,ab,rib->ri", gaps, S, gaps)
-            standard = errors.std(axis=0) / np.sqrt(replicates)
-            expected = result.excess_error[int(t + 1 == rounds)]
-            assert (np.abs(errors.mean(axis=0) - expected) < 4 * standard).all()
-            # Tight: the standard error is two per cent of what is measured.
-            assert (standard < 0.03 * expected).all()
-
-
 def test_many_rounds_in_one_call_are_the_calls_one_by_one() -> None:
     """The tail, once W^k is mixed, is summed at one stroke; the rule mixes in 25 rounds here."""
     case = two_nodes().as_floats()
@@ -96,11 +69,11 @@ def test_averages_are_unbiased() -> None:
     for choice in np.ndindex(2, 2, 2, 2):
         x = np.array([[[one.inputs[a]], [two.inputs[b]]] for a, b in (choice[:2], choice[2:])])
         total += conditional_error(network, model, x, [2]).excess_error[0] / 16
-    result = averaged_error(network, model, [2], draws=2000, seed=3)
+    result = averaged_error(network, model, [2], draws=1000, seed=3)
     assert (np.abs(result.excess_error[0] - total) < 4 * result.standard_error[0]).all()
-    assert (result.standard_error[0] < 0.02 * total).all()
-    again = averaged_error(network, model, [2], draws=2000, seed=3)
-    assert np.array_equal(again.excess_error, result.excess_error)
+    assert (result.standard_error[0] < 0.03 * total).all()
+    once, again = (averaged_error(network, model, [2], draws=20, seed=3) for _ in "ab")
+    assert np.array_equal(again.excess_error, once.excess_error)
 
 
 def test_ratios_at_finite_rounds() -> None:
@@ -142,7 +115,7 @@ def test_few_draws_of_heavy_inputs_are_doubted() -> None:
         [conditional_error(alone, model, np.array([[[x]]]), [1]).excess_error[0, 0] for x in inputs]
     )
     misses = 0
-    for seed in range(20):
+    for seed in range(6):
         few = averaged_error(alone, model, [1, 400], draws=200, seed=seed)
         misses += abs(few.excess_error[0, 0] - truth) > 2 * few.standard_error[0, 0]
         assert any(note.startswith("rounds 1: 2 of 200 draws") for note in few.notes)

@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from theory.regression import RegressionAgent, RegressionModel, uniform_second_moment
+from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.positive import Factor
 
 ONE = RegressionAgent(ranges=[[1, 1], [-1, 1]], noise_std=0.8)
@@ -53,7 +53,6 @@ def test_arrays_are_read_only_and_copied() -> None:
     ranges = np.array([[1.0, 1.0], [-1.0, 1.0]])
     agent = RegressionAgent(ranges=ranges, noise_std=1)
     ranges[1] = 5
-    assert agent.ranges is not None
     assert agent.ranges[1].tolist() == [-1.0, 1.0]
     model = build()
     for array in (
@@ -165,8 +164,3 @@ def test_bad_models_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         build(**given)
     assert "\n" not in str(caught.value)
-
-
-def test_second_moment_of_ranges() -> None:
-    moment = uniform_second_moment(np.array([[1.0, 1.0], [0.0, 3.0]]))
-    assert moment.tolist() == [[1.0, 1.5], [1.5, 3.0]]

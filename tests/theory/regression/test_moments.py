@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import regression_agents
@@ -34,6 +34,7 @@ def points_of(agent: RegressionAgent) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(regression_agents(3))
+@settings(max_examples=40)
 def test_second_and_fourth_moments_are_those_of_the_inputs(agent: RegressionAgent) -> None:
     x, share = points_of(agent)
     second = (x.T * share) @ x
@@ -46,6 +47,7 @@ def test_second_and_fourth_moments_are_those_of_the_inputs(agent: RegressionAgen
 
 
 @given(regression_agents(3))
+@settings(max_examples=30)
 def test_stacks_of_matrices_give_stacks_of_moments(agent: RegressionAgent) -> None:
     stack = np.array([MATRIX, np.eye(3), MATRIX @ MATRIX])
     one_by_one = [agent.spread(matrix) for matrix in stack]
@@ -53,6 +55,7 @@ def test_stacks_of_matrices_give_stacks_of_moments(agent: RegressionAgent) -> No
 
 
 @given(regression_agents(2), st.integers(0, 3))
+@settings(max_examples=30)
 def test_drawn_inputs_follow_the_law(agent: RegressionAgent, seed: int) -> None:
     x = agent.draw_inputs(np.random.default_rng(seed), (50, 200))
     assert x.shape == (50, 200, 2)

@@ -103,28 +103,18 @@ def test_curves_tend_to_their_constants() -> None:
     np.testing.assert_allclose(alone.excess_error[0], limits.alone, rtol=0, atol=2e-6)
 
 
-def test_fixed_inputs_are_exact() -> None:
-    """Ranges of width zero: nothing is random, and both orders are the exact value."""
-    agents = [RegressionAgent(ranges=[[1, 1], [s, s]], noise_std=1.0) for s in (1, -2)]
-    model = RegressionModel([1.0, 2.0], agents, np.eye(2), np.eye(2))
-    network = Network([[0.9, 0.1], [0.6, 0.4]])
-    averaged = averaged_error(network, model, [1, 5, 50], draws=2, seed=0)
-    for order in (1, 2):
-        curve = predicted_error(network, model, [1, 5, 50], order=order)
-        np.testing.assert_allclose(curve.excess_error, averaged.excess_error, rtol=1e-11)
-        np.testing.assert_allclose(curve.reported_error, averaged.reported_error, rtol=1e-11)
-
-
 def test_priors_of_their_own() -> None:
-    """Per-agent priors travel with W^n; fixed inputs make the closed curve exact."""
+    """Per-agent priors travel with W^n; ranges of width zero make both orders exact."""
     agents = [RegressionAgent(ranges=[[1, 1], [s, s]], noise_std=1.0) for s in (1, -2)]
     priors = [np.diag([1.0, 3.0]), np.array([[2.0, 0.5], [0.5, 1.0]])]
     means = [[1.0, 0.0], [0.0, -1.0]]
     model = RegressionModel([1.0, 2.0], agents, priors, np.eye(2), means)
     network = Network([[0.9, 0.1], [0.6, 0.4]])
     averaged = averaged_error(network, model, [1, 5, 50], draws=2, seed=0)
-    curve = predicted_error(network, model, [1, 5, 50])
-    np.testing.assert_allclose(curve.excess_error, averaged.excess_error, rtol=1e-11)
+    for order in (1, 2):
+        curve = predicted_error(network, model, [1, 5, 50], order=order)
+        np.testing.assert_allclose(curve.excess_error, averaged.excess_error, rtol=1e-11)
+        np.testing.assert_allclose(curve.reported_error, averaged.reported_error, rtol=1e-11)
     lone = averaged_error(
         Network([[1]]),
         RegressionModel([1.0, 2.0], agents[1:], priors[1], np.eye(2), means[1]),

@@ -100,17 +100,19 @@ def domains(draw: st.DrawFn, dimension: int) -> Domain:
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([3.0, 0.4, 0.08]))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_parameter_is_covered(data: st.DataObject, dimension: int, radius: float) -> None:
     domain, S = data.draw(domains(dimension)), data.draw(moments(dimension))
-    covering = cover(domain, S, noise_std=1.0, radius=radius)
-    assert worst_divergence(covering, domain, 0) <= radius * ROUNDING
-    assert domain.contains(covering.points, slack=1e-9).all()
-    assert 1 <= covering.lower_bound <= covering.size
+    for method in (None, "grid") if isinstance(domain, Box) and radius > 0.1 else (None,):
+        covering = cover(domain, S, noise_std=1.0, radius=radius, method=method)
+        assert method is None or covering.method in {"grid", "point"}
+        assert worst_divergence(covering, domain, 0) <= radius * ROUNDING
+        assert domain.contains(covering.points, slack=1e-9).all()
+        assert 1 <= covering.lower_bound <= covering.size
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.sampled_from([0, 30]))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_every_corner_is_covered_in_rationals(seed: int, offset: float, spread: int) -> None:
     domain, S, radius = problem(seed, offset=offset, spread=spread)
     if isinstance(domain, Box) and seed % 2:
@@ -149,7 +151,7 @@ def test_small_boxes_far_from_zero(offset: float, method: str | None) -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, -(2.0**20)]), st.integers(-40, 40))
-@settings(max_examples=300)
+@settings(max_examples=40)
 def test_units_and_offsets_change_no_covering(seed: int, offset: float, power: int) -> None:
     """θ → u·θ + shift, y → 2^power·y: the same points in other words, to their last places."""
     domain, S, radius = problem(seed)
@@ -198,20 +200,6 @@ def test_rounding_of_second_moments_costs_no_axis() -> None:
         box = Box(-1 / np.abs(x), 1 / np.abs(x))
         covering = cover(box, np.outer(x, x), noise_std=1.0, radius=0.011)
         assert covering.size == interval_covering_number(6, 1, 1, 0.011)
-
-
-@given(st.data(), st.integers(1, 3), st.sampled_from([3.0, 0.4]))
-@settings(max_examples=25)
-def test_grids_cover_too(data: st.DataObject, dimension: int, radius: float) -> None:
-    half = np.array(
-        data.draw(
-            st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=dimension, max_size=dimension)
-        )
-    )
-    domain, S = Box(-half, half), data.draw(moments(dimension)) / 4
-    covering = cover(domain, S, noise_std=1.0, radius=radius, method="grid")
-    assert covering.method in {"grid", "point"}
-    assert worst_divergence(covering, domain, 1) <= radius * ROUNDING
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
@@ -265,6 +253,7 @@ def test_lattices_are_within_their_factor_of_the_volume(radius: float) -> None:
     st.fractions(min_value="1/50", max_value=5, max_denominator=50),
     st.fractions(min_value="1/50", max_value=5, max_denominator=50),
 )
+@settings(max_examples=50)
 def test_one_dimension_is_exact(w: Fraction, s: Fraction, variance: Fraction, r: Fraction) -> None:
     """m equal cells have divergence S(w/2m)²/2α² at their ends, and fewer points cannot do."""
     m = interval_covering_number(w, s, variance, r)
@@ -314,7 +303,7 @@ def test_lower_bound_and_radius(domain: Domain) -> None:
 
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 1000))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_nearest_points(data: st.DataObject, dimension: int, seed: int) -> None:
     """The projection onto a convex set is where ⟨target − nearest, other − nearest⟩ ≤ 0."""
     domain, S = data.draw(domains(dimension)), data.draw(moments(dimension))
@@ -331,17 +320,6 @@ def test_nearest_points(data: st.DataObject, dimension: int, seed: int) -> None:
         gap = np.linalg.norm(target - point) + 1e-6 * np.linalg.norm(target)
         reach = np.linalg.norm(others - point, axis=1).max()
         assert ((others - point) @ (target - point)).max() <= 1e-7 * gap * reach
-
-
-def test_the_two_ways_to_the_nearest_point_agree() -> None:
-    rng = np.random.default_rng(2)
-    box = Box([-1, 0, 2, 0], [1, 0.5, 2, 3])
-    image = rng.normal(size=(3, 4)) * box.half_sides
-    for target in 5 * rng.normal(size=(20, 3)):
-        found = image @ box.nearest(image, target[None])[0] - target
-        assert np.linalg.norm(found) == pytest.approx(
-            np.linalg.norm(image @ box._solved(image, target) - target), rel=1e-9
-        )
 
 
 def test_one_point_exactly_where_the_farthest_corner_is_within_reach() -> None:

@@ -37,14 +37,6 @@ def test_second_moments_of_the_two_nodes() -> None:
     assert np.allclose(found[1], np.diag([1, 0, 3 / 4]), atol=1e-15)
 
 
-def test_the_price_of_the_uniform_average_is_attained_by_the_two_nodes() -> None:
-    """Only node 2 sees x2: the factor is 1/(N v_min) = 7/2, as large as it can be."""
-    regression, v = two_node_regression(), PAIR.stationary_distribution
-    uniform, network = regression.second_moment([0.5, 0.5]), regression.second_moment(v)
-    assert transfer_factor(uniform, network) == pytest.approx(1 / (2 * v.min()), rel=1e-12)
-    assert transfer_factor(uniform, network) == pytest.approx(3.5, rel=1e-12)
-
-
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_transfer_factor(seed: int, rows: int) -> None:
     """The largest ratio over directions: never exceeded, and attained."""
@@ -69,7 +61,7 @@ def test_transfer_into_a_direction_that_is_not_seen() -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(1, 4), st.booleans())
-@settings(max_examples=1000)
+@settings(max_examples=200)
 def test_transfer_between_weights_of_one_network(seed: int, rows: int, apart: bool) -> None:
     """Σ w_j x_j x_jᵀ of two weights: at most max w/w', to equality where features are independent.
 
@@ -109,7 +101,7 @@ def test_a_guarantee_holds_for_features_of_unlike_sizes() -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 300.0, 2.0**20]), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=5)
 def test_units_and_offsets_change_no_curve(seed: int, offset: float, binned: bool) -> None:
     rng = np.random.default_rng(seed)
     network = Network(rng.dirichlet(np.ones(2), size=2))
@@ -212,6 +204,7 @@ def test_the_curve(slack: float, weights: str, edges: list[float] | None) -> Non
 
 
 @given(st.integers(0, 10**6))
+@settings(max_examples=40)
 def test_slack_makes_the_rate_uniform_over_truths(seed: int) -> None:
     """Rejecting what is worse by s·r: K ≥ s·r for every θ*, and tiny K without slack."""
     truth = np.random.default_rng(seed).uniform(-1, 1, 3)
@@ -226,7 +219,7 @@ def test_slack_makes_the_rate_uniform_over_truths(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.5, 1.0, 3.0]))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_exponent_is_proportional_to_the_radius(seed: int, slack: float) -> None:
     """E ≥ (√(1 + c) − 1)² r/(4 max v) where every agent has one input value."""
     rng = np.random.default_rng(seed)
@@ -244,20 +237,6 @@ def test_exponent_is_proportional_to_the_radius(seed: int, slack: float) -> None
     assert point.exponent >= (np.sqrt(1 + slack) - 1) ** 2 * radius / (4 * largest) * (1 - 1e-9)
 
 
-def test_without_slack_a_truth_between_two_points_is_never_settled() -> None:
-    covering = curve(weights="uniform").points[2].covering
-    pair = covering.points[[0, 1]]
-    base = two_node_regression()
-    truth = pair.mean(axis=0) + (pair[1] - pair[0]) * 1e-6
-    regression = QuantisedRegression(base.features, base.inputs, truth, 0.8)
-    strict = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, weights="uniform", method="grid")
-    loose = risk_curve(PAIR, regression, BOX, [0.2], delta=0.05, slack=1.0)
-    assert strict.points[0].rate < 1e-6
-    assert loose.points[0].rate >= 0.2
-    assert loose.points[0].rounds is not None
-    assert strict.points[0].rounds is None or strict.points[0].rounds > 10**9
-
-
 def test_grids_keep_the_best_hypothesis_common_to_all_agents() -> None:
     """Diagonal second moments and a product grid: each coordinate is rounded by itself."""
     for point in curve(weights="uniform").points:
@@ -269,8 +248,6 @@ def test_the_best_radius_for_a_number_of_rounds() -> None:
     found = curve(slack=1.0)
     assert found.best_within(10**6) is found.points[-1]
     few = found.best_within(60)
-    assert few is not None
-    assert few.rounds is not None
     assert few.rounds <= 60
     better = [p for p in found.points if p.guarantee.sharp < few.guarantee.sharp]
     assert all(p.rounds is None or p.rounds > 60 for p in better)

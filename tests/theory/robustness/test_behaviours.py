@@ -30,15 +30,9 @@ from theory.robustness import (
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: ConstantBelief(np.zeros((2, 2))),
-            "log_belief: expected one number per",
-        ),
+        (lambda: ConstantBelief(np.zeros((2, 2))), "log_belief: expected one number per"),
         (lambda: ConstantBelief(np.zeros(1)), "log_belief: expected one number per"),
-        (
-            lambda: Push(0, float("inf")),
-            "strength: expected a number of size at most 1e",
-        ),
+        (lambda: Push(0, float("inf")), "strength: expected a number of size at most 1e"),
         (lambda: Push(0, "much"), "strength: expected a number, got 'much'"),  # type: ignore[arg-type]
         (lambda: RandomLies(0.0), "scale: expected a positive number, got 0.0"),
         (lambda: Split(1, 1, 2.0), "second: expected another hypothesis than first, got 1"),
@@ -46,10 +40,7 @@ from theory.robustness import (
         (lambda: StuckData(), "outcome: expected an outcome or log_likelihoods, got neither"),
         (lambda: StuckData(0, np.zeros(2)), "outcome: .* got both; give one of the two"),
         (lambda: StuckData(-1), "outcome: expected a whole number of at least 0, got -1"),
-        (
-            lambda: StuckData(None, np.array([0, np.nan])),
-            "log_likelihoods: expected finite",
-        ),
+        (lambda: StuckData(None, np.array([0, np.nan])), "log_likelihoods: expected finite"),
         (lambda: TrimmedMean(-1), "tolerate: expected a whole number of at least 0, got -1"),
         (lambda: TrimmedMean(1, lost="found"), "lost: expected one of .*, got 'found'"),
         (lambda: Clip(0.0), "radius: expected a finite number above 0, got 0"),

@@ -36,14 +36,13 @@ def slow_robust(network: Network, r: int) -> bool:
     return True
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(networks(max_agents=6), st.integers(0, 5))
 def test_every_answer_is_that_of_all_pairs_of_sets(network: Network, r: int) -> None:
     check = is_robust(network, r)
     assert check.status == ("holds" if slow_robust(network, r) else "fails")
     neighbours = hears(network)
     if check.status == "fails":
-        assert check.witness is not None
         first, second = map(set, check.witness)
         assert not first & second
         assert closed(neighbours, first, r)
@@ -54,7 +53,7 @@ def test_every_answer_is_that_of_all_pairs_of_sets(network: Network, r: int) -> 
         assert (_search(network, r) is None) == (check.status == "holds")
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(networks(max_agents=6))
 def test_the_largest_r(network: Network) -> None:
     found = robustness(network)
@@ -81,7 +80,6 @@ def test_known_graphs(topology: str, options: dict[str, object], largest: int) -
     network = Network.from_topology(topology, **options)  # type: ignore[arg-type]
     found = robustness(network)
     assert (found.lower, found.upper) == (largest, largest)
-    assert found.witness is not None
     assert all(is_closed(network, part, largest + 1) for part in found.witness)
 
 
@@ -107,7 +105,7 @@ def test_large_graphs_that_no_proof_covers_are_undecided() -> None:
     assert is_robust(network, 106).status == "fails"
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(networks(min_agents=4, max_agents=5))
 def test_blocked_agents_are_the_largest_set_closed_to_what_is_known(network: Network) -> None:
     """For all sets of informative agents."""

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tests.models import coins
+from tests.models import coin, coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
-from theory.robustness import (
-    Push,
-    Silent,
-    StuckData,
-    clip_guarantee,
-    pooling_guarantee,
-)
+from theory.robustness import Push, Silent, StuckData, clip_guarantee, pooling_guarantee
 
 LOW, HIGH = np.log([0.5 / 0.75, 0.5 / 0.25])
 
@@ -42,9 +36,7 @@ def test_the_pooling_guarantee_is_valid_and_near(pool_every: int) -> None:
 
 
 def test_the_pooling_guarantee_tends_to_the_least_information() -> None:
-    slow = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.6, 0.4]]]
-    )
+    slow = coin([0.5, 0.5], [0.6, 0.4])
     gauge = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     model = FiniteModel.from_agents(["a", "b"], [slow, gauge], counts=[2, 2])
     crowd = Network.from_topology("complete", agents=4)

@@ -40,12 +40,12 @@ def spread_atoms(
     y: FloatArray,
     variance: FloatArray,
 ) -> None:
-    """The atoms of one factor."""
+    """The atoms of one factor; `low` and `high` are equal where there are normal parts."""
     for o in range(means.size):
         z = means[o] - centre
         weight = low if z > 0 else high
         y[o] = weight * z
-        variance[o] = (high * deviations[o]) ** 2
+        variance[o] = (weight * deviations[o]) ** 2
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from theory import FiniteModel, Network
+from theory import FiniteAgent, FiniteModel, Network
 
 
 def coin_log_probability(tosses: int, *, threshold: float = 0.0) -> float:
@@ -17,6 +17,13 @@ def coin_log_probability(tosses: int, *, threshold: float = 0.0) -> float:
     heads = np.arange(most + 1)
     logs = gammaln(tosses + 1) - gammaln(heads + 1) - gammaln(tosses - heads + 1)
     return float(logsumexp(logs)) - tosses * float(np.log(2))
+
+
+def of_two(model: FiniteModel, best: int, other: int) -> FiniteModel:
+    """The model of finite agents with two of its hypotheses alone."""
+    kinds = [FiniteAgent(k.probabilities, k.log_likelihoods[[best, other]]) for k in model.kinds]
+    priors = model.log_priors[:, [best, other]]
+    return FiniteModel(("best", "other"), tuple(kinds), model.assignment, priors)
 
 
 def enumerated(network: Network, model: FiniteModel, rounds: int) -> float:

@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 
-from theory import FiniteAgent, FiniteModel, Network, account
+from tests.models import BLIND, FAIR, coin
+from theory import FiniteModel, Network, account
 
-
-def agent(truth: list[float], *likelihood: list[float]) -> FiniteAgent:
-    return FiniteAgent.from_tables(
-        inputs=[1.0], truth=[truth], likelihood=[[row] for row in likelihood]
-    )
-
-
-BLIND = agent([0.5, 0.5], [0.5, 0.5], [0.5, 0.5])
-SEES = agent([1.0, 0.0], [0.5, 0.5], [0.25, 0.75])
+SEES = coin([0.5, 0.5], [0.25, 0.75], truth=[1.0, 0.0])
 
 
 @pytest.mark.parametrize("agents", [3, 4, 6])
@@ -27,19 +20,15 @@ def test_news_that_is_certain_but_has_to_travel(agents: int) -> None:
     assert early.upper == 1.0
     assert late.upper < 1e-3
     size = found.sample_size(0.05)
-    assert size.lower is not None
-    assert size.upper is not None
     assert size.lower <= agents <= size.upper <= agents + 1
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-3])
 def test_a_number_is_found_where_the_first_tilt_never_falls(delta: float) -> None:
     """At one round the best tilt is beyond the zero of the cumulant, so that its bound grows."""
-    coin = agent([1 / 6, 5 / 6], [1 / 6, 5 / 6], [0.5, 0.5])
-    found = account(Network([[1.0]]), FiniteModel.from_agents(["a", "b"], [coin]))
+    toss = coin([1 / 6, 5 / 6], FAIR, truth=[1 / 6, 5 / 6])
+    found = account(Network([[1.0]]), FiniteModel.from_agents(["a", "b"], [toss]))
     size = found.sample_size(delta)
-    assert size.lower is not None
-    assert size.upper is not None
 
     def error(n: int) -> float:
         """Ties counted: Σ z ≤ 0 over n tosses."""

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from tests.models import COIN, coins, error_probability
+from tests.models import ALONE, COIN, HALVES, PAIR, SLOW, STAR, coin, coins, error_probability
 from tests.strategies import finite_models, networks
-from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated
+from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated, of_two
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.bounds.accounting import views as views_module
 from theory.bounds.accounting.curves import ErrorCurve
@@ -16,18 +16,12 @@ from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
 from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
 
-ALONE = Network([[1.0]])
-HALVES = Network([[0.5, 0.5], [0.5, 0.5]])
-PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
-SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
-
 # Rounding of an oracle that adds up thousands of probabilities.
 ROUNDING = 1e-11
 
 
 @given(finite_models(2), st.sampled_from([PAIR, SLOW, HALVES]))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_valid_against_every_history(model: FiniteModel, network: Network) -> None:
     found = account(network, model).probability([1, 2])
     for index, n in enumerate((1, 2)):
@@ -37,7 +31,7 @@ def test_valid_against_every_history(model: FiniteModel, network: Network) -> No
 
 
 @given(networks(max_agents=3), st.data())
-@settings(max_examples=25)
+@settings(max_examples=5)
 def test_valid_on_nasty_networks(network: Network, data: st.DataObject) -> None:
     model = data.draw(finite_models(network.agents))
     found = account(network, model).probability(1)
@@ -57,22 +51,15 @@ def test_two_coins_by_enumeration(network: Network) -> None:
     assert (found.lower >= exact / 2.1).all()
 
 
-@pytest.mark.parametrize("tosses", [3, 10, 50, 400, 5000])
+@pytest.mark.parametrize("tosses", [3, 10, 50, 400, 5000, 40_000])
 def test_one_agent_exactly(tosses: int) -> None:
     found = account(ALONE, coins(1)).probability(tosses)
     exact = coin_log_probability(tosses)
     assert found.log_lower[0] <= exact <= found.log_upper[0]
     # λ = .02; the law is discrete, so that the bounds are mostly sharper.
     assert found.log_upper[0] - found.log_lower[0] <= 0.03
-
-
-def test_far_below_the_smallest_double() -> None:
-    found = account(ALONE, coins(1)).probability([20_000, 40_000])
-    assert found.upper[1] <= 1e-300
-    for n, lower, upper in zip(found.rounds, found.log_lower, found.log_upper, strict=True):
-        exact = coin_log_probability(int(n))
-        assert lower <= exact <= upper <= lower + 0.03
-    assert found.lower[1] == 0.0 < found.upper[1]
+    if tosses == 40_000:  # far below the smallest double
+        assert found.lower[0] == 0.0 < found.upper[0] <= 1e-300
 
 
 @pytest.mark.parametrize("weights", [[[1.0]], [[0.9, 0.1], [0.6, 0.4]]], ids=["one", "pair"])
@@ -98,9 +85,7 @@ def test_gaussian_agents_exactly(weights: list[list[float]]) -> None:
 
 def test_a_tie_is_an_error() -> None:
     """Two fair coins of opposite claims: Λ = 0 with probability 1/2 after two tosses."""
-    agent = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.75, 0.25]], likelihood=[[[0.75, 0.25]], [[0.25, 0.75]]]
-    )
+    agent = coin([0.75, 0.25], [0.25, 0.75], truth=[0.75, 0.25])
     model = FiniteModel.from_agents(["right", "wrong"], [agent])
     found = account(ALONE, model).probability(2)
     tie, worse = 2 * 0.75 * 0.25, 0.25**2
@@ -124,11 +109,7 @@ def test_agents_that_are_alike_are_computed_once(monkeypatch: pytest.MonkeyPatch
 def test_two_ways_to_be_wrong_add_up() -> None:
     """Bonferroni: two wrong hypotheses, each as likely as the other, hardly ever both."""
     truth = [0.4, 0.3, 0.3]
-    agent = FiniteAgent.from_tables(
-        inputs=[1.0],
-        truth=[truth],
-        likelihood=[[truth], [[0.3, 0.4, 0.3]], [[0.3, 0.3, 0.4]]],
-    )
+    agent = coin(truth, [0.3, 0.4, 0.3], [0.3, 0.3, 0.4], truth=truth)
     model = FiniteModel.from_agents(["right", "left", "down"], [agent])
     curve = ErrorCurve(EventSet(ALONE, model), 600, 600, 600)
     alone = curve._kept[0][1].bounds(600, 600).lower[0]
@@ -150,21 +131,12 @@ def test_one_event_for_all_agents_beats_the_union() -> None:
 
 
 @given(finite_models(2))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_the_event_for_all_agents_covers_them(model: FiniteModel) -> None:
     """Its own probability is above that of every history in which some agent errs."""
     events = EventSet(PAIR, model)
     for index, theta in enumerate(events.base.wrong):
-        two = FiniteModel(
-            ("best", "other"),
-            tuple(
-                FiniteAgent(kind.probabilities, kind.log_likelihoods[[events.base.best, theta]])
-                for kind in model.kinds
-                if isinstance(kind, FiniteAgent)
-            ),
-            model.assignment,
-            model.log_priors[:, [events.base.best, theta]],
-        )
+        two = of_two(model, events.base.best, theta)
         terms = events.shared_terms(index, 1.0)
         for n in (1, 2):
             curve = EventCurve(terms, Grid.around(choose_tilt(terms, n)), n)
@@ -173,9 +145,9 @@ def test_the_event_for_all_agents_covers_them(model: FiniteModel) -> None:
 
 
 def test_many_outcomes_are_put_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """5 000 data points: the bounds hold those of every atom by itself, and are as sharp."""
+    """2 000 data points: the bounds hold those of every atom by itself, and are as sharp."""
     rng = np.random.default_rng(4)
-    table = np.log(rng.dirichlet([2.0, 1.0], size=5000).T.clip(1e-3))
+    table = np.log(rng.dirichlet([2.0, 1.0], size=2000).T.clip(1e-3))
     model = FiniteModel.from_agents(
         ["one", "other"], [FiniteAgent.from_log_likelihoods(table)], counts=[2]
     )
@@ -217,9 +189,7 @@ def test_several_best_hypotheses() -> None:
 
 
 def test_nothing_to_reject() -> None:
-    model = FiniteModel.from_agents(
-        ["a", "b"], [FiniteAgent(COIN.probabilities, COIN.log_likelihoods[[0, 0]])]
-    )
+    model = FiniteModel.from_agents(["a", "b"], [coin([0.5, 0.5], [0.5, 0.5])])
     found = account(ALONE, model).probability([1, 9])
     assert found.upper.tolist() == [0.0, 0.0]
     assert account(ALONE, model).sample_size(0.1).upper is None
@@ -240,9 +210,6 @@ def test_evidence_that_never_misleads() -> None:
 def test_bad_rounds(rounds: object) -> None:
     with pytest.raises(ValueError, match="rounds: expected"):
         account(ALONE, coins(1)).probability(rounds)  # type: ignore[arg-type]
-
-
-def test_wrong_number_of_agents() -> None:
     with pytest.raises(ValueError, match="agents"):
         account(PAIR, coins(3))
 

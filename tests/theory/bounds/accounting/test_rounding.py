@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpc, mpf
 from numpy.typing import NDArray
 
-from tests.models import coins
+from tests.models import coin, coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
@@ -22,11 +22,7 @@ ROUNDS = 30
 MIXED = FiniteModel.from_agents(
     ["fair", "loaded"],
     [
-        FiniteAgent.from_tables(
-            inputs=[1.0],
-            truth=[[0.1, 0.2, 0.7]],
-            likelihood=[[[0.1, 0.2, 0.7]], [[0.3, 0.3, 0.4]]],
-        ),
+        coin([0.1, 0.2, 0.7], [0.3, 0.3, 0.4], truth=[0.1, 0.2, 0.7]),
         GaussianAgent([0.25, 0.75], [0.0, 0.1], 1.5, [[0.0, 0.1], [1.0, -0.7]], 1.25),
     ],
 )
@@ -145,11 +141,12 @@ def test_atoms_put_on_a_grid() -> None:
     state = EventCurve(terms, grid, 1, 1)._kept[0]
     z = table[0] - table[1]
     tilt = grid.rate * grid.length / grid.period
-    theta = grid.step * np.arange(grid.length + 1)
+    every = slice(None, None, 8)
+    theta = grid.step * np.arange(grid.length + 1)[every]
     weights = np.exp(-tilt * z) / np.exp(-tilt * z).sum()
     exact = np.exp(1j * np.multiply.outer(theta, z)) @ weights
-    gap = np.abs(state.real + 1j * state.imaginary - exact)
-    assert (gap <= state.error + 1e-11).all()  # rounding of the oracle
+    gap = np.abs((state.real + 1j * state.imaginary)[every] - exact)
+    assert (gap <= state.error[every] + 1e-11).all()  # rounding of the oracle
     assert gap.max() > 1e-4
 
 

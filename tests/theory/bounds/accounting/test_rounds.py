@@ -3,16 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.models import COIN, coins
+from tests.models import ALONE, COIN, HALVES, SLOW, STAR, coin, coins
 from tests.theory.bounds.accounting.oracles import coin_log_probability
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account, sample_sizes
+from theory import FiniteAgent, FiniteModel, Network, account, sample_sizes
 from theory.bounds.accounting import rounds as rounds_module
 from theory.bounds.accounting.events import EventSet
-
-ALONE = Network([[1.0]])
-HALVES = Network([[0.5, 0.5], [0.5, 0.5]])
-SLOW = Network([[0.999, 0.001], [0.002, 0.998]])
-STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)
 
 
 def coin_rounds(delta: float, *, a_round: int, most: int) -> int:
@@ -28,8 +23,6 @@ def test_encloses_the_truth_tightly(network: Network, delta: float) -> None:
     agents = network.agents
     exact = coin_rounds(delta, a_round=agents, most=1200)
     found = account(network, coins(agents)).sample_size(delta)
-    assert found.lower is not None
-    assert found.upper is not None
     assert found.lower <= exact <= found.upper
     assert found.lower >= 0.95 * exact - 1
     assert found.upper <= 1.05 * exact + 1
@@ -39,8 +32,6 @@ def test_encloses_the_truth_tightly(network: Network, delta: float) -> None:
 def test_a_bad_guess_costs_sharpness_at_most(pilot: int) -> None:
     exact = coin_rounds(0.01, a_round=1, most=1000)
     found = account(ALONE, coins(1)).sample_size(0.01, pilot=pilot)
-    assert found.lower is not None
-    assert found.upper is not None
     assert found.lower <= exact <= found.upper <= 1.1 * exact + 1
     assert found.lower >= 0.9 * exact - 1
 
@@ -58,30 +49,12 @@ def test_a_star_with_many_hypotheses() -> None:
     model = FiniteModel.from_agents([f"claim {m}" for m in range(10)], [agent], counts=[9])
     for delta, factor in ((0.05, 1.8), (1e-6, 1.2)):
         found = account(STAR, model).sample_size(delta)
-        assert found.lower is not None
-        assert found.upper is not None
         assert found.upper <= factor * found.lower
-
-
-def test_normal_log_ratios() -> None:
-    from scipy.stats import norm
-
-    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
-    model = FiniteModel.from_agents(["zero", "one"], [agent])
-    # Λ ~ Normal(n/2, n): P = Φ(−√n/2).
-    exact = int(np.ceil((2 * norm.isf(1e-4)) ** 2))
-    found = account(ALONE, model).sample_size(1e-4)
-    assert found.lower is not None
-    assert found.upper is not None
-    assert exact - 1 <= found.lower <= exact <= found.upper <= exact + 1
 
 
 def test_before_the_network_has_settled() -> None:
     """Thousands of rounds of mixing, decided after dozens: every round is looked at."""
     found = account(SLOW, coins(2)).sample_size(0.05)
-    assert found.lower is not None
-    assert found.upper is not None
-    assert found.covered_from is not None
     assert found.upper < found.covered_from
     # Two agents hardly heard by each other: about as one agent, twice.
     assert coin_rounds(0.05, a_round=1, most=600) * 0.9 <= found.lower
@@ -95,20 +68,14 @@ def test_a_long_way_is_covered_without_looking_at_every_round(
     monkeypatch.setattr(rounds_module, "_MOST_WORK", 1.0)
     monkeypatch.setattr(rounds_module, "_BLOCK", 4)
     found = account(ALONE, coins(1)).sample_size(1e-3)
-    assert found.lower is not None
-    assert found.upper is not None
     assert found.lower <= exact <= found.upper
     assert "rounds down to" in found.note
 
 
 def test_hard_problems_take_a_million_rounds() -> None:
-    agent = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.502, 0.498]]]
-    )
+    agent = coin([0.5, 0.5], [0.502, 0.498])
     model = FiniteModel.from_agents(["fair", "nearly"], [agent], counts=[2])
     found = account(HALVES, model).sample_size(0.01)
-    assert found.lower is not None
-    assert found.upper is not None
     # Λ is nearly normal with mean 2nI and variance 8nI/2…: P = Φ(−√(nI)), I the rate.
     from scipy.stats import norm
 
@@ -120,9 +87,6 @@ def test_hard_problems_take_a_million_rounds() -> None:
 def test_the_ladder_has_the_certified_rung() -> None:
     ladder = sample_sizes(STAR, coins(9), delta=0.01)
     certified = ladder.certified
-    assert certified.lower is not None
-    assert certified.upper is not None
-    assert ladder.chernoff.rounds is not None
     assert certified.lower <= certified.upper <= ladder.chernoff.rounds
     # Both ends are what they say, at the rounds next to them.
     found = account(STAR, coins(9)).probability([certified.lower - 1, certified.upper])
@@ -139,19 +103,11 @@ def test_what_takes_long_is_left_out_with_a_reason(monkeypatch: pytest.MonkeyPat
     assert "64 agents" in sample_sizes(large, coins(100), delta=0.01).certified.note
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, float("nan")])
-def test_bad_delta(delta: float) -> None:
-    with pytest.raises(ValueError, match="delta: expected a number in \\(0, 1\\)"):
-        account(ALONE, coins(1)).sample_size(delta)
-
-
 def test_margin() -> None:
     """The event Λ ≤ n(K − ε) is a binomial tail; its probability passes δ between the ends."""
     n, delta = 200, 0.05
     rate = COIN.divergences[1] - COIN.divergences[0]
     found = account(ALONE, coins(1)).smallest_margin(n, delta)
-    assert found.lower is not None
-    assert found.upper is not None
 
     def probability(margin: float) -> float:
         return float(np.exp(coin_log_probability(n, threshold=n * (rate - margin))))
@@ -162,19 +118,11 @@ def test_margin() -> None:
     assert found.upper - found.lower <= np.log(3) / n + 5e-3 * found.upper
 
 
-def test_margin_shrinks_with_rounds() -> None:
-    told = account(STAR, coins(9))
-    uppers = [told.smallest_margin(n, 0.05).upper for n in (50, 200)]
-    assert uppers[0] is not None
-    assert uppers[1] is not None
-    assert 1.5 * uppers[1] < uppers[0] < 2.6 * uppers[1]
-
-
 def test_too_many_events_are_left_out_before_any_is_looked_at() -> None:
-    heads = np.linspace(0.1, 0.9, 4001)
+    heads = np.linspace(0.1, 0.9, 2001)
     tables = np.stack([heads, 1 - heads], axis=1)[:, None, :]
     coin = FiniteAgent.from_tables(inputs=[1.0], truth=[[0.5, 0.5]], likelihood=tables)
-    model = FiniteModel.from_agents([f"h{k}" for k in range(4001)], [coin])
+    model = FiniteModel.from_agents([f"h{k}" for k in range(2001)], [coin])
     found = sample_sizes(ALONE, model, delta=0.05)
     assert found.certified.upper is None
     assert "not computed here" in found.certified.note
