@@ -100,8 +100,10 @@ $(VENV)/.test: $(WANTS) | $(VENV)/bin/python
 	@$(INSTALL) '.[test,docs,$(EXTRAS)]'
 	@touch $@ $(VENV)/.core $(VENV)/.docs
 
-# Compiled once, by all cores, before test processes would each compile the same.
+# Compiled once, by all cores, before test processes would each compile the same. Numba does not
+# notice a change in a kernel that another file's kernel calls: with any change, all are compiled.
 $(VENV)/.kernels: $(VENV)/.test $(COMPILED) tests/kernels.py
 	@echo "compiling the kernels of theory, exact and empirical"
+	@find theory exact empirical -name '*.nb[ic]' -delete
 	@$(ONE_THREAD) MPLBACKEND=agg $(BIN)/python -m tests.kernels $(WORKERS)
 	@touch $@
