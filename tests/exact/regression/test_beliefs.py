@@ -249,8 +249,6 @@ ONE = np.ones((2, 1, 2)), np.ones((2, 1))
             "targets of agent 1",
         ),
         (lambda: PRIOR.consensus(np.eye(3)), "weights"),
-        (lambda: PRIOR.consensus([[0.5, 0.4], [0.5, 0.5]]), "sum of 0.9 in row 0"),
-        (lambda: PRIOR.consensus([[1.5, -0.5], [0.5, 0.5]]), "negative"),
         (lambda: PRIOR.predict([[1.0]]), "inputs"),
         (lambda: PRIOR.variance([[1.0, np.nan]]), "directions"),
     ],
