@@ -77,16 +77,6 @@ def test_pooling_is_idempotent_on_equal_beliefs(network: Network, raw: FloatArra
     assert close(consensus(network.weights, belief), belief)
 
 
-@given(pools(), st.randoms(use_true_random=False))
-def test_relabelling_agents_and_hypotheses(pool: tuple[Network, FloatArray], random) -> None:
-    network, raw = pool
-    agents = random.sample(range(network.agents), network.agents)
-    names = random.sample(range(raw.shape[1]), raw.shape[1])
-    weights = sparse.csr_array(network.weights).toarray()
-    pooled = consensus(weights[np.ix_(agents, agents)], raw[np.ix_(agents, names)])
-    assert close(pooled, consensus(network.weights, raw)[np.ix_(agents, names)], scale=raw)
-
-
 @given(pools())
 def test_pooling_preserves_order(pool: tuple[Network, FloatArray]) -> None:
     """Where everybody prefers θ to θ', so does everybody after pooling."""
@@ -123,14 +113,6 @@ def test_two_poolings_are_one_with_the_product(data: st.DataObject) -> None:
     twice = consensus(second.weights, consensus(first.weights, raw))
     product = second.weights @ sparse.csr_array(first.weights).toarray()
     assert close(twice, consensus(product, raw), scale=raw)
-
-
-@given(networks(kinds=("sparse",)), st.data())
-def test_sparse_weights_pool_like_dense_ones(network: Network, data: st.DataObject) -> None:
-    raw = np.stack([data.draw(raw_beliefs(network.agents)) for _ in range(2)])
-    assert network.is_sparse
-    dense = network.weights.toarray()
-    assert close(consensus(network.weights, raw), consensus(dense, raw), scale=raw)
 
 
 HALVES = np.full((2, 2), 0.5)

@@ -16,7 +16,6 @@ from exact.propagation import agent_order, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
 from tests.runs import arguments
-from tests.strategies import finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.validation import FloatArray
 
@@ -58,21 +57,6 @@ def mixed_model(agents: int) -> FiniteModel:
         counts=[agents - half, half][:kinds],
         priors=[[0.2, 0.3, 0.5], None][:kinds],
     )
-
-
-@settings(deadline=None)  # the first example compiles the kernels
-@given(st.data())
-def test_both_forms_agree_on_every_network(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    model = data.draw(finite_models(network.agents))
-    rounds = data.draw(st.integers(1, 40))
-    observed = draw_log_likelihoods(model, rounds=rounds, seed=data.draw(st.integers(0, 2**32)))
-    priors = model.log_priors[model.assignment]
-    papers = learn(network, observed, log_priors=priors)
-    fast = learn_fast(network, observed, log_priors=priors)
-    np.testing.assert_array_equal(fast.rounds, np.arange(1, rounds + 1))
-    assert_same(fast.log_ratios, log_ratios(papers.private))
-    assert_same(fast.private, papers.private)
 
 
 @pytest.mark.parametrize("network", [PAIR, ring(11), Network.from_topology("star", agents=12)])
@@ -239,19 +223,6 @@ def test_ties_count_as_errors() -> None:
     assert run.errors[-1] == (run.paths[:, -1, 0, 1] < 0.5 * np.log(2)).sum()
 
 
-def test_same_seed_same_numbers() -> None:
-    def run(seed: int, record: list[int] | None = None) -> FloatArray:
-        sim = simulate(
-            PAIR, mixed_model(2), run=Run(rounds=20, replicates=30, seed=seed, record=record)
-        )
-        return sim.mean[-1]
-
-    np.testing.assert_array_equal(run(1), run(1))
-    assert (run(1) != run(2)).any()
-    # Recording elsewhere draws the same observations.
-    np.testing.assert_allclose(run(1), run(1, [1, 5, 6, 20]), rtol=1e-13, atol=1e-13)
-
-
 def test_real_sized_tables() -> None:
     """An empirical law of 6000 images and ten hypotheses."""
     table = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=6000)).T
@@ -277,23 +248,6 @@ def test_memory_does_not_grow_with_rounds_or_replicates() -> None:
     small = peak(200, 20_000)
     # All of Λ would take 16 bytes · 4000 rounds · 40 000 replicates.
     assert peak(4000, 40_000) < 1.5 * small + 100_000
-
-
-def test_progress_reaches_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    simulate(
-        PAIR,
-        coins(2),
-        run=Run(
-            rounds=300,
-            replicates=40,
-            seed=0,
-            record=[10, 200],
-            progress=lambda done, total: seen.append((done, total)),
-        ),
-    )
-    assert seen[-1] == (200 * 40, 200 * 40)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
 @settings(max_examples=20)

@@ -113,20 +113,6 @@ def test_the_same_seed_the_same_result() -> None:
     assert not np.array_equal(runs[0].errors, other.errors)
 
 
-def test_progress_reaches_the_end() -> None:
-    heard: list[tuple[int, int]] = []
-    run = simulated_sample_size(
-        ALONE,
-        coins(1),
-        delta=0.2,
-        replicates=100,
-        seed=0,
-        progress=lambda done, total: heard.append((done, total)),
-    )
-    assert heard[-1] == (100 * run.horizon, 100 * run.horizon)
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-
-
 def test_too_few_rounds_leave_the_upper_end_to_chernoff() -> None:
     whole = simulated_sample_size(ALONE, coins(1), delta=0.05, replicates=500, seed=0)
     short = simulated_sample_size(

@@ -6,8 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from exact.beliefs import normalise
 from exact.changing import Message, Peer, PeerState, Receipt
@@ -154,28 +152,6 @@ def test_clocks_of_their_own_compare_no_rounds() -> None:
         if rule == "last":
             assert pooled.ages.tolist() == [0, 1, 2, -1]
             assert pooled.rounds.tolist() == [2, 700, 0, -1]
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_on_own_clocks_order_and_repetition_do_not_matter(data: st.DataObject) -> None:
-    """Between two poolings: the same messages, in two orders, some of them several times."""
-    rule = data.draw(st.sampled_from(["own", "renormalise", "last"]))
-    one, two = peer(on_loss=rule, clocks="own"), peer(on_loss=rule, clocks="own")
-    pairs = st.tuples(st.integers(1, 2), st.integers(1, 9))
-    for _ in range(3):
-        keys = data.draw(st.lists(pairs, unique=True, max_size=6))
-        messages = [says(j, t, 1 / (1 + j + t)) for j, t in keys]
-        again = data.draw(st.lists(st.sampled_from(messages))) if messages else []
-        one.observe(HEAD)
-        two.observe(HEAD)
-        for message in messages:
-            one.deliver(message)
-        for message in data.draw(st.permutations(messages + again)):
-            two.deliver(message)
-        a, b = one.pool(), two.pool()
-        np.testing.assert_array_equal(a.log_belief, b.log_belief)
-        np.testing.assert_array_equal(a.ages, b.ages)
 
 
 def test_other_weights() -> None:

@@ -161,18 +161,6 @@ def test_events_are_far_fewer_than_rounds() -> None:
     assert found.sent.sum() < 0.05 * 9 * 200 * 40
 
 
-def test_the_same_seed_gives_the_same_numbers() -> None:
-    quantiser = Uniform(step=1.0, mixing=0.5)
-    one = simulate(STAR, COINS, messages=quantiser, run=RUN)
-    two = simulate(
-        STAR, COINS, messages=quantiser, run=Run(rounds=200, replicates=40, seed=7, workers=2)
-    )
-    np.testing.assert_array_equal(one.mean, two.mean)
-    assert one.messages == two.messages
-    other = simulate(STAR, COINS, messages=quantiser, run=Run(rounds=200, replicates=40, seed=8))
-    assert one.messages != other.messages
-
-
 def test_agents_see_the_same_data_whatever_they_send() -> None:
     """v-weighted means are those without compression: the data are, to the last draw."""
     v = STAR.stationary_distribution
@@ -191,41 +179,6 @@ def test_plain_rounding_is_biased_and_stops() -> None:
     assert abs(biased.mean[:, 1] - rates).min() > 4 * biased.standard_error[:, 1].max()
     assert abs(stopped.mean[:, 1]).max() < 0.002
     assert abs(kept.mean[:, 1] - rates).max() < 2.9 * 1.4 / 1000
-
-
-def test_a_killed_run_goes_on_to_the_same_bits(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    quantiser = Uniform(step=1.0)
-    path = tmp_path / "kept"
-    options = {"rounds": 50, "replicates": 400, "seed": 3}
-    run = Run(**options, checkpoint=path)
-    seen = []
-
-    def stop(done: int, total: int) -> None:
-        seen.append(done)
-        if done > total / 2 and len(seen) < 10**6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(
-            STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, progress=stop)
-        )
-    found = simulate(
-        STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, resume=True)
-    )
-    assert found.messages == simulate(STAR, COINS, messages=quantiser, run=run).messages
-    # Another quantiser is another run.
-    with pytest.raises(KeyboardInterrupt):
-        simulate(
-            STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, progress=stop)
-        )
-    if path.exists():
-        with pytest.raises(ValueError, match="run"):
-            simulate(
-                STAR,
-                COINS,
-                messages=Uniform(step=1.0000001),
-                run=Run(**options, checkpoint=path, resume=True),
-            )
 
 
 def test_refused() -> None:
