@@ -161,12 +161,29 @@ class Mail(RuleBasedStateMachine):
                 made[datum] = made.get(datum, 0.0) + w * share
         self.made[i], self.open[i] = made, False
 
-    @rule(seen=st.tuples(*[evidence] * AGENTS), fates=fates, late=st.sets(agents))
-    def everybody_has_a_round(self, seen: Any, fates: Any, late: set[int]) -> None:
-        """Some leave theirs open."""
+    @rule(
+        seen=st.tuples(*[evidence] * AGENTS),
+        fates=fates,
+        gone=st.sets(st.tuples(agents, agents), max_size=3),
+        returning=st.sets(agents),
+        late=st.sets(agents),
+    )
+    def everybody_has_a_round(
+        self,
+        seen: Any,
+        fates: Any,
+        gone: set[tuple[int, int]],
+        returning: set[int],
+        late: set[int],
+    ) -> None:
+        """Some notice that others are gone, stop and return, or leave their round open."""
         for i in range(AGENTS):
             self.observes_and_tells(i, seen[i])
         self.meets(fates)
+        for i, j in gone:
+            self.knows_that_one_is_gone(i, j)
+        for i in returning:
+            self.stops_and_returns(i)
         for i in set(range(AGENTS)) - late:
             self.pools(i)
 
@@ -247,27 +264,26 @@ class Waiting(RuleBasedStateMachine):
         inbox_module._MOST_WAITING = self.most
 
     @rule(
-        what=st.sampled_from(["frame", "echo", "refused", "members", "wake"]),
+        what=st.lists(
+            st.sampled_from(["frame", "echo", "refused", "members", "wake", "alive"]), max_size=9
+        ),
         data=st.binary(max_size=2),
-        process=st.sampled_from(["", "p"]),
+        process=st.sampled_from([(), ("p",)]),
     )
-    def something_arrives(self, what: str, data: bytes, process: str) -> None:
-        arguments, event = {
-            "frame": (("a", data, process), ("frame", "a", data, *([process] if process else []))),
-            "echo": ((data,), ("echo", None, data)),
-            "refused": (("a", "why"), ("refused", "a", "why")),
-            "members": ((data,), ("members", None, data)),
-            "wake": ((), ("wake", None, None)),
-        }[what]
-        getattr(self.inbox, what)(*arguments)
-        if len(self.expected) < 6:
-            self.expected.append(event)
-
-    @rule(here=st.booleans())
-    def somebody_comes_or_goes(self, here: bool) -> None:
-        """Never dropped."""
-        self.inbox.alive("a", here)
-        self.expected.append(("alive", "a", here))
+    def things_arrive(self, what: list[str], data: bytes, process: tuple[str, ...]) -> None:
+        """Whatever else is dropped, that somebody comes or goes never is."""
+        for kind in what:
+            arguments, event = {
+                "frame": (("a", data, *process), ("frame", "a", data, *process)),
+                "echo": ((data,), ("echo", None, data)),
+                "refused": (("a", "why"), ("refused", "a", "why")),
+                "members": ((data,), ("members", None, data)),
+                "wake": ((), ("wake", None, None)),
+                "alive": (("a", True), ("alive", "a", True)),
+            }[kind]
+            getattr(self.inbox, kind)(*arguments)
+            if kind == "alive" or len(self.expected) < 6:
+                self.expected.append(event)
 
     @rule(enough=st.integers(1, 8), wait=st.booleans())
     def it_is_read(self, enough: int, wait: bool) -> None:
