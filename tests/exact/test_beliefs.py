@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
@@ -51,6 +51,7 @@ def pools(draw: st.DrawFn) -> tuple[Network, FloatArray]:
     return network, draw(raw_beliefs(network.agents))
 
 
+@settings(max_examples=40)
 @given(pools())
 def test_beliefs_sum_to_one_and_never_under_or_overflow(pool: tuple[Network, FloatArray]) -> None:
     network, raw = pool
@@ -60,6 +61,7 @@ def test_beliefs_sum_to_one_and_never_under_or_overflow(pool: tuple[Network, Flo
         assert (pooled <= 0).all()
 
 
+@settings(max_examples=40)
 @given(pools())
 def test_pooling_is_the_weighted_geometric_mean(pool: tuple[Network, FloatArray]) -> None:
     """Against sums written out, without logsumexp or a matrix product."""
@@ -71,12 +73,14 @@ def test_pooling_is_the_weighted_geometric_mean(pool: tuple[Network, FloatArray]
         assert close(pooled[i] - pooled[i, 0], mean - mean[0], scale=raw)
 
 
+@settings(max_examples=40)
 @given(networks(), raw_beliefs(1))
 def test_pooling_is_idempotent_on_equal_beliefs(network: Network, raw: FloatArray) -> None:
     belief = normalise(np.repeat(raw, network.agents, axis=0))
     assert close(consensus(network.weights, belief), belief)
 
 
+@settings(max_examples=40)
 @given(pools())
 def test_pooling_preserves_order(pool: tuple[Network, FloatArray]) -> None:
     """Where everybody prefers θ to θ', so does everybody after pooling."""
@@ -90,6 +94,7 @@ def test_pooling_preserves_order(pool: tuple[Network, FloatArray]) -> None:
     assert (pooled[:, 0] > pooled[:, 1]).all()
 
 
+@settings(max_examples=40)
 @given(pools(), st.floats(1e-3, 2.0), st.floats(-1e4, 1e4))
 def test_pooling_commutes_with_scaling(
     pool: tuple[Network, FloatArray], power: float, shift: float
@@ -104,6 +109,7 @@ def test_pooling_commutes_with_scaling(
     assert close(tempered, normalise(power * pooled), scale=2 * raw)
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_two_poolings_are_one_with_the_product(data: st.DataObject) -> None:
     agents = data.draw(st.integers(2, 6))

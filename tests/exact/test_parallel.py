@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -92,10 +91,11 @@ def test_units_are_merged_in_order_whoever_runs_them() -> None:
         assert spread["sum"].tobytes() == alone["sum"].tobytes()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_progress_is_that_of_the_units(workers: int) -> None:
+@pytest.mark.parametrize(("workers", "backend"), [(1, None), (2, "threading")])
+def test_progress_is_that_of_the_units(workers: int, backend: str | None) -> None:
     seen: list[tuple[int, int]] = []
-    run_units(Sums(), workers=workers, progress=lambda done, total: seen.append((done, total)))
+    hear = lambda done, total: seen.append((done, total))  # noqa: E731
+    run_units(Sums(), workers=workers, backend=backend, progress=hear)
     assert seen[-1] == (70, 70)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
     assert len(seen) == (14 if workers == 1 else 7)
@@ -164,16 +164,16 @@ def test_backends_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True)
-class Deadly(Sums):
-    """One unit kills the process that runs it."""
+class Broken(Sums):
+    """One unit finds the pool of processes broken, as where one of them was killed."""
 
     def run(self, unit: int, advanced: Callable[[int], None]) -> Arrays:
         if unit == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
+            raise BrokenProcessPool
         return super().run(unit, advanced)
 
 
 def test_a_killed_worker_is_reported_in_one_line() -> None:
     with pytest.raises(ValueError, match=r"^workers: expected processes that live") as reported:
-        run_units(Deadly(), workers=2)
+        run_units(Broken(), workers=2, backend="threading")
     assert "\n" not in str(reported.value)

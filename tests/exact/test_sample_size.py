@@ -49,7 +49,7 @@ def test_frequencies_follow_the_exact_law(seed: int) -> None:
     assert (np.abs(found.frequencies - exact) < 5 * spread).all()
 
 
-@pytest.mark.parametrize("delta", [0.3, 0.1])
+@pytest.mark.parametrize("delta", [0.2])
 def test_the_interval_covers_the_exact_number(delta: float) -> None:
     truth = exact_sample_size(ALONE, coins(1), delta).exact_rounds
     assert truth is not None

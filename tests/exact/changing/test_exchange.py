@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import draw_log_likelihoods
@@ -58,6 +58,7 @@ def evidence(run: Exchange) -> FloatArray:
     return private
 
 
+@settings(max_examples=30)
 @given(posts(), st.sampled_from(RULES), st.integers(0, 10**6))
 def test_no_datum_counts_twice(post: Post, rule: str, seed: int) -> None:
     """Of each round's data, every agent counts a total of at most one; of fresh mail, just one."""

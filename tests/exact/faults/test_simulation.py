@@ -87,7 +87,7 @@ def test_means_and_variances_are_the_predicted_ones(faults: dict[int, Behaviour]
 
 
 def test_long_runs_settle_where_predicted() -> None:
-    """After 400 rounds the transient, of modulus below 0.95, is gone."""
+    """After 150 rounds the transient, of modulus below 0.95, is gone."""
     model = mixed_model(5)
     faults: dict[int, Behaviour] = {
         1: ConstantBelief(np.array([0.0, 1.0, 0.5])),
@@ -97,7 +97,7 @@ def test_long_runs_settle_where_predicted() -> None:
         UNEVEN,
         model,
         faults=Faults(faults),
-        run=Run(rounds=400, replicates=6000, seed=8, record=[400], paths=6000),
+        run=Run(rounds=150, replicates=6000, seed=8, record=[150], paths=6000),
     )
     limit = faulty_averaging(UNEVEN, model, faults)
     assert not limit.rates.any()
@@ -219,7 +219,7 @@ def test_symmetric_evidence_costs_no_rate(rule: Rule) -> None:
     gauge = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     for model in (FiniteModel.from_agents(["a", "b"], [gauge], counts=[25]), coins(25)):
         run = simulate(
-            TORUS, model, faults=Faults({}, rule), run=Run(rounds=60, replicates=1500, seed=9)
+            TORUS, model, faults=Faults({}, rule), run=Run(rounds=40, replicates=800, seed=9)
         )
         information = model.information(0)[0, 1]
         exact = run.rounds * information

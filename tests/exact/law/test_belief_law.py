@@ -270,7 +270,7 @@ SAME = FiniteModel.from_agents(
         (lambda: belief_law([], coins(2), 2), "network: expected weights for each round"),
         (lambda: belief_law([[[0.5, 0.6], [1, 0]]], coins(2), 1), r"network\[0\]: "),
         (lambda: belief_law([[[0.5, 0.5]]], coins(2), 1), r"network\[0\]: .* square"),
-        (lambda: belief_law(PAIR, coins(2), 14), "limit: expected at most 2000000 .* states"),
+        (lambda: belief_law(PAIR, coins(2), 9, limit=99), "limit: expected at most 99 .* states"),
         (lambda: belief_law(PAIR, coins(2), 1).error_fraction(), "exact: .* exact=True"),
         (lambda: belief_law(PAIR, coins(2), 1, agents=[0]).error_probability(1), "agent: "),
     ],

@@ -40,7 +40,7 @@ RUN = Run(rounds=200, replicates=40, seed=7)
 ROUNDING = 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     problems(),
     st.sampled_from([0.25, 1.0, 3.0]),
@@ -108,18 +108,7 @@ def test_steps_that_go_to_zero_compress_nothing() -> None:
         assert found.messages.largest_deviation < 1e-7
 
 
-@pytest.mark.parametrize(
-    "quantiser",
-    [
-        Uniform(step=0.05),
-        Uniform(step=0.5),
-        Uniform(step=2.0),
-        Uniform(step=8.0),
-        Uniform(step=8.0, mixing=0.1, levels=2),
-        Deadband(step=2.0, threshold=20.0, mixing=0.05),
-    ],
-)
-def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
+def assert_within_bounds(quantiser: Quantiser) -> None:
     found = compressed_learning(STAR, COINS, quantiser)
     measured = simulate(STAR, COINS, messages=quantiser, run=RUN).messages
     assert measured is not None
@@ -132,6 +121,19 @@ def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
     assert measured.largest_error > 0.9 * quantiser.error_bound
     if quantiser.mixing == 1.0:
         assert measured.largest_deviation > 0.5 * found.deviation.max()
+
+
+@pytest.mark.parametrize(
+    "quantiser",
+    [
+        Uniform(step=0.05),
+        Uniform(step=8.0),
+        Uniform(step=8.0, mixing=0.5, levels=4),
+        Deadband(step=2.0, threshold=20.0, mixing=0.5),
+    ],
+)
+def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
+    assert_within_bounds(quantiser)
 
 
 def test_bytes_are_counted_message_by_message() -> None:

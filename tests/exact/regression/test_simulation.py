@@ -155,7 +155,7 @@ def check_replay(network: Network, model: RegressionModel, **options: Any) -> No
         assert run.test_error is None
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data())
 def test_both_forms_agree_on_every_network_and_model(data: st.DataObject) -> None:
     network = data.draw(networks(max_agents=5))
@@ -176,10 +176,10 @@ def test_both_forms_agree_in_every_mode(mode: str, shared: bool) -> None:
     check_replay(
         PAIR,
         papers_model(batch=2),
-        rounds=40,
+        rounds=20,
         replicates=11,
         seed=3,
-        record=[1, 2, 40],
+        record=[1, 2, 20],
         mode=mode,
         shared_inputs=shared,
         directions=[[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]],
@@ -298,9 +298,7 @@ def test_the_network_is_under_confident_as_predicted() -> None:
     assert honest.lower < 0.95 < honest.upper
 
 
-@pytest.mark.parametrize(
-    ("case", "rounds"), [("rare", 1), ("rare", 5), ("papers", 1), ("papers", 30)]
-)
+@pytest.mark.parametrize(("case", "rounds"), [("rare", 5), ("papers", 3)])
 def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
     """Of 150 runs apart from one another: also where few rows show a coordinate."""
     model, network = papers_model(), PAIR
@@ -311,7 +309,7 @@ def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
             [0.0, 0.0], [agent], prior_covariance=np.eye(2), test_second_moment=np.eye(2)
         )
         network = Network([[1.0]])
-    options: dict[str, Any] = {"rounds": rounds, "replicates": 1000, "record": [rounds]}
+    options: dict[str, Any] = {"rounds": rounds, "replicates": 500, "record": [rounds]}
     runs = [
         simulate_regression(network, model, **arguments(options | {"seed": seed}))
         for seed in range(150)
@@ -414,7 +412,7 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
         prior_covariance=np.eye(50),
         test_second_moment=np.eye(50),
     )
-    network = Network.from_topology("ring", agents=1000)
+    network = Network.from_topology("ring", agents=1000, sparse=True)
     cost = prepare_regression(
         network, model, run=Run(rounds=100, replicates=100, record=[100], seed=0)
     ).cost()

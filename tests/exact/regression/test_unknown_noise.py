@@ -25,8 +25,8 @@ def beliefs(agents: int, dimension: int, *, seed: int = 0) -> NormalInverseGamma
 
 def grid() -> tuple[FloatArray, FloatArray, FloatArray]:
     """Points θ and σ² = e^s on a grid in (θ, s), and the area of a cell in (θ, σ²)."""
-    line, width = np.linspace(-8, 8, 801, retstep=True)
-    logs, height = np.linspace(-5, 7, 801, retstep=True)
+    line, width = np.linspace(-8, 8, 401, retstep=True)
+    logs, height = np.linspace(-5, 7, 401, retstep=True)
     theta, s = (axis.ravel() for axis in np.meshgrid(line, logs))
     return theta[:, None], np.exp(s), width * height * np.exp(s)
 
