@@ -170,7 +170,7 @@ def as_pooling(weights: ArrayLike | csr_array) -> Weights:
     off = ~(np.abs(totals - 1) <= SUM_TOLERANCE + matrix.shape[1] * np.finfo(float).eps)
     if off.any():
         row = int(np.argmax(off))
-        got = f"a sum of {totals[row]:.12g} in row {row}"
+        got = f"a sum of {totals[row]:.15g} in row {row}"
         raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
     return matrix
 

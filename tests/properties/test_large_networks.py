@@ -100,6 +100,7 @@ def test_consensus_without_data_ends_at_the_mean_by_v(network: Network, seed: in
     rounds, power = 1, W
     while np.abs(power - v).max() > 1e-13 and rounds < 4096:
         rounds, power = 2 * rounds, power @ power
+        power /= power.sum(axis=1, keepdims=True)
     public = np.random.default_rng(seed).normal(size=(network.agents, 3))
     nothing = np.zeros((rounds, network.agents, 3))
     found = learn_fast(network, nothing, log_priors=public, record=[rounds]).private[0]
