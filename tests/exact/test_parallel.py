@@ -148,12 +148,6 @@ def test_one_thread_for_linear_algebra() -> None:
     assert threads() == before
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
-def test_workers_are_counted(workers: object) -> None:
-    with pytest.raises(ValueError, match=r"^workers: expected a whole number of at least 1, got"):
-        simulate(TRIANGLE, coins(3), run=Run(rounds=2, replicates=2, seed=0, workers=workers))  # type: ignore[arg-type]
-
-
 def test_backends_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"^backend: expected one of dask, loky, .*, got 'slurm';"):
         simulate(TRIANGLE, coins(3), run=Run(rounds=2, replicates=2, seed=0, backend="slurm"))

@@ -134,25 +134,28 @@ class Mail(RuleBasedStateMachine):
             return
         pooled = self.peers[i].pool()
         weights, rounds = np.zeros(AGENTS), np.full(AGENTS, -1)
-        weights[i], rounds[i] = self.weights[i, i], self.round[i]
+        ages = np.full(AGENTS, -1)
+        weights[i], rounds[i], ages[i] = self.weights[i, i], self.round[i], 0
         own = 0.0
         for (listener, j), when in self.newest.items():
             if listener != i:
                 continue
             shared = self.clocks == "shared"
             fresh = when == self.round[i] if shared else self.pooled_before[i, j] == 0
+            age = self.round[i] - when if shared else self.pooled_before[i, j]
             self.pooled_before[i, j] += 1
             if (i, j) not in self.gone and (fresh or self.on_loss == "last"):
-                weights[j], rounds[j] = self.weights[i, j], when
+                weights[j], rounds[j], ages[j] = self.weights[i, j], when, age
             else:
                 own += self.weights[i, j]
         if self.on_loss == "renormalise" and weights.any():
             weights /= weights.sum()
         else:
             weights[i] += own
-        rounds[weights == 0] = -1
+        rounds[weights == 0] = ages[weights == 0] = -1
         np.testing.assert_allclose(pooled.weights, weights, rtol=1e-15)
         assert pooled.rounds.tolist() == rounds.tolist()
+        assert pooled.ages.tolist() == ages.tolist()
         used = [(float(weights[j]), (j, int(rounds[j]))) for j in np.flatnonzero(weights)]
         self.belief[i] = normalise(np.sum([w * self.said[key] for w, key in used], axis=0))
         made: dict[Any, float] = {}
@@ -228,6 +231,13 @@ class Mail(RuleBasedStateMachine):
     def beliefs_are_those_of_the_definition(self) -> None:
         for i, peer in enumerate(getattr(self, "peers", [])):
             assert (peer.round, peer.is_open) == (self.round[i], self.open[i])
+            assert peer.missing() == {
+                j
+                for (listener, j), when in self.newest.items()
+                if listener == i
+                and (i, j) not in self.gone
+                and (when < peer.round if self.clocks == "shared" else self.pooled_before[i, j] > 0)
+            }
             # A few dozen sums of log-ratios below a hundred.
             np.testing.assert_allclose(peer.log_belief, self.belief[i], rtol=0, atol=1e-11)
             made = sum(share * self.data[key] for key, share in self.made[i].items())

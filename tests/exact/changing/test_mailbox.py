@@ -70,22 +70,6 @@ def test_what_takes_the_place_of_a_missing_message() -> None:
         np.testing.assert_allclose(pooled.log_belief, normalise(weights @ beliefs), rtol=1e-14)
 
 
-@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
-def test_before_anything_is_heard(rule: str) -> None:
-    pooled = box(rule).pool(np.log([0.6, 0.4]), now=7)
-    own = np.log([0.6, 0.4])
-    expected = own if rule != "last" else normalise(0.5 * own + [0.3, 0.2] @ PRIORS[1:3])
-    np.testing.assert_allclose(pooled.log_belief, expected, rtol=1e-14)
-    assert pooled.ages.tolist() == ([0, 7, 7, -1] if rule == "last" else [0, -1, -1, -1])
-
-
-def test_renormalising_nothing_keeps_the_own_belief() -> None:
-    deaf = Mailbox(0, [0.0, 1.0], log_priors=np.log([0.5, 0.5]), on_loss="renormalise")
-    pooled = deaf.pool(np.log([0.6, 0.4]), now=1)
-    np.testing.assert_allclose(np.exp(pooled.log_belief), [0.6, 0.4])
-    assert pooled.weights.tolist() == [1.0, 0.0]
-
-
 def test_damage_on_the_way_is_found() -> None:
     message = says(1, 1, 0.3)
     assert Message(1, 1, message.log_belief, message.digest).digest == message.digest

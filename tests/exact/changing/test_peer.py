@@ -95,65 +95,6 @@ def test_being_away() -> None:
         one.skip(9)
 
 
-@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
-@pytest.mark.parametrize("clocks", ["shared", "own"])
-def test_a_neighbour_that_is_gone(rule: str, clocks: str) -> None:
-    """Its weight goes to the agent itself, by "last" too, until it speaks again."""
-    one = peer(on_loss=rule, clocks=clocks)
-    one.observe(HEAD)
-    for sender in (1, 2):
-        one.deliver(says(sender, 1))
-    one.lose(1)
-    one.lose(3)  # no neighbour: nothing to lose
-    assert one.missing() == frozenset()
-    gone = [0.5 / 0.7, 0, 0.2 / 0.7, 0] if rule == "renormalise" else [0.8, 0, 0.2, 0]
-    np.testing.assert_allclose(one.pool().weights, gone, rtol=1e-15)
-    one.observe(HEAD)
-    # An old message does not bring it back.
-    assert one.deliver(says(1, 1)) is Receipt.DUPLICATE
-    assert one.missing() == {2}
-    assert one.deliver(says(2, 2)) is Receipt.NEW
-    np.testing.assert_allclose(one.pool().weights, gone, rtol=1e-15)
-    one.observe(HEAD)
-    assert one.deliver(says(1, 3)) is Receipt.NEW
-    assert one.mailbox.lost == frozenset()
-    assert one.pool().weights[1] >= 0.3
-
-
-def test_the_dead_leave_nothing_ahead() -> None:
-    one = peer()
-    one.observe(HEAD)
-    one.deliver(says(1, 2))
-    one.lose(1)
-    one.pool()
-    one.observe(HEAD)
-    assert one.missing() == {2}
-    assert one.pool().weights[1] == 0
-
-
-def test_clocks_of_their_own_compare_no_rounds() -> None:
-    """Whatever the numbers, what is new counts; and what was pooled once is missing."""
-    for rule, second in (
-        ("own", [1.0, 0, 0, 0]),
-        ("renormalise", [1.0, 0, 0, 0]),
-        ("last", [0.5, 0.3, 0.2, 0]),
-    ):
-        one = peer(on_loss=rule, clocks="own")
-        one.observe(HEAD)
-        assert one.missing() == {1, 2}
-        assert one.deliver(says(1, 700)) is Receipt.NEW
-        assert one.missing() == {2}
-        first = one.pool()
-        assert (first.ages[1], first.rounds[1]) == (0, 700)
-        assert one.deliver(says(1, 699)) is Receipt.LATE
-        one.observe(HEAD)
-        pooled = one.pool()
-        np.testing.assert_allclose(pooled.weights, second, rtol=1e-15)
-        if rule == "last":
-            assert pooled.ages.tolist() == [0, 1, 2, -1]
-            assert pooled.rounds.tolist() == [2, 700, 0, -1]
-
-
 def test_other_weights() -> None:
     """A neighbour leaves, another joins and is not waited for, and a fifth agent comes."""
     one = peer(on_loss="last")

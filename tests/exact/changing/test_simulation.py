@@ -326,11 +326,6 @@ def test_large_sparse_networks_run() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
-        ({"replicates": 0}, "replicates: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
-        ({"paths": 5}, "paths: expected at most 4 replicates, got 5; keep fewer paths"),
-        ({"record": [11]}, "record: expected rounds up to 10, got 11; simulate more rounds"),
         ({"model": coins(2)}, "model: expected one agent for each of the network's 3, got 2;"),
         ({"rounds": 10**15}, "rounds × replicates × agents: expected at most 1e"),
         ({"memory": "1K"}, "memory: expected"),

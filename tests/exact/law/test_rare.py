@@ -300,12 +300,6 @@ def test_evidence_that_comes_down_to_zero_and_no_further() -> None:
     assert agrees(found, 60 * log(2 / 3))
 
 
-def test_the_same_seed_gives_the_same_numbers() -> None:
-    first = rare_errors(STAR, coins(9), rounds=20, seed=7)
-    assert first == rare_errors(STAR, coins(9), rounds=20, seed=7)
-    assert first != rare_errors(STAR, coins(9), rounds=20, seed=8)
-
-
 def test_an_estimate_that_is_not_to_be_trusted_says_so() -> None:
     found = rare_errors(STAR, coins(9), rounds=100, seed=1, replicates=40).some_agent
     assert not found.trusted
