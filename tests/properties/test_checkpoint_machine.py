@@ -159,4 +159,4 @@ class Stops(RuleBasedStateMachine):
 
 
 TestStops = Stops.TestCase
-TestStops.settings = settings(often(12), stateful_step_count=12)
+TestStops.settings = settings(often(20), stateful_step_count=12)

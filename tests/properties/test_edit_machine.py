@@ -159,4 +159,4 @@ def same(one: Table, other: Table) -> bool:
 
 
 TestEdits = Edits.TestCase
-TestEdits.settings = settings(often(20), stateful_step_count=20)
+TestEdits.settings = settings(often(35), stateful_step_count=20)

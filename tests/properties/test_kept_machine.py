@@ -179,7 +179,7 @@ class Kept(RuleBasedStateMachine):
 
 
 TestKept = Kept.TestCase
-TestKept.settings = settings(often(20), stateful_step_count=15)
+TestKept.settings = settings(often(35), stateful_step_count=15)
 
 
 def test_an_agent_that_ends_within_a_round_comes_back_within_it() -> None:
