@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from theory import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, fail, read_only
+from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, fail, read_only
 
 Weights = FloatArray | csr_array
 
@@ -94,9 +94,14 @@ def consensus(weights: ArrayLike | csr_array, log_public: ArrayLike) -> FloatArr
     Parameters
     ----------
     weights
-        W of shape (N, N), dense or a scipy sparse array.
+        W of shape (N, N), dense or scipy sparse of any format: non-negative rows that sum to one.
     log_public
-        Shape (..., N, M).
+        Shape (..., N, M): finite, since a belief of zero would be one for good and for all.
+
+    Raises
+    ------
+    ValueError
+        If `weights` is not such a matrix, or `log_public` not such an array.
 
     Examples
     --------
@@ -105,21 +110,69 @@ def consensus(weights: ArrayLike | csr_array, log_public: ArrayLike) -> FloatArr
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    values = np.asarray(log_public, dtype=np.float64)
-    matrix = weights if isinstance(weights, csr_array) else np.asarray(weights, dtype=np.float64)
-    if values.ndim < 2 or matrix.shape[1] != values.shape[-2]:
+    values = as_finite(
+        "log_public",
+        log_public,
+        zero="a belief of zero",
+        remedy="give every agent a positive belief in every hypothesis",
+    )
+    matrix = as_pooling(weights)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise fail(
+            "weights",
+            "a square matrix, shape (N, N)",
+            f"shape {matrix.shape}",
+            "give every agent one row and one column",
+        )
+    if values.ndim < 2 or matrix.shape[1] != values.shape[-2] or values.shape[-1] == 0:
         raise fail(
             "log_public",
             f"one row per agent, shape (..., {matrix.shape[1]}, hypotheses)",
             f"shape {values.shape}",
             "give every agent of the network a belief",
         )
+    return pooled(matrix, values)
+
+
+def pooled(matrix: Weights, values: FloatArray) -> FloatArray:
+    """:func:`consensus` of what has been checked."""
     if isinstance(matrix, csr_array):
         # A sparse array multiplies matrices only: the leading axes join the hypotheses.
         columns = np.moveaxis(values, -2, 0)
         product = (matrix @ columns.reshape(columns.shape[0], -1)).reshape(columns.shape)
         return normalise(np.moveaxis(product, 0, -2))
     return normalise(matrix @ values)
+
+
+def as_pooling(weights: ArrayLike | csr_array) -> Weights:
+    """A matrix, dense or scipy sparse of any format, as a fresh dense or as a CSR array.
+
+    Raises
+    ------
+    ValueError
+        If it is no matrix, or a row is not of non-negative numbers that sum to one.
+    """
+    matrix: Weights
+    if issparse(weights):
+        matrix = weights if isinstance(weights, csr_array) else csr_array(weights)
+        entries = np.asarray(matrix.data)
+    else:
+        remedy = "give every row the same number of numbers"
+        matrix = entries = np.array(as_numbers("weights", weights, remedy))
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        remedy = "give every agent a row of weights"
+        raise fail("weights", "a matrix, shape (N, N)", f"shape {matrix.shape}", remedy)
+    if not (entries >= 0).all():
+        got = "not a number" if np.isnan(entries).any() else "a negative weight"
+        raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
+    totals = np.asarray(matrix.sum(axis=1)).ravel()
+    # Weights rounded from decimals or quotients: half a unit in the last place each.
+    off = ~(np.abs(totals - 1) <= SUM_TOLERANCE + matrix.shape[1] * np.finfo(float).eps)
+    if off.any():
+        row = int(np.argmax(off))
+        got = f"a sum of {totals[row]:.15g} in row {row}"
+        raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
+    return matrix
 
 
 def estimates(log_private: ArrayLike) -> IntArray:
@@ -181,7 +234,7 @@ def learn(
     private_path = np.empty_like(table)
     for t, observed in enumerate(table):
         public_path[t] = bayes_update(private, observed)
-        private = private_path[t] = consensus(network.weights, public_path[t])
+        private = private_path[t] = pooled(network.weights, public_path[t])
     return Beliefs(
         public=read_only(public_path),
         private=read_only(private_path),
@@ -220,24 +273,37 @@ def check_log_likelihoods(log_likelihoods: ArrayLike) -> FloatArray:
     ValueError
         Naming the first place where the likelihood is zero, infinite or not a number.
     """
-    try:
-        values = np.asarray(log_likelihoods, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise fail(
-            "log_likelihoods",
-            "a rectangular array of numbers",
-            "ragged or non-numeric values",
-            "give every agent one number per hypothesis",
-        ) from None
-    finite = np.isfinite(values)
+    return as_finite(
+        "log_likelihoods",
+        log_likelihoods,
+        zero="a likelihood of zero",
+        remedy="give every hypothesis a positive likelihood for whatever can be observed",
+    )
+
+
+def as_finite(argument: str, values: ArrayLike, *, zero: str, remedy: str) -> FloatArray:
+    """Logarithms as floats, all finite.
+
+    Raises
+    ------
+    ValueError
+        Naming the first place with one that is not; `zero` is what log 0 is called.
+    """
+    array = as_numbers(argument, values, "give every agent one number per hypothesis")
+    finite = np.isfinite(array)
     if not finite.all():
         where = [int(i) for i in np.argwhere(~finite)[0]]
-        value = float(values[tuple(where)])
-        what = "a likelihood of zero (log −inf)" if value == -np.inf else str(value)
+        value = float(array[tuple(where)])
+        what = f"{zero} (log −inf)" if value == -np.inf else str(value)
+        raise fail(argument, "finite numbers", f"{what} at {where}", remedy)
+    return array
+
+
+def as_numbers(argument: str, values: ArrayLike, remedy: str) -> FloatArray:
+    """Values as an array of floats; a ``ValueError`` if they are ragged or not numeric."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
         raise fail(
-            "log_likelihoods",
-            "finite numbers",
-            f"{what} at {where}",
-            "give every hypothesis a positive likelihood for whatever can be observed",
-        )
-    return values
+            argument, "a rectangular array of numbers", "ragged or non-numeric values", remedy
+        ) from None

@@ -2,7 +2,10 @@
 
 ``daily`` (the default) tries the same examples each time, so that a failure is the change's.
 ``explore`` tries new ones, ten times as many: HYPOTHESIS_PROFILE=explore make test
-``full`` is that of `make properties` (tests/properties/conftest.py).
+``full`` is that of `make properties` (tests/properties/conftest.py): new ones, forty times as many.
+
+What a profile leaves out it takes from the one loaded before; where ``CI`` is set, that is one of
+hypothesis's own, which tries the same examples each time.
 """
 
 import os
@@ -11,10 +14,9 @@ import signal
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("daily", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
-settings.register_profile(
-    "full", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+NEW = {"deadline": None, "derandomize": False, "print_blob": True}
+settings.register_profile("explore", max_examples=1000, **NEW)
+settings.register_profile("full", suppress_health_check=[HealthCheck.too_slow], **NEW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 
 # A shell starts what it puts into the background so that it and its children ignore Ctrl-C, and

@@ -20,9 +20,9 @@ from exact.beliefs import (
     Beliefs,
     bayes_update,
     check_log_likelihoods,
-    consensus,
     estimates,
     normalise,
+    pooled,
     prior_rows,
 )
 from exact.changing.simulation import ChangingProcess, process_for
@@ -113,7 +113,7 @@ def learn_changing(
         public = np.where(phase.observes[:, None], bayes_update(private, observed), private)
         said.append(public)
         if old is None:
-            private = consensus(phase.weights, public)
+            private = pooled(phase.weights, public)
         else:
             weights = as_dense(phase.weights)
             heard = np.array(

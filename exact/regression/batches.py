@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from exact.beliefs import as_pooling
 from exact.regression.factors import as_symmetric, named
 from theory.validation import FloatArray, as_positive, fail
 
@@ -22,7 +23,7 @@ def pool(matrix: FloatArray | csr_array, values: FloatArray, *, axis: int) -> Fl
     return np.moveaxis(flat.reshape(-1, *rows.shape[1:]), 0, axis)
 
 
-def as_pooling(weights: Weights, *, agents: int) -> FloatArray | csr_array:
+def pooling_of(weights: Weights, *, agents: int) -> FloatArray | csr_array:
     """W as a dense or CSR array with non-negative rows that sum to one.
 
     Raises
@@ -30,22 +31,11 @@ def as_pooling(weights: Weights, *, agents: int) -> FloatArray | csr_array:
     ValueError
         If it does not have one column per agent, or a row is no distribution.
     """
-    matrix: FloatArray | csr_array
-    if isinstance(weights, csr_array):
-        matrix, entries = weights, np.asarray(weights.data)
-    else:
-        matrix = entries = finite("weights", weights, last=0)
-    if matrix.ndim != 2 or matrix.shape[1] != agents:
+    matrix = as_pooling(weights)
+    if matrix.shape[1] != agents:
         raise fail(
             "weights", f"shape ({agents}, {agents})", f"shape {matrix.shape}", "one row per agent"
         )
-    totals = np.asarray(matrix.sum(axis=1)).ravel()
-    # Weights rounded from decimals or quotients: half a unit in the last place each.
-    off = ~(np.abs(totals - 1) <= 1e-12 + agents * np.finfo(float).eps)
-    if off.any() or not (entries >= 0).all():
-        row = int(np.argmax(off)) if off.any() else 0
-        got = f"a sum of {totals[row]:.12g} in row {row}" if off.any() else "a negative weight"
-        raise fail("weights", "non-negative rows that sum to 1", got, "rescale the rows")
     return matrix
 
 

@@ -39,12 +39,12 @@ from exact.regression.batches import (
     Batches,
     Weights,
     as_batches,
-    as_pooling,
     as_rows,
     finite,
     moments,
     per_agent,
     pool,
+    pooling_of,
     sums,
 )
 from exact.regression.factors import Factors, as_symmetric, factor, named, squares
@@ -391,7 +391,7 @@ class GaussianBeliefs(Shown):
 
     def consensus(self, weights: Weights) -> GaussianBeliefs:
         """The beliefs after pooling with W, shape (N, N): rows that sum to one, dense or sparse."""
-        matrix = as_pooling(weights, agents=self.agents)
+        matrix = pooling_of(weights, agents=self.agents)
         return GaussianBeliefs._of(
             pool(matrix, self.precision, axis=-3),
             pool(matrix, self.information, axis=-2),

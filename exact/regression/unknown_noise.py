@@ -31,11 +31,11 @@ from exact.regression.batches import (
     Batches,
     Weights,
     as_batches,
-    as_pooling,
     as_rows,
     finite,
     per_agent,
     pool,
+    pooling_of,
 )
 from exact.regression.beliefs import GaussianBeliefs
 from theory.showing import Shown
@@ -223,7 +223,7 @@ class NormalInverseGammaBeliefs(Shown):
 
     def consensus(self, weights: Weights) -> NormalInverseGammaBeliefs:
         """The beliefs after pooling with W, shape (N, N): rows that sum to one, dense or sparse."""
-        matrix = as_pooling(weights, agents=self.agents)
+        matrix = pooling_of(weights, agents=self.agents)
         unit = self.unit.consensus(matrix)
         return NormalInverseGammaBeliefs.of_unit(
             unit,

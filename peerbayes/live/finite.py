@@ -74,6 +74,11 @@ class FiniteLearner:
         """Rounds begun so far."""
         return self._peer.round
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a round has begun and is not pooled yet."""
+        return self._peer.is_open
+
     def learn(self, evidence: FloatArray | None) -> Tensors:
         """Begin the next round with a log-likelihood, shape (M,); the public log-belief."""
         message = self._peer.observe(self._none if evidence is None else evidence)

@@ -1,6 +1,10 @@
-"""Sweeps of several rounds, of sparse and dense networks, against one round after another."""
+"""Every engine and kernel that carries several rounds at once, against one round after another."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,21 +14,110 @@ from exact import Run, simulate
 from exact.dense_kernel import BAND, STRIP, Registers, dense_rounds, registers, work_space
 from exact.kernels import sparse_rounds
 from exact.plan import COMPILED_AGENTS, is_compiled, plan_for
-from exact.propagation import CompiledPropagation, DensePropagation, reach
-from exact.sampling import Sampler
-from tests.models import coins
-from theory import Network
+from exact.propagation import (
+    CompiledPropagation,
+    DensePropagation,
+    SparsePropagation,
+    agent_order,
+    propagation,
+    reach,
+)
+from exact.sampling import Draws, ObservationTable, Sampler
+from tests.models import COIN, coins
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.validation import FloatArray
 
+NORMAL = GaussianAgent([1.0], [0.0], 1.5, [[0.0], [0.5]], 1.0)
 
-@pytest.mark.parametrize("tile", [1, 3, 7, 100])
-@pytest.mark.parametrize("extra", [0, 2])
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize(("replicates", "noisy"), [(2, True), (1, True), (2, False), (1, False)])
-@pytest.mark.parametrize("topology", ["grid", "star"])
-def test_one_sweep_is_several_rounds(
-    tile: int, extra: int, first: int, replicates: int, noisy: bool, topology: str
+
+def dense(agents: int) -> Network:
+    return Network(np.random.default_rng(agents).dirichlet(np.ones(agents), size=agents))
+
+
+def shuffled(network: Network) -> Network:
+    order = np.random.default_rng(0).permutation(network.agents)
+    return Network(sparse.csr_array(network.weights)[order][:, order])
+
+
+def around_a_hub(agents: int) -> Network:
+    """A ring whose agents hear the last one as well: no order makes its longest edge short."""
+    ring = Network.from_topology("ring", agents=agents, sparse=True).weights
+    hub = sparse.coo_array((np.ones(agents), (np.arange(agents), np.full(agents, agents - 1))))
+    return Network(sparse.csr_array(ring / 2 + hub / 2))
+
+
+def grid(*shape: int) -> Network:
+    return Network.from_topology("grid", shape=list(shape), sparse=True)
+
+
+CASES: dict[str, tuple[type, Callable[[], Network]]] = {
+    "grid": (SparsePropagation, partial(grid, 50, 50)),
+    "grid-in-disorder": (SparsePropagation, lambda: shuffled(grid(30, 30))),
+    "ring": (
+        SparsePropagation,
+        partial(Network.from_topology, "ring", agents=3000, sparse=True),
+    ),
+    "hub": (SparsePropagation, partial(around_a_hub, 700)),
+} | {
+    f"{name}-{agents}": (engine, partial(dense, agents))
+    for name, engine in (("compiled", CompiledPropagation), ("library", DensePropagation))
+    for agents in (1, 2, 6, 33, 64)
+}
+
+
+def plain_rounds(
+    network: Network, table: ObservationTable, state: FloatArray, draws: Draws
+) -> FloatArray:
+    """B ← z + W B, round by round, for B of shape (N, R) and observations of every agent."""
+    for t, symbols in enumerate(draws.symbols):
+        seen = table.offsets[symbols, 0]
+        if draws.noise.size:
+            seen = seen + draws.noise[t] * table.slopes[symbols, 0]
+        state = seen + network.weights @ state
+    return state
+
+
+@pytest.mark.parametrize("kind", [COIN, NORMAL], ids=["coins", "normal"])
+@pytest.mark.parametrize("case", CASES)
+def test_every_engine_carries_what_plain_rounds_do(
+    case: str, kind: FiniteAgent | GaussianAgent
 ) -> None:
+    """Sparse networks of many tiles, in every order of agents; chunks of rounds of any length."""
+    engine, build = CASES[case]
+    network = build()
+    model = FiniteModel.from_agents(["a", "b"], [kind], counts=[network.agents])
+    plan, order = plan_for(network, columns=1), agent_order(network)
+    rows = np.arange(network.agents) if order is None else order
+    sampler = Sampler(model, best=0, order=order)
+    prior = np.random.default_rng(2).normal(size=(network.agents, 1))
+    for replicates in (1, 40):
+        carried = propagation(
+            network,
+            sampler.table,
+            replicates=replicates,
+            plan=plan,
+            order=order,
+            compiled=engine is CompiledPropagation,
+        )
+        assert type(carried) is engine
+        sampler.restart(np.random.SeedSequence(3), replicates=replicates)
+        state = np.zeros((network.agents, replicates))
+        for begun, rounds in enumerate((1, 5, 17, 1)):
+            draws = sampler.draw(rounds)
+            (carried.advance if begun else partial(carried.start, prior))(draws)
+            # A row of the draws is that of the agent which the engine keeps there.
+            noise = draws.noise.reshape(rounds, network.agents, -1)
+            places = np.argsort(rows)
+            given = Draws(draws.symbols[:, places], noise[:, places])
+            state = plain_rounds(network, sampler.table, state, given)
+            state += 0 if begun else prior
+            found = carried.private()[..., 0]
+            # Two dozen rounds of log-ratios below ten, one rounding a neighbour and round.
+            np.testing.assert_allclose(found, network.weights @ state, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("topology", ["grid", "star"])
+def test_one_sweep_is_several_rounds(topology: str) -> None:
     """Tiles shorter and longer than the lag, and the longest lag that is needed or more.
 
     An agent of the grid hears three, four or five; one of the star two, or all twenty.
@@ -34,30 +127,39 @@ def test_one_sweep_is_several_rounds(
     weights = sparse.csr_array(Network.from_topology(topology, **sizes).weights)  # type: ignore[arg-type]
     agents, width, rounds = 20, 3, 6
     offsets, slopes = rng.random((4, width)), rng.random((4, width))
-    symbols = rng.integers(0, 4, size=(rounds, agents, replicates))
-    noise = rng.normal(size=symbols.shape) if noisy else np.empty((rounds, agents, 0))
-    state = np.full((2, agents, replicates * width), np.nan)
-    state[first] = expected = rng.random((agents, replicates * width))
-    for k in range(rounds):
-        rows = offsets[symbols[k]]
-        if noisy:
-            rows = rows + noise[k][..., None] * slopes[symbols[k]]
-        expected = rows.reshape(agents, -1) + weights @ expected
-    sparse_rounds(
-        weights.indptr,
-        weights.indices,
-        weights.data,
-        reach(weights) + extra,
-        tile,
-        symbols,
-        offsets,
-        slopes,
-        noise,
-        state,
-        first,
-    )
-    # Six sums of a few numbers below ten.
-    np.testing.assert_allclose(state[(first + rounds) % 2], expected, rtol=0, atol=1e-13)
+    for tile, extra, first, replicates, noisy in product(
+        (1, 3, 7, 100), (0, 2), (0, 1), (1, 2), (True, False)
+    ):
+        symbols = rng.integers(0, 4, size=(rounds, agents, replicates))
+        noise = rng.normal(size=symbols.shape) if noisy else np.empty((rounds, agents, 0))
+        state = np.full((2, agents, replicates * width), np.nan)
+        state[first] = expected = rng.random((agents, replicates * width))
+        for k in range(rounds):
+            rows = offsets[symbols[k]]
+            if noisy:
+                rows = rows + noise[k][..., None] * slopes[symbols[k]]
+            expected = rows.reshape(agents, -1) + weights @ expected
+        sparse_rounds(
+            weights.indptr,
+            weights.indices,
+            weights.data,
+            reach(weights) + extra,
+            tile,
+            symbols,
+            offsets,
+            slopes,
+            noise,
+            state,
+            first,
+        )
+        # Six sums of a few numbers below ten.
+        np.testing.assert_allclose(
+            state[(first + rounds) % 2],
+            expected,
+            rtol=0,
+            atol=1e-13,
+            err_msg=f"tile {tile}, lag + {extra}, copy {first}, {replicates} replicates",
+        )
 
 
 def carried(weights: FloatArray, rows: FloatArray, state: FloatArray, *, at: int) -> FloatArray:
@@ -72,22 +174,20 @@ def carried(weights: FloatArray, rows: FloatArray, state: FloatArray, *, at: int
 
 
 @pytest.mark.parametrize("agents", [1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 64])
-@pytest.mark.parametrize("columns", [STRIP, STRIP + 1, BAND - 1, BAND, 2 * BAND + STRIP + 3])
-@pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_the_compiled_product_is_several_rounds(agents: int, columns: int, rounds: int) -> None:
+def test_the_compiled_product_is_several_rounds(agents: int) -> None:
     """Blocks of one to four agents; whole bands, strips, and a last strip that goes back."""
     rng = np.random.default_rng(agents)
     weights = rng.random((agents, agents))
     weights /= weights.sum(axis=1, keepdims=True)
-    rows = rng.normal(size=(rounds, agents, columns))
-    expected = state = rng.normal(size=(agents, columns))
-    for z in rows:
-        expected = z + np.einsum("ij,jk->ik", weights, expected)
-    # Averages of a few numbers below ten, one rounding a neighbour and round.
-    for at in (0, 1):
-        np.testing.assert_allclose(
-            carried(weights, rows, state, at=at), expected, rtol=0, atol=1e-14 * (agents + 2)
-        )
+    for columns in (STRIP, STRIP + 1, BAND - 1, BAND, 2 * BAND + STRIP + 3):
+        rows = rng.normal(size=(3, agents, columns))
+        expected = state = rng.normal(size=(agents, columns))
+        for rounds in (1, 2, 3):
+            expected = rows[rounds - 1] + np.einsum("ij,jk->ik", weights, expected)
+            # Averages of a few numbers below ten, one rounding a neighbour and round.
+            for at in (0, 1):
+                found = carried(weights, rows[:rounds], state, at=at)
+                np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * (agents + 2))
 
 
 def test_columns_do_not_depend_on_how_they_are_cut_up() -> None:
@@ -106,29 +206,6 @@ def test_sums_fill_the_registers_of_the_processor() -> None:
     assert registers("+avx,+avx2,+avx512f,+fma") == Registers(lanes=8, rows=4, strips=4)
     assert registers("+avx,+avx2,-avx512f,+fma") == Registers(lanes=4, rows=4, strips=3)
     assert registers("+neon").lanes == 2
-
-
-@pytest.mark.parametrize("replicates", [1, 2, 40])
-def test_both_dense_engines_carry_the_same(replicates: int) -> None:
-    """One column is narrower than a strip, forty times three are wider."""
-    weights = np.random.default_rng(1).dirichlet(np.ones(6), size=6)
-    network, model = Network(weights), coins(6)
-    plan = plan_for(network, columns=len(model.hypotheses) - 1)
-    sampler = Sampler(model, best=0)
-    sampler.restart(np.random.SeedSequence(3), replicates=replicates)
-    draws = [sampler.draw(rounds) for rounds in (1, 5, 30, 1)]
-    prior = np.random.default_rng(2).normal(size=(6, sampler.table.columns))
-    found = []
-    for kind in (CompiledPropagation, DensePropagation):
-        engine = kind(network, sampler.table, replicates=replicates, plan=plan)
-        engine.start(prior, draws[0])
-        states = [engine.private().copy()]
-        for some in draws[1:]:
-            engine.advance(some)
-            states.append(engine.private().copy())
-        found.append(states)
-    # Thirty-seven rounds of log-ratios of order one.
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13)
 
 
 def test_only_long_runs_of_few_agents_are_compiled() -> None:

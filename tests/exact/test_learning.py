@@ -16,7 +16,6 @@ from exact.propagation import agent_order, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
 from tests.runs import arguments
-from tests.strategies import finite_models, networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, expected_log_ratio
 from theory.validation import FloatArray
 
@@ -58,21 +57,6 @@ def mixed_model(agents: int) -> FiniteModel:
         counts=[agents - half, half][:kinds],
         priors=[[0.2, 0.3, 0.5], None][:kinds],
     )
-
-
-@settings(deadline=None)  # the first example compiles the kernels
-@given(st.data())
-def test_both_forms_agree_on_every_network(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    model = data.draw(finite_models(network.agents))
-    rounds = data.draw(st.integers(1, 40))
-    observed = draw_log_likelihoods(model, rounds=rounds, seed=data.draw(st.integers(0, 2**32)))
-    priors = model.log_priors[model.assignment]
-    papers = learn(network, observed, log_priors=priors)
-    fast = learn_fast(network, observed, log_priors=priors)
-    np.testing.assert_array_equal(fast.rounds, np.arange(1, rounds + 1))
-    assert_same(fast.log_ratios, log_ratios(papers.private))
-    assert_same(fast.private, papers.private)
 
 
 @pytest.mark.parametrize("network", [PAIR, ring(11), Network.from_topology("star", agents=12)])
@@ -133,28 +117,6 @@ def test_simulate_learns_from_what_its_sampler_draws(agents: int, replicates: in
         first += size
     assert first == replicates
     np.testing.assert_allclose(run.mean, run.paths.mean(axis=0), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("depth_rounds", [1, 2, 33, 50])
-def test_sparse_weights_give_the_same_numbers(depth_rounds: int) -> None:
-    """Shuffled agents, so that they are put in another order, and sweeps of every length."""
-    rng = np.random.default_rng(0)
-    order = rng.permutation(40)
-    weights = ring(40).weights.toarray()[np.ix_(order, order)]
-    network = Network(sparse.csr_array(weights))
-    assert agent_order(network) is not None
-    model = mixed_model(40)
-    observed = draw_log_likelihoods(model, rounds=depth_rounds, replicates=2, seed=1)
-    priors = model.log_priors[model.assignment]
-    record = sorted({1, depth_rounds})
-    a = learn_fast(network, observed, log_priors=priors, record=record)
-    b = learn_fast(Network(weights), observed, log_priors=priors, record=record)
-    assert_same(a.log_ratios, b.log_ratios)
-
-    run = simulate(network, model, run=Run(rounds=depth_rounds, replicates=50, seed=2, paths=1))
-    exact = expected_log_ratio(network, model, run.rounds, best=run.best).values
-    # Four standard errors and 4·10⁴ numbers of which few are independent.
-    assert_within(run.mean, exact, run.standard_error, sigmas=5)
 
 
 def assert_within(mean: FloatArray, exact: FloatArray, error: FloatArray, *, sigmas: float) -> None:
@@ -239,19 +201,6 @@ def test_ties_count_as_errors() -> None:
     assert run.errors[-1] == (run.paths[:, -1, 0, 1] < 0.5 * np.log(2)).sum()
 
 
-def test_same_seed_same_numbers() -> None:
-    def run(seed: int, record: list[int] | None = None) -> FloatArray:
-        sim = simulate(
-            PAIR, mixed_model(2), run=Run(rounds=20, replicates=30, seed=seed, record=record)
-        )
-        return sim.mean[-1]
-
-    np.testing.assert_array_equal(run(1), run(1))
-    assert (run(1) != run(2)).any()
-    # Recording elsewhere draws the same observations.
-    np.testing.assert_allclose(run(1), run(1, [1, 5, 6, 20]), rtol=1e-13, atol=1e-13)
-
-
 def test_real_sized_tables() -> None:
     """An empirical law of 6000 images and ten hypotheses."""
     table = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=6000)).T
@@ -279,23 +228,6 @@ def test_memory_does_not_grow_with_rounds_or_replicates() -> None:
     assert peak(4000, 40_000) < 1.5 * small + 100_000
 
 
-def test_progress_reaches_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    simulate(
-        PAIR,
-        coins(2),
-        run=Run(
-            rounds=300,
-            replicates=40,
-            seed=0,
-            record=[10, 200],
-            progress=lambda done, total: seen.append((done, total)),
-        ),
-    )
-    assert seen[-1] == (200 * 40, 200 * 40)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-
-
 @settings(max_examples=20)
 @example(20)  # few enough rounds to record them all
 @example(21)
@@ -313,13 +245,7 @@ def test_default_record(rounds: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
-        ({"replicates": 0}, "replicates: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
-        ({"paths": 5}, "paths: expected at most 4 replicates, got 5; keep fewer paths"),
         ({"record": [0, 3]}, "record: expected a whole number of at least 1, got 0"),
-        ({"record": [11]}, "record: expected rounds up to 10, got 11; simulate more rounds"),
-        ({"record": []}, "record: expected at least one round"),
         ({"model": coins(3)}, "model: expected one agent for each of the network's 2, got 3;"),
     ],
 )

@@ -133,7 +133,9 @@ def test_memory_is_refused_before_it_is_taken(
 
 def test_repeated_rounds_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exact.cost.memory_limit", lambda: 16 << 20)
-    run = simulate(PAIR, coins(2), run=Run(rounds=5, replicates=3, seed=0, record=[5] * 10**6))
+    run = simulate(
+        PAIR, coins(2), run=Run(rounds=5, replicates=3, seed=0, record=[5] * (3 * 10**5))
+    )
     assert run.rounds.tolist() == [5]
 
 

@@ -24,8 +24,9 @@ def predicted(edges: list[float] | None, **options: object) -> RiskCurve:
     )
 
 
-@pytest.mark.parametrize("edges", [None, EDGES])
-@pytest.mark.parametrize(("slack", "weights"), [(0.0, "uniform"), (1.0, "stationary")])
+@pytest.mark.parametrize(
+    ("edges", "slack", "weights"), [(None, 0.0, "uniform"), (EDGES, 1.0, "stationary")]
+)
 def test_measured_below_guaranteed(edges: list[float] | None, slack: float, weights: str) -> None:
     curve = predicted(edges, slack=slack, weights=weights)
     regression = two_node_regression(label_edges=edges)

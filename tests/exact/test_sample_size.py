@@ -49,7 +49,7 @@ def test_frequencies_follow_the_exact_law(seed: int) -> None:
     assert (np.abs(found.frequencies - exact) < 5 * spread).all()
 
 
-@pytest.mark.parametrize("delta", [0.3, 0.1])
+@pytest.mark.parametrize("delta", [0.2])
 def test_the_interval_covers_the_exact_number(delta: float) -> None:
     truth = exact_sample_size(ALONE, coins(1), delta).exact_rounds
     assert truth is not None
@@ -111,20 +111,6 @@ def test_the_same_seed_the_same_result() -> None:
     assert np.array_equal(runs[0].errors, runs[1].errors)
     assert (runs[0].lower, runs[0].upper) == (runs[1].lower, runs[1].upper)
     assert not np.array_equal(runs[0].errors, other.errors)
-
-
-def test_progress_reaches_the_end() -> None:
-    heard: list[tuple[int, int]] = []
-    run = simulated_sample_size(
-        ALONE,
-        coins(1),
-        delta=0.2,
-        replicates=100,
-        seed=0,
-        progress=lambda done, total: heard.append((done, total)),
-    )
-    assert heard[-1] == (100 * run.horizon, 100 * run.horizon)
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
 
 
 def test_too_few_rounds_leave_the_upper_end_to_chernoff() -> None:

@@ -1,3 +1,7 @@
+from fractions import Fraction
+from itertools import accumulate
+from math import comb
+
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
@@ -9,6 +13,7 @@ from peerbayes.comparison import (
     allowed_deviation,
     equal_in_mean,
     frequency_at_most,
+    frequency_is,
     within_transient,
 )
 
@@ -82,6 +87,49 @@ def test_frequency_holds_exactly_when_the_interval_reaches_the_limit() -> None:
         assert verdict.holds is bool(lower <= 0.05)
     assert frequency_at_most("p", "s", limit=0.05, failures=50, trials=1000).holds
     assert not frequency_at_most("p", "s", limit=0.05, failures=200, trials=1000).holds
+
+
+def binomial(trials: int, chance: Fraction) -> list[Fraction]:
+    """P(X = k) for k from 0 to `trials`."""
+    return [comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)]
+
+
+@pytest.mark.parametrize(
+    ("trials", "chance", "slack"),
+    [
+        (70, Fraction(3, 10), Fraction(0)),
+        (50, Fraction(1, 2), Fraction(1, 10)),
+        (60, Fraction(9, 10), Fraction(1, 50)),
+        (40, Fraction(1, 100), Fraction(0)),
+    ],
+)
+def test_a_frequency_holds_while_neither_tail_is_too_small(
+    trials: int, chance: Fraction, slack: Fraction
+) -> None:
+    """Too many and too few both break it, and a true one is broken as seldom as is said."""
+    tail = (1 - Fraction(CONFIDENCE)) / 2
+    most, least = binomial(trials, chance + slack), binomial(trials, chance - slack)
+    # So many or more by the largest chance; so many or fewer by the smallest.
+    many, few = list(accumulate(most[::-1]))[::-1], list(accumulate(least))
+    verdicts = []
+    for failures in range(trials + 1):
+        found = frequency_is(
+            "p",
+            "s",
+            probability=float(chance),
+            failures=failures,
+            trials=trials,
+            slack=float(slack),
+        )
+        expected = many[failures] >= tail and few[failures] >= tail
+        assert found.holds is expected
+        assert (found.predicted, found.measured) == (float(chance), failures / trials)
+        verdicts.append(expected)
+    assert verdicts[round(trials * chance)]
+    assert not verdicts[-1] or chance > Fraction(4, 5)
+    assert not verdicts[0] or chance < Fraction(1, 5)
+    for law in (most, least, binomial(trials, chance)):
+        assert sum(p for p, held in zip(law, verdicts, strict=True) if not held) <= 2 * tail
 
 
 def test_a_published_statement_may_fail_without_breaking_the_program() -> None:

@@ -17,7 +17,7 @@ from exact import (
     prepare_regression,
     simulate,
 )
-from exact.changing import learn_changing, process_for
+from exact.changing import Receipt, learn_changing, process_for
 from exact.changing.beliefs import read_off
 from exact.faults.process import FaultyProcess
 from exact.regression import learn_regression
@@ -40,7 +40,7 @@ from theory import FiniteModel, Network
 from theory.changing import ChangingNetwork, DelayedNetwork, PeriodicNetwork, Phase
 from theory.network.structure import as_dense
 from theory.regression import RegressionModel
-from theory.robustness import Average
+from theory.robustness import Average, Clip, Rule, TrimmedMean
 from theory.validation import FloatArray, IntArray
 
 
@@ -89,6 +89,10 @@ def test_changing_networks(
         seen = ratios(observed[t]).swapaxes(0, 1)
         state = process.advance(state, np.ascontiguousarray(seen))
     for r, rows in enumerate(went):
+        for phase in rows.phases:
+            # Weights of averages: what they pool never exceeds what went in.
+            assert (as_dense(phase.weights) >= 0).all()
+            np.testing.assert_allclose(phase.weights.sum(axis=1), 1, rtol=1e-14)
         papers = learn_changing(rows.phases, observed[:, r], log_priors=priors, ages=rows.ages)
         assert_close(state[:, r], ratios(papers.private[-1]))
         if isinstance(network, PeriodicNetwork | DelayedNetwork):
@@ -134,14 +138,23 @@ def test_messages(problem: Problem, rounds: int, seed: int) -> None:
     sent = exchange(problem.network, observed, seed=seed, log_priors=problem.log_priors)
     papers = learn(problem.network, observed, log_priors=problem.log_priors)
     assert_close(sent.beliefs.private, papers.private)
+    assert_close(sent.beliefs.public, papers.public)
+    assert sent.receipts[Receipt.NEW] == sum(sent.receipts.values())
 
 
 @often(10)
-@given(problem=problems(), rounds=st.integers(1, 12), seed=seeds)
-@example(pinned(LEANING), 12, 0)
-def test_nobody_is_faulty(problem: Problem, rounds: int, seed: int) -> None:
+@given(
+    problem=problems(),
+    rounds=st.integers(1, 12),
+    seed=seeds,
+    rule=st.sampled_from([Average(), TrimmedMean(0), Clip(1e6)]),
+)
+@example(pinned(LEANING), 12, 0, Average())
+def test_nobody_is_faulty(problem: Problem, rounds: int, seed: int, rule: Rule) -> None:
+    """Pooling against any hypothesis."""
+    against = seed % problem.log_priors.shape[1]
     observed = draw_log_likelihoods(problem.model, rounds=rounds, seed=seed, replicates=2)
-    process = FaultyProcess(problem.network, problem.model, {}, Average(), best=0)
+    process = FaultyProcess(problem.network, problem.model, {}, rule, best=0, against=against)
     process.restart(np.random.SeedSequence(0), replicates=2, columns=problem.log_priors.shape[1])
     state = np.repeat(ratios(problem.log_priors)[:, None, 1:], 2, axis=1)
     for seen in observed:

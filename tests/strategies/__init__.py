@@ -3,6 +3,7 @@
 from tests.strategies.basic import distributions, seeds
 from tests.strategies.changing import CHANGES, changing_networks
 from tests.strategies.faults import behaviours
+from tests.strategies.large import LARGE, large_networks
 from tests.strategies.models import (
     Problem,
     finite_agents,
@@ -36,6 +37,7 @@ __all__ = [
     "DIFFERENT",
     "GENERATED",
     "KINDS",
+    "LARGE",
     "Problem",
     "behaviours",
     "changed",
@@ -46,6 +48,7 @@ __all__ = [
     "finite_models",
     "gaussian_agents",
     "gaussian_beliefs",
+    "large_networks",
     "mixed_models",
     "networks",
     "noisy_beliefs",

@@ -39,10 +39,11 @@ def networks(
 ) -> st.SearchStrategy[Network]:
     """Networks of the given kinds; the kind is the network's name."""
     drawn = _networks(kinds=kinds, min_agents=min_agents, max_agents=max_agents)
-    return drawn.map(_counted)
+    return drawn.map(counted)
 
 
-def _counted(network: Network) -> Network:
+def counted(network: Network) -> Network:
+    """The same network, once it has been counted."""
     GENERATED[network.name] += 1
     DIFFERENT.add(sha256(as_dense(network.weights).tobytes()).hexdigest()[:16])
     return network

@@ -18,6 +18,7 @@ TRIO = Network([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.2, 0.0, 0.8]])
 RESTING = PeriodicNetwork((Phase(TRIO.weights, [2]), Phase(np.eye(3), [0, 1])))
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_the_same_phase_always_is_a_network(data: st.DataObject) -> None:
     network = data.draw(networks(max_agents=5))
@@ -60,7 +61,7 @@ def test_a_message_of_round_zero_is_the_prior() -> None:
     np.testing.assert_allclose(odds, [np.sqrt(2 * 1 / 9), np.sqrt(2 * 2 / 9)])
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(changing_networks(max_agents=4), st.integers(0, 2**32))
 def test_rounds_are_those_of_their_kind(network: object, seed: int) -> None:
     """Weights of averages; no age beyond the prior's; the same for the same seed."""
@@ -102,9 +103,9 @@ def test_masks_come_as_often_as_they_should() -> None:
 
 def test_absences_last_as_long_as_they_should() -> None:
     network = RandomPresence(TRIO, [0.9, 0.3, 0.6], mean_absence=4.0)
-    here = np.array([p.observes for p in draw_rounds(network, rounds=20_000, seed=2).phases])
-    # Some 1500 absences at least, of a geometric law: five standard errors.
-    np.testing.assert_allclose(here.mean(axis=0), [0.9, 0.3, 0.6], atol=0.03)
+    here = np.array([p.observes for p in draw_rounds(network, rounds=8000, seed=2).phases])
+    # Some 200 absences at least, of a geometric law: five standard errors.
+    np.testing.assert_allclose(here.mean(axis=0), [0.9, 0.3, 0.6], atol=0.05)
     for agent in range(3):
         gone = (~here[1:, agent] & here[:-1, agent]).sum()
         assert (~here[:, agent]).sum() / gone == pytest.approx(4.0, rel=5 / np.sqrt(gone))

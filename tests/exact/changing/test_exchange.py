@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import draw_log_likelihoods, learn
+from exact import draw_log_likelihoods
 from exact.changing import (
     Exchange,
     Post,
@@ -19,7 +18,6 @@ from exact.changing import (
 )
 from tests.exact.test_learning import assert_same
 from tests.models import coins
-from tests.strategies import finite_models, networks
 from theory import FiniteModel, Network
 from theory.changing import DelayedNetwork, Phase, RandomLinks
 from theory.validation import FloatArray
@@ -32,25 +30,6 @@ def priors_of(model: FiniteModel) -> FloatArray:
     return model.log_priors[model.assignment]
 
 
-@settings(max_examples=40)
-@given(st.data())
-def test_a_perfect_post_is_no_post(data: st.DataObject) -> None:
-    network = data.draw(networks(max_agents=5))
-    model = data.draw(finite_models(network.agents))
-    observed = draw_log_likelihoods(model, rounds=8, seed=1)
-    run = exchange(
-        network,
-        observed,
-        seed=0,
-        on_loss=data.draw(st.sampled_from(RULES)),
-        log_priors=priors_of(model),
-    )
-    papers = learn(network, observed, log_priors=priors_of(model))
-    np.testing.assert_allclose(run.beliefs.private, papers.private, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(run.beliefs.public, papers.public, rtol=1e-12, atol=1e-12)
-    assert run.receipts[Receipt.NEW] == sum(run.receipts.values())
-
-
 @st.composite
 def posts(draw: st.DrawFn, *, losses: bool = True) -> Post:
     chance = st.sampled_from([0.0, 0.3, 0.9])
@@ -61,29 +40,6 @@ def posts(draw: st.DrawFn, *, losses: bool = True) -> Post:
         duplicate=draw(chance),
         reorder=draw(st.booleans()),
     )
-
-
-def as_rounds(run: Exchange) -> tuple[list[Phase], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-    """What the messages amounted to, as weights and ages."""
-    return [Phase(weights) for weights in run.weights], np.maximum(run.ages, 0)
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_messages_amount_to_a_linear_process(data: st.DataObject) -> None:
-    """Whatever the post does, beliefs are those of the realised weights and ages."""
-    network = data.draw(networks(max_agents=5))
-    model = data.draw(finite_models(network.agents))
-    observed = draw_log_likelihoods(model, rounds=10, seed=2)
-    rule = data.draw(st.sampled_from(RULES))
-    options = {"on_loss": rule, "log_priors": priors_of(model)}
-    run = exchange(network, observed, seed=3, post=data.draw(posts()), **options)
-    phases, ages = as_rounds(run)
-    papers = learn_changing(phases, observed, log_priors=priors_of(model), ages=ages)
-    np.testing.assert_allclose(run.beliefs.private, papers.private, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(run.weights.sum(axis=2), 1, rtol=1e-14)
-    if rule != "last":
-        assert run.ages.max() == 0
 
 
 def evidence(run: Exchange) -> FloatArray:
@@ -99,39 +55,6 @@ def evidence(run: Exchange) -> FloatArray:
         for i, j in np.argwhere(run.weights[t] > 0):
             private[i] += run.weights[t, i, j] * said[t + 1 - run.ages[t, i, j]][j]
     return private
-
-
-@given(posts(), st.sampled_from(RULES), st.integers(0, 10**6))
-def test_no_datum_counts_twice(post: Post, rule: str, seed: int) -> None:
-    """Of each round's data, every agent counts a total of at most one; of fresh mail, just one."""
-    observed = draw_log_likelihoods(coins(3), rounds=9, seed=4)
-    run = exchange(TRIO, observed, seed=seed, post=post, on_loss=rule)
-    counted = evidence(run)
-    assert (counted >= 0).all()
-    total = counted.sum(axis=2)
-    assert (total <= 1 + 1e-12).all()
-    if rule != "last":
-        np.testing.assert_allclose(total, 1, rtol=1e-12)
-    # The beliefs are made of that and nothing else: priors are uniform here.
-    expected = np.einsum("isk,skm->im", counted, observed)
-    assert_same(
-        run.beliefs.private[-1, :, [0]].T - run.beliefs.private[-1], expected[:, [0]] - expected
-    )
-
-
-@given(posts(), st.sampled_from(RULES), st.integers(0, 10**6))
-def test_copies_and_order_change_no_bit(post: Post, rule: str, seed: int) -> None:
-    observed = draw_log_likelihoods(coins(3), rounds=9, seed=4)
-    plain = Post(post.drop, post.delay, post.longest_delay)
-    wild = Post(post.drop, post.delay, post.longest_delay, duplicate=1.0, reorder=True)
-    runs = [exchange(TRIO, observed, seed=seed, post=p, on_loss=rule) for p in (plain, post, wild)]
-    for run in runs[1:]:
-        np.testing.assert_array_equal(run.beliefs.private, runs[0].beliefs.private)
-        np.testing.assert_array_equal(run.ages, runs[0].ages)
-        assert (
-            run.receipts[Receipt.NEW] <= runs[0].receipts[Receipt.NEW] + run.receipts[Receipt.LATE]
-        )
-    assert runs[0].receipts[Receipt.DUPLICATE] == 0
 
 
 def test_copies_are_delivered_and_counted() -> None:
@@ -225,17 +148,6 @@ def test_mail_that_waited_is_sorted_by_its_round() -> None:
     np.testing.assert_allclose(run.beliefs.private, papers.private, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_nothing_diverges(rule: str) -> None:
-    """|Λ| never exceeds the number of rounds times the most that one observation says."""
-    observed = draw_log_likelihoods(coins(3), rounds=100, seed=6)
-    most = np.abs(np.diff(observed)).max()
-    post = Post(drop=0.5, delay=0.5, longest_delay=8, duplicate=1.0, reorder=True)
-    run = exchange(TRIO, observed, seed=0, post=post, on_loss=rule)
-    ratios = np.abs(np.diff(run.beliefs.private))[..., 0].max(axis=1)
-    assert (ratios <= most * np.arange(1, 101) * (1 + 1e-12)).all()
-
-
 def test_a_network_too_large_is_refused() -> None:
     network = Network.from_topology("ring", agents=100_000)
     observed = np.broadcast_to(0.0, (1000, 100_000, 1))
@@ -243,14 +155,6 @@ def test_a_network_too_large_is_refused() -> None:
         exchange(network, observed, seed=0)
     with pytest.raises(ValueError, match=r"^network: expected few enough agents for 1000"):
         draw_rounds(RandomLinks(network, 0.5), rounds=1000, seed=0)
-
-
-def test_same_seed_same_run() -> None:
-    observed = draw_log_likelihoods(coins(3), rounds=20, seed=6)
-    post = Post(drop=0.5, delay=0.5)
-    one, two, other = (exchange(TRIO, observed, seed=s, post=post) for s in (0, 0, 1))
-    np.testing.assert_array_equal(one.beliefs.private, two.beliefs.private)
-    assert (one.beliefs.private != other.beliefs.private).any()
 
 
 @pytest.mark.parametrize(

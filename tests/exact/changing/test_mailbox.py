@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from exact.beliefs import normalise
 from exact.changing import Mailbox, Message, Receipt
@@ -53,28 +51,6 @@ def test_each_fate() -> None:
     }
 
 
-@given(st.data())
-def test_order_and_repetition_do_not_matter(data: st.DataObject) -> None:
-    """Any messages, in two orders, some of them several times: the same ones are held."""
-    pairs = st.tuples(st.integers(1, 2), st.integers(1, 5))
-    keys = data.draw(st.lists(pairs, unique=True, max_size=8))
-    messages = [says(j, t, 1 / (1 + j + t)) for j, t in keys]
-    again = st.lists(st.sampled_from(messages)) if messages else st.just([])
-    other = data.draw(st.permutations(messages + data.draw(again)))
-    one, two = box("last"), box("last")
-    for message in messages:
-        one.deliver(message, now=5)
-    for message in other:
-        two.deliver(message, now=5)
-    assert {j: m.digest for j, m in one.held.items()} == {j: m.digest for j, m in two.held.items()}
-    mine = np.log([0.6, 0.4])
-    a, b = one.pool(mine, now=5), two.pool(mine, now=5)
-    np.testing.assert_array_equal(a.log_belief, b.log_belief)
-    # And it is the newest of each that is held.
-    for j in (1, 2):
-        assert one.held[j].round == max([t for k, t in keys if k == j], default=0)
-
-
 def test_what_takes_the_place_of_a_missing_message() -> None:
     """Agent 2 was heard in round 3, agent 1 in round 2 only."""
     mine = np.log([0.6, 0.4])
@@ -92,37 +68,6 @@ def test_what_takes_the_place_of_a_missing_message() -> None:
         assert pooled.ages.tolist() == ages
         beliefs = np.array([mine, np.log([0.3, 0.7]), np.log([0.1, 0.9]), [0, 0]])
         np.testing.assert_allclose(pooled.log_belief, normalise(weights @ beliefs), rtol=1e-14)
-
-
-@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
-def test_before_anything_is_heard(rule: str) -> None:
-    pooled = box(rule).pool(np.log([0.6, 0.4]), now=7)
-    own = np.log([0.6, 0.4])
-    expected = own if rule != "last" else normalise(0.5 * own + [0.3, 0.2] @ PRIORS[1:3])
-    np.testing.assert_allclose(pooled.log_belief, expected, rtol=1e-14)
-    assert pooled.ages.tolist() == ([0, 7, 7, -1] if rule == "last" else [0, -1, -1, -1])
-
-
-def test_renormalising_nothing_keeps_the_own_belief() -> None:
-    deaf = Mailbox(0, [0.0, 1.0], log_priors=np.log([0.5, 0.5]), on_loss="renormalise")
-    pooled = deaf.pool(np.log([0.6, 0.4]), now=1)
-    np.testing.assert_allclose(np.exp(pooled.log_belief), [0.6, 0.4])
-    assert pooled.weights.tolist() == [1.0, 0.0]
-
-
-@given(st.sampled_from(["own", "renormalise", "last"]), st.lists(st.booleans(), min_size=2))
-def test_a_pooled_belief_is_an_average(rule: str, heard: list[bool]) -> None:
-    """Weights sum to one, and log-ratios stay within those that go in, whatever is lost."""
-    mail = box(rule)
-    for j in (1, 2):
-        if heard[j - 1]:
-            mail.deliver(says(j, 4, 0.01 * j), now=4)
-    pooled = mail.pool(np.log([0.99, 0.01]), now=4)
-    assert pooled.weights.sum() == pytest.approx(1, abs=1e-15)
-    assert (pooled.weights >= 0).all()
-    inside = [np.log(99), *np.diff(-PRIORS[1:3]).ravel(), np.log(0.01 / 0.99), np.log(0.02 / 0.98)]
-    ratio = pooled.log_belief[0] - pooled.log_belief[1]
-    assert min(inside) - 1e-12 <= ratio <= max(inside) + 1e-12
 
 
 def test_damage_on_the_way_is_found() -> None:

@@ -6,8 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from exact.beliefs import normalise
 from exact.changing import Message, Peer, PeerState, Receipt
@@ -95,87 +93,6 @@ def test_being_away() -> None:
     assert one.observe(HEAD).round == 9
     with pytest.raises(ValueError, match=r"^round: expected a whole number of at least 10, got 9"):
         one.skip(9)
-
-
-@pytest.mark.parametrize("rule", ["own", "renormalise", "last"])
-@pytest.mark.parametrize("clocks", ["shared", "own"])
-def test_a_neighbour_that_is_gone(rule: str, clocks: str) -> None:
-    """Its weight goes to the agent itself, by "last" too, until it speaks again."""
-    one = peer(on_loss=rule, clocks=clocks)
-    one.observe(HEAD)
-    for sender in (1, 2):
-        one.deliver(says(sender, 1))
-    one.lose(1)
-    one.lose(3)  # no neighbour: nothing to lose
-    assert one.missing() == frozenset()
-    gone = [0.5 / 0.7, 0, 0.2 / 0.7, 0] if rule == "renormalise" else [0.8, 0, 0.2, 0]
-    np.testing.assert_allclose(one.pool().weights, gone, rtol=1e-15)
-    one.observe(HEAD)
-    # An old message does not bring it back.
-    assert one.deliver(says(1, 1)) is Receipt.DUPLICATE
-    assert one.missing() == {2}
-    assert one.deliver(says(2, 2)) is Receipt.NEW
-    np.testing.assert_allclose(one.pool().weights, gone, rtol=1e-15)
-    one.observe(HEAD)
-    assert one.deliver(says(1, 3)) is Receipt.NEW
-    assert one.mailbox.lost == frozenset()
-    assert one.pool().weights[1] >= 0.3
-
-
-def test_the_dead_leave_nothing_ahead() -> None:
-    one = peer()
-    one.observe(HEAD)
-    one.deliver(says(1, 2))
-    one.lose(1)
-    one.pool()
-    one.observe(HEAD)
-    assert one.missing() == {2}
-    assert one.pool().weights[1] == 0
-
-
-def test_clocks_of_their_own_compare_no_rounds() -> None:
-    """Whatever the numbers, what is new counts; and what was pooled once is missing."""
-    for rule, second in (
-        ("own", [1.0, 0, 0, 0]),
-        ("renormalise", [1.0, 0, 0, 0]),
-        ("last", [0.5, 0.3, 0.2, 0]),
-    ):
-        one = peer(on_loss=rule, clocks="own")
-        one.observe(HEAD)
-        assert one.missing() == {1, 2}
-        assert one.deliver(says(1, 700)) is Receipt.NEW
-        assert one.missing() == {2}
-        first = one.pool()
-        assert (first.ages[1], first.rounds[1]) == (0, 700)
-        assert one.deliver(says(1, 699)) is Receipt.LATE
-        one.observe(HEAD)
-        pooled = one.pool()
-        np.testing.assert_allclose(pooled.weights, second, rtol=1e-15)
-        if rule == "last":
-            assert pooled.ages.tolist() == [0, 1, 2, -1]
-            assert pooled.rounds.tolist() == [2, 700, 0, -1]
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_on_own_clocks_order_and_repetition_do_not_matter(data: st.DataObject) -> None:
-    """Between two poolings: the same messages, in two orders, some of them several times."""
-    rule = data.draw(st.sampled_from(["own", "renormalise", "last"]))
-    one, two = peer(on_loss=rule, clocks="own"), peer(on_loss=rule, clocks="own")
-    pairs = st.tuples(st.integers(1, 2), st.integers(1, 9))
-    for _ in range(3):
-        keys = data.draw(st.lists(pairs, unique=True, max_size=6))
-        messages = [says(j, t, 1 / (1 + j + t)) for j, t in keys]
-        again = data.draw(st.lists(st.sampled_from(messages))) if messages else []
-        one.observe(HEAD)
-        two.observe(HEAD)
-        for message in messages:
-            one.deliver(message)
-        for message in data.draw(st.permutations(messages + again)):
-            two.deliver(message)
-        a, b = one.pool(), two.pool()
-        np.testing.assert_array_equal(a.log_belief, b.log_belief)
-        np.testing.assert_array_equal(a.ages, b.ages)
 
 
 def test_other_weights() -> None:

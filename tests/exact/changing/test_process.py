@@ -121,24 +121,6 @@ def test_columns_are_all_hypotheses_unless_rounds_are_linear() -> None:
     assert widths == [49, 2]
 
 
-def test_progress_reaches_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    run_process(
-        Alone(),
-        coins(2),
-        run=Run(
-            rounds=300,
-            replicates=40,
-            seed=0,
-            record=[10, 200],
-            progress=lambda done, total: seen.append((done, total)),
-        ),
-        reference=[0],
-    )
-    assert seen[-1] == (200 * 40, 200 * 40)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

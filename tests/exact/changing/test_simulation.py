@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
-from exact import Run, draw_log_likelihoods, prepare, simulate
-from exact.changing import learn_changing, process_for
-from exact.changing.beliefs import read_off
+from exact import Run, prepare, simulate
 from exact.changing.simulation import changing_task
 from exact.changing.weights import worth_dense
-from tests.exact.test_learning import assert_same, assert_within, mixed_model
+from tests.exact.test_learning import assert_within, mixed_model
 from tests.models import coins
 from tests.runs import arguments
-from tests.strategies import changing_networks, finite_models
 from theory import FiniteAgent, FiniteModel, Network, expected_log_ratio
 from theory.changing import (
     ChangingNetwork,
@@ -217,33 +210,6 @@ def test_the_rate_is_that_of_the_influence(name: str) -> None:
     assert (error < 0.03 * rate).all()
 
 
-@settings(deadline=None, max_examples=30)  # the first example compiles the kernels
-@given(st.data())
-def test_fast_and_papers_forms_agree(data: st.DataObject) -> None:
-    """On the phases each replicate went through, read off the process itself."""
-    network = data.draw(changing_networks())
-    model = data.draw(finite_models(network.agents))
-    rounds, replicates = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 3))
-    process, stream = process_for(network), np.random.SeedSequence(data.draw(st.integers(0, 99)))
-    went = read_off(process, stream, agents=network.agents, rounds=rounds, replicates=replicates)
-    observed = draw_log_likelihoods(model, rounds=rounds, seed=1, replicates=replicates)
-    priors = model.log_priors[model.assignment]
-
-    process.restart(stream, replicates=replicates, columns=len(model.hypotheses))
-    state = np.repeat((priors[:, [0]] - priors)[:, None], replicates, axis=1)
-    for t in range(rounds):
-        seen = (observed[t][..., [0]] - observed[t]).swapaxes(0, 1)
-        state = process.advance(state, np.ascontiguousarray(seen))
-    for r, rows in enumerate(went):
-        for phase in rows.phases:
-            # Weights of averages: what they pool never exceeds what went in.
-            assert (as_dense(phase.weights) >= 0).all()
-            np.testing.assert_allclose(phase.weights.sum(axis=1), 1, rtol=1e-14)
-        papers = learn_changing(rows.phases, observed[:, r], log_priors=priors, ages=rows.ages)
-        final = papers.private[-1]
-        assert_same(state[:, r], final[:, [0]] - final)
-
-
 @pytest.mark.parametrize("sparse_weights", [False, True])
 @pytest.mark.parametrize("model", [mixed_model(3), coins(3)])
 @pytest.mark.parametrize(
@@ -274,36 +240,6 @@ def test_a_change_of_nothing_is_no_change(
     np.testing.assert_allclose(run.standard_error, static.standard_error, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(run.errors, static.errors)
     np.testing.assert_array_equal(run.settled, static.settled)
-
-
-def test_same_seed_same_numbers() -> None:
-    def run(seed: int, record: list[int] | None = None) -> FloatArray:
-        network = NETWORKS["last"]
-        sim = simulate(
-            network, mixed_model(3), run=Run(rounds=20, replicates=30, seed=seed, record=record)
-        )
-        return sim.mean[-1]
-
-    np.testing.assert_array_equal(run(1), run(1))
-    assert (run(1) != run(2)).any()
-    # Recording elsewhere draws the same observations and masks.
-    np.testing.assert_array_equal(run(1), run(1, [1, 5, 6, 20]))
-
-
-@pytest.mark.parametrize("name", ["markov", "last", "away", "delays"])
-def test_workers_and_resuming_change_no_bit(name: str, tmp_path: Path) -> None:
-    """Shallow copies of one process, at once in threads."""
-    network, model = NETWORKS[name], mixed_model(3)
-    how = Run(rounds=60, replicates=5000, seed=3, record=[60])
-    one = simulate(network, model, run=how)
-    two = simulate(
-        network,
-        model,
-        run=replace(how, workers=2, backend="threading", checkpoint=tmp_path / "sums"),
-    )
-    np.testing.assert_array_equal(one.mean, two.mean)
-    np.testing.assert_array_equal(one.standard_error, two.standard_error)
-    np.testing.assert_array_equal(one.settled, two.settled)
 
 
 def test_many_hypotheses_few_kinds_of_evidence() -> None:
@@ -390,11 +326,6 @@ def test_large_sparse_networks_run() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: expected a whole number of at least 1, got 0"),
-        ({"replicates": 0}, "replicates: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
-        ({"paths": 5}, "paths: expected at most 4 replicates, got 5; keep fewer paths"),
-        ({"record": [11]}, "record: expected rounds up to 10, got 11; simulate more rounds"),
         ({"model": coins(2)}, "model: expected one agent for each of the network's 3, got 2;"),
         ({"rounds": 10**15}, "rounds × replicates × agents: expected at most 1e"),
         ({"memory": "1K"}, "memory: expected"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import Run, Simulation, draw_log_likelihoods, learn_fast, simulate
+from exact import Run, Simulation, simulate
 from exact.faults.process import FaultyProcess
 from tests.models import coins
 from tests.strategies import behaviours, finite_models, networks
@@ -363,26 +363,6 @@ def test_huge_lies_that_are_numbers_are_used(rule: Rule) -> None:
         assert (state[1:] < -1e98).all()
     elif not (isinstance(rule, Clip) and rule.radius == 100.0):
         assert (np.abs(state[1:]) < 10).all()
-
-
-@settings(max_examples=25)
-@given(st.data())
-def test_nobody_faulty_and_the_average_is_plain_learning(data: st.DataObject) -> None:
-    network = data.draw(networks())
-    model = data.draw(finite_models(network.agents))
-    against = data.draw(st.integers(0, len(model.hypotheses) - 1))
-    observed = draw_log_likelihoods(model, rounds=12, seed=data.draw(st.integers(0, 99)))
-    priors = model.log_priors[model.assignment]
-    expected = learn_fast(network, observed, log_priors=priors).log_ratios
-    rule = data.draw(st.sampled_from([Average(), TrimmedMean(0), Clip(1e6)]))
-    process = FaultyProcess(network, model, {}, rule, best=0, against=against)
-    process.restart(np.random.SeedSequence(0), replicates=1, columns=len(model.hypotheses) - 1)
-    state = carried(priors, 0)[:, None]
-    for t in range(12):
-        state = process.advance(state, carried(observed[t], 0)[:, None])
-        # Twelve rounds of sums of at most nine products.
-        scale = max(1.0, np.abs(expected[t]).max())
-        np.testing.assert_allclose(state[:, 0], expected[t][:, 1:], rtol=0, atol=1e-12 * scale)
 
 
 def test_pooling_seldom_is_pooling_sums() -> None:

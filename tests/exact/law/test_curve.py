@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import Run, proportion, simulate
 from exact.law import belief_law, error_law, exact_sample_size
 from exact.law.doubles import in_doubles
 from tests.exact.law.test_belief_law import (
@@ -93,20 +92,6 @@ def test_certified_bounds_are_tight_where_they_say_so() -> None:
     assert np.median(gaps) < 0.02
     assert np.quantile(gaps, 0.9) < 0.1
     assert law.some_agent[-1] < 1e-6
-
-
-def test_simulation_agrees_round_by_round() -> None:
-    law = error_law(RATIONAL_PAIR, rational_coins(2), 10)
-    run = simulate(
-        PAIR, coins(2), run=Run(rounds=10, replicates=100_000, seed=5, record=range(1, 11))
-    )
-    counts = np.column_stack([run.agent_errors, run.errors])
-    truth = np.column_stack([law.each_agent, law.some_agent])
-    for count, p in zip(counts.ravel().tolist(), truth.ravel().tolist(), strict=True):
-        # 30 intervals at 1e-5 each.
-        measured = proportion(count, 100_000, confidence=1 - 1e-5)
-        assert measured.lower <= p <= measured.upper
-        assert measured.upper - measured.lower < 0.02
 
 
 @pytest.mark.parametrize("delta", [0.2, 0.05, 0.01, 1e-3])

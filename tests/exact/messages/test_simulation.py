@@ -40,7 +40,7 @@ RUN = Run(rounds=200, replicates=40, seed=7)
 ROUNDING = 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     problems(),
     st.sampled_from([0.25, 1.0, 3.0]),
@@ -108,18 +108,7 @@ def test_steps_that_go_to_zero_compress_nothing() -> None:
         assert found.messages.largest_deviation < 1e-7
 
 
-@pytest.mark.parametrize(
-    "quantiser",
-    [
-        Uniform(step=0.05),
-        Uniform(step=0.5),
-        Uniform(step=2.0),
-        Uniform(step=8.0),
-        Uniform(step=8.0, mixing=0.1, levels=2),
-        Deadband(step=2.0, threshold=20.0, mixing=0.05),
-    ],
-)
-def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
+def assert_within_bounds(quantiser: Quantiser) -> None:
     found = compressed_learning(STAR, COINS, quantiser)
     measured = simulate(STAR, COINS, messages=quantiser, run=RUN).messages
     assert measured is not None
@@ -132,6 +121,19 @@ def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
     assert measured.largest_error > 0.9 * quantiser.error_bound
     if quantiser.mixing == 1.0:
         assert measured.largest_deviation > 0.5 * found.deviation.max()
+
+
+@pytest.mark.parametrize(
+    "quantiser",
+    [
+        Uniform(step=0.05),
+        Uniform(step=8.0),
+        Uniform(step=8.0, mixing=0.5, levels=4),
+        Deadband(step=2.0, threshold=20.0, mixing=0.5),
+    ],
+)
+def test_what_is_measured_keeps_to_its_bounds(quantiser: Quantiser) -> None:
+    assert_within_bounds(quantiser)
 
 
 def test_bytes_are_counted_message_by_message() -> None:
@@ -161,18 +163,6 @@ def test_events_are_far_fewer_than_rounds() -> None:
     assert found.sent.sum() < 0.05 * 9 * 200 * 40
 
 
-def test_the_same_seed_gives_the_same_numbers() -> None:
-    quantiser = Uniform(step=1.0, mixing=0.5)
-    one = simulate(STAR, COINS, messages=quantiser, run=RUN)
-    two = simulate(
-        STAR, COINS, messages=quantiser, run=Run(rounds=200, replicates=40, seed=7, workers=2)
-    )
-    np.testing.assert_array_equal(one.mean, two.mean)
-    assert one.messages == two.messages
-    other = simulate(STAR, COINS, messages=quantiser, run=Run(rounds=200, replicates=40, seed=8))
-    assert one.messages != other.messages
-
-
 def test_agents_see_the_same_data_whatever_they_send() -> None:
     """v-weighted means are those without compression: the data are, to the last draw."""
     v = STAR.stationary_distribution
@@ -191,41 +181,6 @@ def test_plain_rounding_is_biased_and_stops() -> None:
     assert abs(biased.mean[:, 1] - rates).min() > 4 * biased.standard_error[:, 1].max()
     assert abs(stopped.mean[:, 1]).max() < 0.002
     assert abs(kept.mean[:, 1] - rates).max() < 2.9 * 1.4 / 1000
-
-
-def test_a_killed_run_goes_on_to_the_same_bits(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    quantiser = Uniform(step=1.0)
-    path = tmp_path / "kept"
-    options = {"rounds": 50, "replicates": 400, "seed": 3}
-    run = Run(**options, checkpoint=path)
-    seen = []
-
-    def stop(done: int, total: int) -> None:
-        seen.append(done)
-        if done > total / 2 and len(seen) < 10**6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(
-            STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, progress=stop)
-        )
-    found = simulate(
-        STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, resume=True)
-    )
-    assert found.messages == simulate(STAR, COINS, messages=quantiser, run=run).messages
-    # Another quantiser is another run.
-    with pytest.raises(KeyboardInterrupt):
-        simulate(
-            STAR, COINS, messages=quantiser, run=Run(**options, checkpoint=path, progress=stop)
-        )
-    if path.exists():
-        with pytest.raises(ValueError, match="run"):
-            simulate(
-                STAR,
-                COINS,
-                messages=Uniform(step=1.0000001),
-                run=Run(**options, checkpoint=path, resume=True),
-            )
 
 
 def test_refused() -> None:

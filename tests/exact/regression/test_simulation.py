@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exact import Run, parallel, prepare_regression
+from exact import Run, prepare_regression
 from exact.parallel import run_units
 from exact.regression import GaussianBeliefs, simulate_regression
-from exact.regression import cost as cost_module
 from exact.regression import learners as learners_module
 from exact.regression.observations import Observer, samples_of
 from exact.regression.state import distance, settling_rounds
 from exact.regression.work import RegressionWork
 from tests.runs import arguments
-from tests.strategies import networks, regression_models
+from tests.strategies import networks
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel, conditional_error
 from theory.validation import FloatArray
@@ -157,31 +155,16 @@ def check_replay(network: Network, model: RegressionModel, **options: Any) -> No
         assert run.test_error is None
 
 
-@settings(max_examples=25)
-@given(st.data())
-def test_both_forms_agree_on_every_network_and_model(data: st.DataObject) -> None:
-    network = data.draw(networks(max_agents=5))
-    model = data.draw(regression_models(network.agents))
-    check_replay(
-        network,
-        model,
-        rounds=data.draw(st.integers(1, 9)),
-        replicates=data.draw(st.integers(1, 4)),
-        seed=data.draw(st.integers(0, 2**32)),
-        mode=data.draw(st.sampled_from(MODES[:3])),
-    )
-
-
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 def test_both_forms_agree_in_every_mode(mode: str, shared: bool) -> None:
     check_replay(
         PAIR,
         papers_model(batch=2),
-        rounds=40,
+        rounds=20,
         replicates=11,
         seed=3,
-        record=[1, 2, 40],
+        record=[1, 2, 20],
         mode=mode,
         shared_inputs=shared,
         directions=[[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]],
@@ -300,9 +283,7 @@ def test_the_network_is_under_confident_as_predicted() -> None:
     assert honest.lower < 0.95 < honest.upper
 
 
-@pytest.mark.parametrize(
-    ("case", "rounds"), [("rare", 1), ("rare", 5), ("papers", 1), ("papers", 30)]
-)
+@pytest.mark.parametrize(("case", "rounds"), [("rare", 5), ("papers", 3)])
 def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
     """Of 150 runs apart from one another: also where few rows show a coordinate."""
     model, network = papers_model(), PAIR
@@ -313,7 +294,7 @@ def test_calibrations_scatter_as_they_say(case: str, rounds: int) -> None:
             [0.0, 0.0], [agent], prior_covariance=np.eye(2), test_second_moment=np.eye(2)
         )
         network = Network([[1.0]])
-    options: dict[str, Any] = {"rounds": rounds, "replicates": 1000, "record": [rounds]}
+    options: dict[str, Any] = {"rounds": rounds, "replicates": 500, "record": [rounds]}
     runs = [
         simulate_regression(network, model, **arguments(options | {"seed": seed}))
         for seed in range(150)
@@ -354,104 +335,6 @@ def test_draws_follow_their_laws_however_they_are_cut(shared: bool) -> None:
             assert abs(noise[:, s].std() - 1) < 0.05
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_the_numbers_depend_on_the_problem_alone(
-    shared: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not on workers, nor on what else is recorded."""
-    monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
-    model = papers_model()
-    options: dict[str, Any] = {"rounds": 30, "seed": 4, "shared_inputs": shared}
-    work = prepare_regression(
-        PAIR, model, **arguments(options | {"replicates": 1, "record": [30]})
-    ).work
-    replicates = 2 * work.plan.unit + 3
-    heard: list[tuple[int, int]] = []
-    one = simulate_regression(
-        PAIR,
-        model,
-        **arguments(
-            options
-            | {
-                "replicates": replicates,
-                "record": [30],
-                "progress": lambda done, total: heard.append((done, total)),
-            }
-        ),
-    )
-    total = 30 * replicates
-    assert heard[-1] == (total, total)
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-    two = simulate_regression(
-        PAIR,
-        model,
-        **arguments(
-            options
-            | {"replicates": replicates, "record": [30], "workers": 2, "backend": "threading"}
-        ),
-    )
-    for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    more = simulate_regression(
-        PAIR, model, **arguments(options | {"replicates": replicates, "record": [2, 30]})
-    )
-    np.testing.assert_allclose(more.excess_error[-1], one.excess_error[0], rtol=1e-12)
-    other = simulate_regression(
-        PAIR, model, **arguments(options | {"replicates": replicates, "record": [30]} | {"seed": 5})
-    )
-    assert (other.excess_error != one.excess_error).all()
-
-
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cost_module, "UNIT_SECONDS", 1e-3)
-    monkeypatch.setattr(parallel, "EVERY_SECONDS", 0.0)
-    options: dict[str, Any] = {"rounds": 30, "seed": 4, "record": [5, 30]}
-    work = prepare_regression(PAIR, papers_model(), **arguments(options | {"replicates": 1})).work
-    options["replicates"] = 4 * work.plan.unit + 3
-    whole = simulate_regression(PAIR, papers_model(), **arguments(options))
-    path = tmp_path / "sums"
-
-    def stop(done: int, total: int) -> None:
-        if path.exists() and done > total // 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate_regression(
-            PAIR, papers_model(), **arguments(options | {"checkpoint": path, "progress": stop})
-        )
-    assert path.exists()
-    other = options | {"seed": 5}
-    with pytest.raises(ValueError, match="expected a checkpoint of this run"):
-        simulate_regression(PAIR, papers_model(), run=Run(checkpoint=path, resume=True, **other))
-    units: list[int] = []
-    run = RegressionWork.run
-
-    def counted(work: RegressionWork, unit: int, advanced: Any) -> Any:
-        units.append(unit)
-        return run(work, unit, advanced)
-
-    monkeypatch.setattr(RegressionWork, "run", counted)
-    resumed = simulate_regression(
-        PAIR, papers_model(), **arguments(options | {"checkpoint": path, "resume": True})
-    )
-    assert units[0] > 0
-    for name in ("excess_error", "variance", "covered", "calibration_standard_error"):
-        np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
-    assert not path.exists()
-
-
-def test_sparse_weights_give_the_same_numbers() -> None:
-    ring = Network.from_topology("ring", agents=12, sparse=True)
-    dense = Network(ring.weights.toarray())
-    model = data_model(12)
-    options: dict[str, Any] = {"rounds": 25, "replicates": 5, "seed": 1}
-    a = simulate_regression(ring, model, **arguments(options))
-    b = simulate_regression(dense, model, **arguments(options))
-    np.testing.assert_allclose(a.excess_error, b.excess_error, rtol=1e-10)
-
-
 def test_dense_weights_that_are_mostly_zero_are_run_as_sparse_ones() -> None:
     ring = Network.from_topology("ring", agents=40)
     assert not ring.is_sparse
@@ -466,26 +349,6 @@ def test_dense_weights_that_are_mostly_zero_are_run_as_sparse_ones() -> None:
     np.testing.assert_allclose(found["each_mean"], expected["each_mean"], rtol=1e-9, atol=1e-12)
     few, many = work.load.seconds(3), dense.load.seconds(3)
     assert few["products with W"] < many["products with W"]
-
-
-def test_relabelling_agents_relabels_exact_quantities() -> None:
-    """Whose data are drawn first changes; what is expected does not: given no noise at all."""
-    weights = np.array([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.2, 0.0, 0.8]])
-    kinds = [
-        RegressionAgent(ranges=[[a, a], [b, b]], noise_std=1.0) for a, b in [(1, 0), (0, 1), (1, 1)]
-    ]
-    order = [2, 0, 1]
-    found = []
-    for matrix, agents in (
-        (weights, kinds),
-        (sparse.csr_array(weights[np.ix_(order, order)]), [kinds[i] for i in order]),
-    ):
-        model = RegressionModel(np.ones(2), agents, np.eye(2), np.eye(2))
-        found.append(
-            simulate_regression(Network(matrix), model, run=Run(rounds=20, replicates=2, seed=0))
-        )
-    a, b = (run.reported_error for run in found)
-    np.testing.assert_allclose(a[:, order], b, rtol=1e-12)
 
 
 def test_cost_is_predicted_and_memory_kept_to_it() -> None:
@@ -524,7 +387,7 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
         prior_covariance=np.eye(50),
         test_second_moment=np.eye(50),
     )
-    network = Network.from_topology("ring", agents=1000)
+    network = Network.from_topology("ring", agents=1000, sparse=True)
     cost = prepare_regression(
         network, model, run=Run(rounds=100, replicates=100, record=[100], seed=0)
     ).cost()
@@ -540,18 +403,12 @@ def test_a_thousand_agents_in_fifty_dimensions_fit() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds"),
-        ({"replicates": 0}, "replicates"),
-        ({"seed": -1}, "seed"),
         ({"mode": "together"}, "mode"),
-        ({"record": [6]}, "record"),
         ({"directions": [[1.0]]}, "directions"),
         ({"directions": [[1.0, 0, 0], [0, 0, 0]]}, "zero in row 1"),
         ({"test_inputs": [[1.0, 0, 0]]}, "test_targets"),
         ({"test_inputs": [[1.0, 0, 0]], "test_targets": [1.0, 2.0]}, "test_targets"),
         ({"test_inputs": [[np.nan, 0, 0]], "test_targets": [1.0]}, "test_inputs"),
-        ({"workers": 0}, "workers"),
-        ({"memory": "lots"}, "memory"),
         ({"rounds": 10**9, "replicates": 10**9}, "observations"),
     ],
 )
