@@ -37,7 +37,7 @@ from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_parts import read_row, read_short, short_path
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.complaints import complaint
 from tests.peerbayes.tiny_nets import make_tiny
 
 ROOT = Path(__file__).parents[2]

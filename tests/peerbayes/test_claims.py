@@ -135,27 +135,6 @@ def test_a_verdict_that_no_longer_stands_is_exit_code_1(
     assert "1 of 2 recorded verdicts NOT CONFIRMED" in page
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["two-coins", "--claims"], "expected no problem beside it, got two-coins"),
-        (["--claims", "--effort", "0"], "expected a number above 0"),
-        (["--claims", "--effort", "-1"], "expected a number above 0"),
-        (["--claims", "--effort", "1_0"], "expected a number above 0"),
-        (["--claims", "--effort", "inf"], "expected a number above 0"),
-        (["--claims", "--out", "/dev/null/x"], "choose another folder with --out"),
-    ],
-)
-def test_bad_input_is_one_line(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["verify", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert words in captured.err
-    assert captured.err.count("\n") == 1
-
-
 def test_the_page_is_whole_and_harmless(tmp_path: Path) -> None:
     hostile = replace(
         BROKEN, title="<script>alert(1)</script>", condition="a < b & c", repaired='"quoted"'

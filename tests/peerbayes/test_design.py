@@ -23,34 +23,11 @@ from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.report.designed import design_view, finding
 from peerbayes.schemas import read_schema
-from tests.peerbayes.documents import COINS, changed
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.documents import STATIONS, changed
 from theory import Network, error_exponent, learning_rate
 from theory.design import DesignFailed
 
 SCHEMA = Draft202012Validator(read_schema("design"))
-STATIONS: dict[str, Any] = {
-    "name": "stations",
-    "network": {"topology": "grid", "shape": [3, 3]},
-    "model": {
-        "hypotheses": ["dry", "mild", "wet"],
-        "agents": [
-            {
-                "truth": "mild",
-                "likelihood": [
-                    [["7/10", "3/10"]],
-                    [["1/2", "1/2"]],
-                    [["3/10", "7/10"]],
-                ],
-            },
-            {
-                "count": 8,
-                "truth": "mild",
-                "likelihood": [[["3/5", "2/5"]], [["1/2", "1/2"]], [["1/2", "1/2"]]],
-            },
-        ],
-    },
-}
 
 
 def stations(path: str = "title", value: object = "nine stations") -> Problem:
@@ -373,93 +350,3 @@ def test_rare_errors_are_not_simulated() -> None:
     assert DesignRequest(delta=0.01).runs == 2000
     assert DesignRequest(delta=1e-6).runs == 0
     assert DesignRequest(delta=1e-6, replicates=7).runs == 7
-
-
-BAD: list[tuple[str, list[str], list[str]]] = [
-    ("objective", ["--objective", "speed"], ["objective", "'speed'"]),
-    ("near objective", ["--objective", "rates"], ["did you mean 'rate'"]),
-    ("target", ["--target", "wett"], ["target", "did you mean 'wet'"]),
-    ("wrong target", ["--target", "dry"], ["dry"]),
-    ("zeros", ["--objective", "mixing", "--stationary", "1,0,0,0,0,0,0,0,0"], ["above 0"]),
-    ("length", ["--objective", "mixing", "--stationary", "1/2,1/2"], ["9 numbers"]),
-    ("sum", ["--objective", "mixing", "--stationary", "1,1,1,1,1,1,1,1,1"], ["sum to 1"]),
-    ("word", ["--objective", "mixing", "--stationary", "even"], ["'even'"]),
-    ("foreign option", ["--stationary", "uniform"], ["mixing"]),
-    ("foreign target", ["--objective", "next-edge", "--target", "wet"], ["target", "next-edge"]),
-    ("foreign limit", ["--objective", "next-edge", "--edge-budget", "9"], ["edge-budget"]),
-    ("foreign rule", ["--rule", "metropolis"], ["next-edge"]),
-    ("rule", ["--objective", "next-edge", "--rule", "best"], ["'best'"]),
-    ("foreign exact", ["--objective", "exponent", "--exact"], ["rate"]),
-    ("foreign worst case", ["--worst-case"], ["exponent"]),
-    ("floor", ["--minimum-influence", "0.2"], ["1/N"]),
-    ("floor text", ["--minimum-influence", "-1"], ["[0, 1)"]),
-    ("self weight", ["--minimum-self-weight", "1"], ["[0, 1)"]),
-    ("edges", ["--edge-budget", "7"], ["edge_budget", "at least 8"]),
-    ("degree", ["--degree-budget", "1"], ["degree_budget"]),
-    ("fixed", ["--fixed", "9"], ["fixed_agents", "0 to 8"]),
-    ("fixed text", ["--fixed", "a"], ["0,3"]),
-    ("delta", ["--delta", "1"], ["(0, 1)"]),
-    ("replicates", ["--replicates", "-1"], ["replicates"]),
-    ("few replicates", ["--replicates", "71"], ["at least 72", "or none"]),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), [row[1:] for row in BAD], ids=[b[0] for b in BAD])
-def test_bad_options(
-    options: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "stations.json").write_text(json.dumps(STATIONS))
-    file = str(tmp_path / "stations.json")
-    said = complaint(capsys, "design", file, "--out", str(tmp_path), "--quiet", *options)
-    for word in words:
-        assert word in said
-
-
-FILES: list[tuple[str, str, object, list[str]]] = [
-    ("unknown key", "design", {"edge_bugdet": 9}, ["design.edge_bugdet", "edge_budget"]),
-    ("unknown agent", "design", {"fixed_agents": [12]}, ["design", "0 to 8"]),
-    ("never up", "design", {"availability": 0}, ["design.availability", "(0, 1]"]),
-    ("too often up", "design", {"availability": 1.5}, ["design.availability", "[0, 1]"]),
-    ("unknown link", "design", {"link_availability": [{"link": [0, 8], "up": 0.5}]},
-     ["design", "link", "(0, 8)"]),
-    ("own link", "design", {"link_costs": [{"link": [1, 1], "cost": 2}]}, ["design", "(1, 1)"]),
-    ("parts", "design", {"edges": [[0, 1], [2, 3]]}, ["design", "parts", "{0, 1}, {2, 3}"]),
-    ("no edges", "design", {"directed": True}, ["design.edges"]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "value", "words"), [row[1:] for row in FILES],
-                         ids=[row[0] for row in FILES])  # fmt: skip
-def test_bad_files(
-    path: str,
-    value: object,
-    words: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "stations.json").write_text(json.dumps(changed(path, value, base=STATIONS)))
-    said = complaint(capsys, "design", str(tmp_path / "stations.json"), "--out", str(tmp_path))
-    for word in words:
-        assert word in said
-
-
-def test_hypotheses_nobody_can_separate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    twins = changed("model.agents.0.likelihood.1", [["1/2", "1/2"]])
-    twins = changed("model.agents.1.likelihood.1", [["1/2", "1/2"]], base=twins)
-    (tmp_path / "twins.json").write_text(json.dumps(twins))
-    for objective in ("rate", "exponent", "samples", "trade-off"):
-        said = complaint(
-            capsys, "design", str(tmp_path / "twins.json"), "--objective", objective,
-            "--out", str(tmp_path), "--quiet",
-        )  # fmt: skip
-        assert "'fair' and 'loaded'" in said
-        assert "K = 0 for every W" in said
-
-
-def test_objectives_of_other_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = ["--out", str(tmp_path), "--quiet"]
-    assert "rate or mixing" in complaint(
-        capsys, "design", "p1-regression", "--objective", "samples", *out
-    )
-    assert "'rate'" in complaint(capsys, "design", "restless-ring", "--objective", "mixing", *out)
-    assert COINS["name"] == "coins"

@@ -17,7 +17,7 @@ from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.records import plain
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.complaints import complaint
 from theory.regression import alone_error, predicted_error
 
 

@@ -18,7 +18,6 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.run import fingerprint, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
 from tests.peerbayes.test_report import Page
 
 
@@ -245,13 +244,3 @@ def test_registry_and_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list"]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in EXPERIMENTS)
-
-
-def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = complaint(capsys, "run", "regresion-2")
-    assert "EXPERIMENT: expected one of regression-2" in text
-    assert "did you mean 'regression-2'?" in text
-    assert "at least 2" in complaint(capsys, "run", "regression-2", "--replicates", "1")
-    path = tmp_path / "taken"
-    path.write_text("")
-    assert "a folder" in complaint(capsys, "run", "regression-2", "--out", str(path))

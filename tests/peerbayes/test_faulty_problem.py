@@ -178,66 +178,6 @@ def test_tables_name_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert "3-robust" in text
 
 
-BAD = [
-    (
-        "more liars than the rule tolerates",
-        {"rule": "trimmed-mean", "tolerate": 1, "agents": [{"agents": [1, 3], **PUSH}]},
-        ["faults", "at most 1 faulty", "agents 1, 3"],
-    ),
-    ("a mistyped rule", {"rule": "trimed-mean"}, ["faults.rule", "'trimmed-mean'"]),
-    ("a rule without its number", {"rule": "trimmed-mean"}, ["faults.tolerate", "add it"]),
-    ("a number without its rule", {"rule": "median", "radius": 1}, ["faults.radius", "clip"]),
-    ("an unknown behaviour", {"agents": [{"agents": [1], "behaviour": "lie"}]}, ["behaviour"]),
-    ("no behaviour", {"agents": [{"agents": [1]}]}, ["faults.agents[0].behaviour"]),
-    (
-        "an unknown agent",
-        {"agents": [{"agents": [9], **PUSH}]},
-        ["faults.agents[0].agents[0]", "0 to 8"],
-    ),
-    ("one agent twice", {"agents": [{"agents": [1, 1], **PUSH}]}, ["agents[1]", "once"]),
-    (
-        "an unknown hypothesis",
-        {"agents": [{"agents": [1], "behaviour": "push", "hypothesis": "x", "strength": 1}]},
-        ["faults.agents[0].hypothesis", "'x'"],
-    ),
-    ("nobody honest", {"agents": [{"agents": list(range(9)), **PUSH}]}, ["honest"]),
-    (
-        "an outcome that does not exist",
-        {"agents": [{"agents": [1], "behaviour": "stuck-data", "outcome": 2}]},
-        ["faults.agents[0].outcome"],
-    ),
-    ("a radius of zero", {"rule": "clip", "radius": 0}, ["faults.radius", "above 0"]),
-]
-
-
-@pytest.mark.parametrize(("case", "faults", "parts"), BAD, ids=[case for case, _, _ in BAD])
-def test_bad_input_is_one_line(
-    case: str,
-    faults: dict[str, Any],
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(document(faults)), encoding="utf-8")
-    assert main(["analyse", str(path)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    for part in [str(path), *parts, "expected", "got", ";"]:
-        assert part in captured.err
-
-
-def test_faults_on_a_network_that_changes_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "both.json"
-    both = document({"rule": "median"}, changes={"kind": "gossip"})
-    path.write_text(json.dumps(both), encoding="utf-8")
-    assert main(["analyse", str(path)]) == 2
-    assert "a network that stays the same" in capsys.readouterr().err
-
-
 def test_a_problem_says_nothing_of_a_pivot() -> None:
     """No file says against which hypothesis rules act, and nothing else in a problem asks."""
     problem = load_problem("liars-torus")

@@ -6,7 +6,6 @@ import json
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sympy
@@ -144,62 +143,6 @@ def test_every_parameter_is_an_option(capsys: pytest.CaptureFixture[str]) -> Non
     for family in families().families:
         for name in family.parameters:
             assert "--" + name.replace("_", "-") in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["rign"], "did you mean 'ring'?"),
-        (["nothing-like-it"], "see 'peerbayes formula list'"),
-        (["star", "--agents", "2"], "agents: expected whole number, N >= 3, got 2"),
-        (["star", "--agents", "3.5"], "agents: expected whole number"),
-        (["star", "--agents", "many"], "agents: expected an exact number"),
-        (["star", "--edge-confidence", "3/2"], "edge_confidence: expected 0 < a < 1, got 3/2"),
-        (["star", "--edge-confidence", "1/0"], "mend the denominator"),
-        (["star", "--agents", "10000000000"], "so that the result can be printed"),
-        (["wheel", "--agents", "101"], "at most 100"),
-        (["hypercube", "--dimension", "65"], "at most 64"),
-        (["ring", "--edge-confidence", "1/2"], "a parameter of 'ring'"),
-        (["star", "--set", "a"], "expected LETTER=VALUE"),
-        (["star", "--set", "delta=1/20"], "a parameter of 'star'"),
-        (["star", "--samples", "--set", "delta=2"], "delta: expected 0 < delta < 1, got 2"),
-        (["risk", "--samples"], "--samples: expected none, for risk"),
-        (["risk", "--set", "N=0"], "agents: expected whole number, N >= 1, got 0"),
-        (["weights", "--weights", "1-p p; b 1-b", "--samples"], "got p; rename it"),
-        (["star", "--set", "b=1"], "a parameter of 'star'"),
-        (["two-agents", "--a", "1/2", "--set", "a=1/3"], "each parameter once"),
-        (["star", "--weights", "1"], "expected none, for any topology but 'weights'"),
-        (["weights"], "--weights: expected a matrix"),
-        (["weights", "--weights", ""], "at least one row"),
-        (["weights", "--weights", "1/2 1/3; 1/2 1/2"], "a sum of exactly 1, got 5/6"),
-        (["weights", "--weights", "1 0; 0 1"], "irreducible"),
-        (["weights", "--weights", "exit() 1; 1 0"], "an expression such as 1-a"),
-        (["list", "--agents", "3"], "a name, to which the values belong"),
-        (["--weights", "1"], "a name, to which the values belong"),
-        (["digits"], "a problem that is written as a file"),
-        (["missing.toml"], "missing.toml"),
-        (["floats.json"], "the float 0.9"),
-        (["star.json"], "network.edge_confidence: expected an exact number"),
-    ],
-)
-def test_bad_input_is_one_line(
-    arguments: list[str],
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = {"hypotheses": ["x", "y"], "agents": [{"count": 2, "truth": "x", "likelihood": [
-        [["1/2", "1/2"]], [["1/4", "3/4"]]]}]}  # fmt: skip
-    floats: dict[str, Any] = {"network": {"weights": [[0.9, 0.1], [0.6, 0.4]]}, "model": model}
-    Path("floats.json").write_text(json.dumps(floats))
-    star = {"topology": "star", "agents": 2, "edge_confidence": 0.5}
-    Path("star.json").write_text(json.dumps({"network": star, "model": model}))
-    code, out, err = run(arguments, capsys)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert words in err
 
 
 def test_edges_and_rules_of_a_problem_are_exact(

@@ -19,8 +19,6 @@ from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import TWO_COINS
-from tests.peerbayes.regressions import LINE
-from tests.peerbayes.test_bad_input import complaint
 from theory import Network
 from theory.messages import (
     Acknowledged,
@@ -208,122 +206,6 @@ def test_nothing_is_claimed_of_plain_rounding() -> None:
     assert list(outcome.statements) == []
 
 
-BAD: list[tuple[str, Any, list[str]]] = [
-    ("no step", {}, ["messages.step", "add it"]),
-    ("a step of zero", {"step": 0}, ["messages.step: expected a number above 0, got 0"]),
-    ("a negative step", {"step": "-1/2"}, ["messages.step", "above 0, got -1/2"]),
-    ("one level", {"step": 1, "levels": 1}, ["messages.levels", "2"]),
-    (
-        "too few levels",
-        {"step": "1/2", "levels": 9},
-        ["messages.levels: expected at least 10, which never overload, got 9", "use more levels"],
-    ),
-    ("no mixing", {"step": 1, "mixing": 0}, ["messages.mixing", "above 0, got 0"]),
-    ("too much mixing", {"step": 1, "mixing": "3/2"}, ["messages.mixing", "(0, 1], got 3/2"]),
-    (
-        "a mistyped quantiser",
-        {"step": 1, "quantiser": "unifrom"},
-        ["messages.quantiser", "'uniform'"],
-    ),
-    (
-        "a deadband without end",
-        {"step": 1, "quantiser": "deadband"},
-        ["messages.threshold", "add it"],
-    ),
-    (
-        "a threshold below the rounding",
-        {"step": 2, "quantiser": "deadband", "threshold": 1},
-        ["messages.threshold: expected more than half a step, 1, got 1"],
-    ),
-    ("a threshold for nothing", {"step": 1, "threshold": 3}, ["messages.threshold", "deadband"]),
-    ("a choice for nothing", {"step": 1, "choice": "largest"}, ["messages.choice", "single"]),
-    (
-        "a mistyped choice",
-        {"step": 1, "quantiser": "single", "choice": "rotate"},
-        ["messages.choice", "'rotation'"],
-    ),
-    ("losses for nothing", {"step": 1, "loss": 0.1}, ["messages.loss", "acknowledged"]),
-    (
-        "no losses",
-        {"step": 1, "quantiser": "acknowledged"},
-        ["messages.loss: expected the key 'loss'", "add it"],
-    ),
-    (
-        "nothing but losses",
-        {"step": 1, "quantiser": "unacknowledged", "loss": "1"},
-        ["messages.loss: expected a number in [0, 1), got 1"],
-    ),
-    (
-        "a burst of replicas out of step",
-        {"step": 1, "quantiser": "unacknowledged", "loss": 0.1, "burst": 2},
-        ["messages.burst", '"acknowledged" only'],
-    ),
-    ("samples of nothing", {"quantiser": "samples"}, ["messages.draws", "add it"]),
-    (
-        "samples in steps",
-        {"quantiser": "samples", "draws": 5, "step": 1},
-        ["messages.step", "leave it out"],
-    ),
-    ("draws for nothing", {"step": 1, "draws": 5}, ["messages.draws", '"samples" only']),
-    (
-        "samples in cells",
-        {"quantiser": "samples", "draws": 5, "levels": 9},
-        ["messages.levels: expected none with samples"],
-    ),
-    ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
-    ("no table", 3, ["messages"]),
-]
-
-
-@pytest.mark.parametrize(("case", "messages", "parts"), BAD, ids=[case for case, _, _ in BAD])
-def test_bad_input_is_one_line(
-    case: str,
-    messages: Any,
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "coins.json"
-    path.write_text(json.dumps(document(messages)), encoding="utf-8")
-    line = complaint(capsys, "analyse", str(path))
-    for part in [str(path), *parts]:
-        assert part in line
-
-
-@pytest.mark.parametrize(
-    ("other", "parts"),
-    [
-        ({"faults": {"rule": "median"}}, ["messages: expected none with [faults]"]),
-        (
-            {"network": {"sequence": [{"weights": [["1/2", "1/2"], ["1/2", "1/2"]]}]}},
-            ["messages: expected a network that stays the same", "leave out [messages]"],
-        ),
-    ],
-)
-def test_what_messages_do_not_go_with(
-    other: dict[str, Any],
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "coins.json"
-    path.write_text(json.dumps(document(HALF, **other)), encoding="utf-8")
-    line = complaint(capsys, "analyse", str(path))
-    for part in parts:
-        assert part in line
-    assert not PROBLEM.is_valid(document(HALF, **other))
-
-
-def test_a_regression_sends_its_beliefs_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "line.json"
-    path.write_text(json.dumps({**LINE, "messages": HALF}), encoding="utf-8")
-    line = complaint(capsys, "simulate", str(path))
-    assert "messages: expected none with [regression]" in line
-    assert not PROBLEM.is_valid({**LINE, "messages": HALF})
-
-
 def test_python_users_are_told_the_same() -> None:
     bare = pb.load("two-coins")
     with pytest.raises(ValueError, match="messages: expected none but with hypotheses"):
@@ -396,13 +278,6 @@ def test_trees_for_bytes_grow_from_the_middle_and_from_the_agent_that_knows_most
 def test_a_design_for_bytes_needs_no_messages_in_the_file() -> None:
     printed = pb.design("two-coins", objective="bytes", replicates=0).as_json()
     assert printed["messages"]["message_bytes"] == 5
-
-
-@pytest.mark.parametrize("name", ["p1-regression", "restless-ring delays", "liars-torus"])
-def test_designs_for_bytes_are_for_hypotheses_on_a_network_that_stays(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    complaint(capsys, "design", name, "--objective", "bytes", "--out", str(tmp_path))
 
 
 @pytest.mark.parametrize("option", ["--exact", "--certify"])

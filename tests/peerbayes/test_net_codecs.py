@@ -20,7 +20,7 @@ from peerbayes.experiments import find_experiment
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.complaints import complaint
 from tests.peerbayes.tiny_nets import make_tiny
 
 pytest.importorskip("torch")
@@ -179,12 +179,3 @@ def test_without_the_wavelets(
     text = complaint(capsys, "run", ROW, "--codec", "wavelet", "--out", str(tmp_path))
     assert "the codec 'wavelet' needs PyWavelets" in text
     assert "pip install -c constraints.txt '.[messages]'" in text
-
-
-@pytest.mark.parametrize("name", ["regression-2", "gae", "rate-link", "codecs"])
-def test_other_experiments_take_no_codec(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    text = complaint(capsys, "run", name, "--codec", "sign")
-    assert f"--codec: expected a row of Bayesian nets, got {name}; leave it out" in text

@@ -38,7 +38,7 @@ from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.complaints import complaint
 from tests.peerbayes.test_report import Page
 from tests.peerbayes.tiny_nets import make_tiny
 
@@ -318,16 +318,6 @@ def test_a_stopped_part_is_gone_on_with(
 # Bad input --------------------------------------------------------------------------------------
 
 
-def test_options_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
-    text = complaint(capsys, "run", "regression-2", "--recipe", "best")
-    assert "--recipe: expected an experiment with neural nets, got regression-2" in text
-    text = complaint(capsys, "run", "star-mnist-1", "--recipe", "bset")
-    assert "--recipe: expected paper or best or once, got 'bset'" in text
-    text = complaint(capsys, "run", "fedavg-iid", "--recipe", "once")
-    assert "has no priors" in text
-    assert "--part" in complaint(capsys, "run", "star-mnist-1", "--part", "seed 9")
-
-
 def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
@@ -343,16 +333,6 @@ def test_without_data(
     text = complaint(capsys, "run", "star-mnist-1", "--data", str(tmp_path))
     assert "train-images-idx3-ubyte.gz" in text
     assert "put the four mnist files there" in text
-
-
-@pytest.mark.parametrize(
-    "words", ["gae", "codecs", "rate-link", "star-mnist-1", "star-mnist-1 --recipe tuned"]
-)
-def test_a_part_that_is_not_there_is_named_before_data(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str
-) -> None:
-    text = complaint(capsys, "run", *words.split(), "--part", "qq", "--data", str(tmp_path))
-    assert "--part: expected words of" in text
 
 
 def test_cuda_that_is_not_there(

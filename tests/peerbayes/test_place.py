@@ -19,7 +19,6 @@ from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
 from theory import learning_rate
 from theory.regression import regression_limits
 
@@ -114,26 +113,6 @@ def test_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Placements that are alike" in out
     body = read_record(tmp_path / "place-p2-grid-centre-rate.json").body
     assert {"result", "network", "seed", "delta"} <= set(body)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["p2-grid", "--objective", "speed"], ["objective", "'speed'"]),
-        (["p2-grid", "--method", "magic"], ["method", "'magic'"]),
-        (["p2-grid", "--fixed", "9"], ["fixed", "9"]),
-        (["p2-grid", "--fixed", "1,1"], ["fixed"]),
-        (["p2-grid", "--target", "nobody"], ["target", "'nobody'"]),
-        (["restless-ring", "--objective", "samples"], ["'rate'"]),
-        (["p1-regression", "--objective", "samples"], ["'rate'"]),
-    ],
-)
-def test_bad_options(
-    options: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = complaint(capsys, "place", *options, "--out", str(tmp_path), "--quiet")
-    for word in words:
-        assert word in said
 
 
 @pytest.mark.parametrize("objective", ["rate", "exponent", "samples"])

@@ -49,28 +49,6 @@ def test_the_record_does_not_depend_on_the_workers(
     assert all(other == first for other in others)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--workers", "0"], "'--workers': expected a whole number of at least 1, got '0'"),
-        (["--workers", "two"], "'--workers': expected a whole number"),
-        (["--memory", "lots"], "--memory: expected a size such as 500M or 2GiB, got 'lots'"),
-        (["--hours", "0"], "'--hours': expected a number above 0"),
-        (["--memory", ""], "--memory: expected a size such as 500M or 2GiB, got ''"),
-        (["--memory", "1M"], "memory: expected at most 0.00093 GiB for the run"),
-        (["--backend", "slurm"], "backend: expected one of dask, loky"),
-    ],
-)
-def test_bad_options_are_refused_in_one_line(
-    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, lines = run(capsys, *RUN, *options, "--out", str(tmp_path / "o"))
-    assert code == 2
-    assert len(lines) == 1
-    assert words in lines[0]
-    assert not (tmp_path / "o").exists()
-
-
 KINDS = {
     "finite": "two-coins",
     "changing": "restless-ring links",

@@ -46,7 +46,7 @@ from peerbayes.experiments.tuned_lines import contenders, difference, method_res
 from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
 from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.records import read_record
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.complaints import complaint
 from tests.peerbayes.tiny_nets import make_tiny
 from theory.network import Network
 

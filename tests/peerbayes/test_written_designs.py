@@ -30,9 +30,9 @@ from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
 from peerbayes.report.designed import design_view
-from tests.peerbayes.documents import changed
-from tests.peerbayes.test_bad_input import complaint
-from tests.peerbayes.test_design import STATIONS, stations
+from tests.peerbayes.complaints import complaint
+from tests.peerbayes.documents import STATIONS, changed
+from tests.peerbayes.test_design import stations
 from theory import Network
 from theory.changing import RandomLinks, influence, mean_slem
 from theory.regression import regression_limits
