@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
-from tests.peerbayes.complaints import assert_says, complaint
+from tests.peerbayes.commands import Capture, Patch, assert_says, complaint
 from tests.peerbayes.documents import COINS, STATIONS, TWO_COINS, changed
 from tests.peerbayes.test_records import unusable_folders
 
@@ -226,7 +226,7 @@ CASES = [
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, document in FILES.items():
         Path(name).write_text(json.dumps(document))
@@ -234,17 +234,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("arguments", "words"), CASES)
-def test_bad_command_lines(
-    arguments: list[str], words: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_command_lines(arguments: list[str], words: str, here: Path, capsys: Capture) -> None:
     assert_says(complaint(capsys, *arguments), words)
     assert sorted(os.listdir(here)) == sorted(FILES), "nothing is written"
 
 
 @pytest.mark.parametrize("command", ["analyse", "simulate", "verify"])
-def test_no_problem_and_another(
-    command: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_problem_and_another(command: str, here: Path, capsys: Capture) -> None:
     assert complaint(capsys, command, "").startswith(
         "peerbayes: PROBLEM: expected a file, or a built-in"
     )
@@ -260,12 +256,12 @@ def test_no_problem_and_another(
 
 @pytest.mark.parametrize("command", ["simulate", "verify", "report", "analyse"])
 @pytest.mark.parametrize("option", ["--out", "--data"])
-def test_folders_have_names(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_have_names(command: str, option: str, capsys: Capture) -> None:
     line = complaint(capsys, command, "two-coins", option, "")
     assert f"'{option}': expected the name of a folder, got ''" in line
 
 
-def test_a_probability_may_be_a_fraction_as_in_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_probability_may_be_a_fraction_as_in_files(capsys: Capture) -> None:
     outputs = []
     for text in ("0.05", "1/20"):
         assert main(["analyse", "two-coins", "--delta", text, "--json"]) == 0
@@ -297,7 +293,7 @@ def test_a_probability_may_be_a_fraction_as_in_files(capsys: pytest.CaptureFixtu
     ids=range(17),
 )
 def test_broken_files(
-    name: str, content: str | bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, content: str | bytes, words: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -311,9 +307,7 @@ def test_toml_without_a_suffix_may_begin_with_a_table(tmp_path: Path) -> None:
     assert main(["analyse", str(tmp_path / "coins"), "--json"]) == 0
 
 
-def test_files_that_may_not_be_read(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_may_not_be_read(here: Path, capsys: Capture, monkeypatch: Patch) -> None:
     assert "correct the path" in complaint(capsys, "analyse", "nul\0l.toml")
 
     def refuse(self: Path, *arguments: object) -> bytes:
@@ -325,7 +319,7 @@ def test_files_that_may_not_be_read(
     assert "permission denied; correct the path or its permissions" in line
 
 
-def test_data_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_folders(tmp_path: Path, capsys: Capture) -> None:
     empty = complaint(capsys, "analyse", "fashion-mnist", "--data", str(tmp_path))
     assert "train-images-idx3-ubyte.gz" in empty
     assert str(tmp_path) in empty
@@ -342,8 +336,8 @@ def test_data_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_an_unusable_folder_is_refused_before_the_run(
     command: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    monkeypatch: Patch,
 ) -> None:
     def run(*arguments: object, **options: object) -> None:
         raise AssertionError("the run has begun")

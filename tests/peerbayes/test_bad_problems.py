@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from peerbayes.cli import main
-from tests.peerbayes.complaints import assert_says, complaint_of
+from tests.peerbayes.commands import Capture, assert_says, complaint_of
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
 from tests.peerbayes.regressions import LINE, NORMAL
 
@@ -357,7 +357,7 @@ CASES = [
 
 @pytest.mark.parametrize(("document", "words"), CASES)
 def test_bad_problems(
-    document: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    document: dict[str, Any], words: str, tmp_path: Path, capsys: Capture
 ) -> None:
     line = complaint_of(capsys, tmp_path, document)
     assert_says(line, words)
@@ -365,7 +365,7 @@ def test_bad_problems(
         assert part in line
 
 
-def test_the_good_problems_are_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_good_problems_are_good(tmp_path: Path, capsys: Capture) -> None:
     # Or else the cases above would prove nothing.
     for document, _ in TABLES.values():
         if document["network"].get("agents") != 5000:
@@ -376,7 +376,7 @@ def test_the_good_problems_are_good(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_mistyped_key_is_called_mistyped_rather_than_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     document = changed("model.agents.0.likelyhood", [])
     del document["model"]["agents"][0]["likelihood"]
@@ -401,9 +401,7 @@ LONG = "n" * 3000
     ],
     ids=range(8),
 )
-def test_messages_stay_short(
-    path: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_messages_stay_short(path: str, value: object, tmp_path: Path, capsys: Capture) -> None:
     # What is wrong with the hypotheses, if not their names, is a prior of zero.
     document = changed(path, value, base=changed("model.agents.0.prior", ["1", "0"]))
     if len(document["model"]["hypotheses"]) == 50:

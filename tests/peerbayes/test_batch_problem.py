@@ -19,6 +19,7 @@ from peerbayes.problem.new_batch import with_batch
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 from tests.peerbayes.regressions import LINE
 from theory.rational import rational_rate
@@ -167,9 +168,7 @@ def test_a_list_and_an_entry_exclude_each_other() -> None:
         problem_from_document(own)
 
 
-def test_the_commands_take_batches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_take_batches(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
 
     def said(*arguments: str) -> Any:

@@ -17,6 +17,7 @@ from peerbayes.problem.builtins.loading import (
     load_variants,
 )
 from peerbayes.problem.reading import read_problem
+from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import TWO_COINS
 from theory import learning_rate
 
@@ -63,9 +64,7 @@ def test_defaults_and_variants_by_name() -> None:
     assert load_problem("digits").name == "digits star a=0.7 split 1"
 
 
-def test_a_file_is_not_mistaken_for_a_builtin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_not_mistaken_for_a_builtin(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine").write_text(TWO_COINS.replace("two-coins", "mine"), encoding="utf-8")
     assert load_problem("mine").name == "mine"

@@ -19,6 +19,7 @@ from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star
 from theory.network import Network
 
@@ -128,9 +129,8 @@ def test_lost_messages_cost_no_rate_and_late_ones_do() -> None:
 
 
 @pytest.mark.parametrize("name", ["restless-ring delays", "restless-ring gossip"])
-def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyse", name, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_json_of_analyse_fits_its_schema(name: str, capsys: Capture) -> None:
+    result = json_of(capsys, ["analyse", name, "--json"])
     Draft202012Validator(read_schema("analyse")).validate(result)
     assert sum(result["network"]["influence"]) == pytest.approx(
         result["network"]["total_influence"]
@@ -140,13 +140,12 @@ def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_a_network_that_mixes_too_slowly_has_a_rate_all_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "slow.json"
     clocks = {"kind": "clocks", "rates": [10000.0, 1, "1/2", 1]}
     path.write_text(json.dumps(ring(clocks, agents=4)), encoding="utf-8")
-    assert main(["analyse", str(path), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["analyse", str(path), "--json"])
     assert result["learning"]["rate"] > 0
     assert result["learning"]["error_exponent"] is None
     assert any(note.startswith("exponent: ") for note in result["notes"])
@@ -162,7 +161,7 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
     assert "Total influence" in page
 
 
-def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: Patch) -> None:
     from peerbayes.kinds.changing import runs as changing_runs
     from theory import ExpectedLogRatio, expected_log_ratio
 
@@ -174,10 +173,9 @@ def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
     assert verify(["restless-ring delays"], seed=3, out=tmp_path).failed
 
 
-def test_simulate_leaves_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_leaves_a_record(tmp_path: Path, capsys: Capture) -> None:
     options = ["--rounds", "50", "--replicates", "20", "--json", "--quiet"]
-    assert main(["simulate", "restless-ring walk", *options, "--out", str(tmp_path)]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["simulate", "restless-ring walk", *options, "--out", str(tmp_path)])
     Draft202012Validator(read_schema("simulate")).validate(result)
     assert Path(result["record"]).is_file()
 

@@ -15,7 +15,7 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
 from peerbayes.report.codecs import codecs_view
-from tests.peerbayes.complaints import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint
 
 TINY = CodecSetting("digits", (8,), rounds=2, local_steps=2, batch=10)
 
@@ -124,9 +124,7 @@ def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
         assert any(entry.label == family for entry in view.pictures[0].legend)
 
 
-def test_without_torch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_torch(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr("peerbayes.experiments.codecs.find_spec", lambda name: None)
     said = complaint(capsys, "run", "codecs", "--quick", "--out", str(tmp_path))
     assert "codecs quick: expected torch, got no torch;" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, json_of, text_of
 from theory.robustness import BEHAVIOURS, RULES, Push, StuckData, TrimmedMean
 
 PUSH = {"behaviour": "push", "hypothesis": "loaded", "strength": "1"}
@@ -151,9 +151,7 @@ def test_skewed_evidence_is_not_taken_for_symmetric() -> None:
     assert verify_faulty(problem, seed=4).comparisons == ()
 
 
-def test_where_nothing_is_promised_nothing_is_claimed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_is_promised_nothing_is_claimed(tmp_path: Path, capsys: Capture) -> None:
     assert main(["verify", "liars-torus median 3", "--quiet", "--out", str(tmp_path)]) == 0
     assert "measured only, nothing is claimed: liars-torus median 3" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -161,19 +159,15 @@ def test_where_nothing_is_promised_nothing_is_claimed(
     assert "✓" not in page
 
 
-def test_simulate_counts_the_honest_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulate_counts_the_honest_alone(tmp_path: Path, capsys: Capture) -> None:
     options = ["--rounds", "60", "--replicates", "20", "--json", "--quiet", "--out", str(tmp_path)]
-    assert main(["simulate", "liars-torus", *options]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["simulate", "liars-torus", *options])
     assert len(result["rates"]["loaded"]["mean"]) == 24
     assert sum(result["settled"].values()) == pytest.approx(1)
 
 
-def test_tables_name_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyse", "liars-torus"]) == 0
-    text = capsys.readouterr().out
+def test_tables_name_the_rule(capsys: Capture) -> None:
+    text = text_of(capsys, ["analyse", "liars-torus"])
     assert "trimmed-mean 1" in text
     assert "3-robust" in text
 

@@ -35,6 +35,7 @@ from peerbayes.experiments.short_parts import read_short, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from peerbayes.sources.kept import Kept
+from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
 # Table 1, typed once more from the paper.
@@ -420,7 +421,7 @@ def check_words_on_no_exchange(page: str, found: GaeContent) -> None:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
+def tiny(monkeypatch: Patch, tmp_path: Path) -> GaeExperiment:
     """Made-up images, three rounds, an autoencoder of six snapshots."""
     random = np.random.default_rng(0)
     pixels = random.integers(0, 256, (80, 28, 28)).astype(np.uint8)
@@ -487,7 +488,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
 
 
 def test_a_trial_looks_at_training_images_that_nobody_holds(
-    tiny: GaeExperiment, monkeypatch: pytest.MonkeyPatch
+    tiny: GaeExperiment, monkeypatch: Patch
 ) -> None:
     def load(name: str, *, split: str, **_: Any) -> Images:
         assert (name, split) == ("mnist", "train")
@@ -528,7 +529,7 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0", "differences unbalanced 4 seed 0"],
 )
 def test_an_interrupted_run_ends_the_same(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tiny: GaeExperiment, tmp_path: Path, monkeypatch: Patch, name: str
 ) -> None:
     """Stopped after its second round, taken up from the state it left, codecs' memories in it."""
     monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
@@ -555,7 +556,7 @@ def test_an_interrupted_run_ends_the_same(
 
 
 def test_an_autoencoder_stopped_in_its_second_training_keeps_the_first(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: GaeExperiment, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """Of the first nothing is trained again; of the second, no epoch that was over."""
     monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)

@@ -13,6 +13,7 @@ import pytest
 from exact.parallel import workplace
 from peerbayes.cli import BAD_INPUT, DONE, main
 from peerbayes.problem.files import read_document
+from tests.peerbayes.commands import Capture, Patch
 from theory import FiniteAgent, FiniteModel
 from theory.numbers.rational import as_fraction, read_fraction
 from theory.symbolic.parsing import parse_entry
@@ -41,7 +42,7 @@ def no_bomb_goes_off() -> Iterator[None]:
     ["1e999999999", "1/3e99999999", "1e-999999999", "9" * 5000, "1e0099999", "1e9999"],
 )
 def test_numbers_of_too_many_digits_are_refused_at_once(
-    text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    text: str, capsys: Capture, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=r"number: expected|Invalid literal"):
         read_fraction(text)
@@ -121,7 +122,7 @@ def test_dots_in_texts_and_keys_of_some_parts_are_no_deep_keys(tmp_path: Path) -
 
 @pytest.mark.usefixtures("no_bomb_goes_off")
 def test_few_of_twenty_thousand_hypotheses_are_compared_in_pairs(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     compared: list[tuple[int, int]] = []
     indistinguishable = FiniteAgent.indistinguishable
@@ -170,7 +171,7 @@ def test_more_alike_hypotheses_than_can_be_listed_are_refused() -> None:
         _ = model.ambiguous_pairs
 
 
-def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: Patch) -> None:
     pytest.importorskip("distributed")
     import dask
 
@@ -183,9 +184,7 @@ def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.Monk
         pass
 
 
-def test_a_design_says_in_json_whether_its_time_was_up(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_design_says_in_json_whether_its_time_was_up(capsys: Capture, tmp_path: Path) -> None:
     arguments = ["design", "two-coins", "--replicates", "0", "--json", "--out", str(tmp_path)]
     assert main([*arguments, "--seconds", "600"]) == DONE
     assert '"stopped_by_time_budget": false' in capsys.readouterr().out

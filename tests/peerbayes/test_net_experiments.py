@@ -38,7 +38,7 @@ from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.complaints import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.test_report import Page
 from tests.peerbayes.tiny_nets import make_tiny
 
@@ -173,7 +173,7 @@ def test_parts_and_what_they_depend_on() -> None:
 
 
 @pytest.fixture
-def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+def digits(monkeypatch: Patch) -> None:
     """8 x 8 digits in place of all data sets, nets of eight units, and few steps."""
     pytest.importorskip("torch")
     make_tiny(monkeypatch.setattr)
@@ -183,11 +183,10 @@ Run = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def run(digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(digits: None, tmp_path: Path, capsys: Capture) -> Run:
     def run(name: str, *options: str) -> dict[str, Any]:
         arguments = ["run", name, "--out", str(tmp_path), "--json", "--quiet", *options]
-        assert cli.main(arguments) == 0
-        result = json.loads(capsys.readouterr().out)
+        result = json_of(capsys, arguments)
         Draft202012Validator(read_schema("run")).validate(result)
         return dict(result)
 
@@ -267,15 +266,12 @@ def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     assert cli.main(["report", "--out", str(tmp_path)]) == 0
 
 
-def test_list_shows_what_is_done(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_shows_what_is_done(run: Run, tmp_path: Path, capsys: Capture) -> None:
     run("fmnist-central", "--replicates", "1")
     (tmp_path / "fmnist-2-iid.parts").mkdir()
     (tmp_path / "fmnist-2-iid.parts" / "best-seed-0.unfinished.0.safetensors").touch()
     (tmp_path / "run-star-mnist-1.json").write_text("{}")
-    assert cli.main(["list", "--out", str(tmp_path), "--json"]) == 0
-    listing = json.loads(capsys.readouterr().out)
+    listing = json_of(capsys, ["list", "--out", str(tmp_path), "--json"])
     Draft202012Validator(read_schema("list")).validate(listing)
     done = {entry["name"]: entry["done"] for entry in listing["experiments"]}
     assert done.pop("fmnist-central") == "2 parts, seed 0"
@@ -285,7 +281,7 @@ def test_list_shows_what_is_done(
 
 
 def test_a_stopped_part_is_gone_on_with(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     from empirical.nets.learners import Together
 
@@ -318,7 +314,7 @@ def test_a_stopped_part_is_gone_on_with(
 # Bad input --------------------------------------------------------------------------------------
 
 
-def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch(capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
     assert "got no torch; install what is missing, in a checkout" in text
@@ -326,18 +322,14 @@ def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert "got no torch" in complaint(capsys, "campaign", "--status")
 
 
-def test_without_data(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_data(capsys: Capture, monkeypatch: Patch, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     text = complaint(capsys, "run", "star-mnist-1", "--data", str(tmp_path))
     assert "train-images-idx3-ubyte.gz" in text
     assert "put the four mnist files there" in text
 
 
-def test_cuda_that_is_not_there(
-    digits: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cuda_that_is_not_there(digits: None, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     text = complaint(capsys, "run", "star-mnist-1", "--device", "cuda")
     assert "device: expected a CUDA device" in text
@@ -347,8 +339,8 @@ def test_cuda_that_is_not_there(
 
 
 def test_weights_for_another_number_of_agents(
-    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    digits: None, capsys: Capture, tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:  # fmt: skip
     row = ROWS["star-mnist-1"]
     seven = replace(row.variants[3], network={"topology": "star", "agents": 7})
@@ -359,8 +351,8 @@ def test_weights_for_another_number_of_agents(
 
 
 def test_training_that_fails_names_agent_and_round(
-    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    digits: None, capsys: Capture, tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:  # fmt: skip
     def wild(row: Row, part: Any, *, is_quick: bool) -> dict[str, Any]:
         values = part_values(row, part, is_quick=True)
@@ -491,9 +483,7 @@ def test_builds_are_never_averaged(run: Run, tmp_path: Path) -> None:
     assert all(line.standard_error is None for line in lines.values())
 
 
-def test_a_real_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_one(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     """Fashion-MNIST: each node learns labels that only the other has; alone neither can."""
     pytest.importorskip("torch")
     from empirical.data import DataNotFound, locate
@@ -505,8 +495,7 @@ def test_a_real_one(
     arguments = ["run", "fmnist-2-balanced-a", "--quick", "--json", "--quiet"]
     results = {}
     for words in ("best seed", "best alone"):
-        assert cli.main([*arguments, "--out", str(tmp_path), "--part", words]) == 0
-        results = json.loads(capsys.readouterr().out)
+        results = json_of(capsys, [*arguments, "--out", str(tmp_path), "--part", words])
     measured = {line["what"]: line["measured"] for line in results["lines"]}
     for node in ("node 1", "node 2"):
         # Half of the labels are half of the images; no guess at the others is right.

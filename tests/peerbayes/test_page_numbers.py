@@ -26,6 +26,7 @@ from peerbayes.experiments.gae_rows import TABLE_1, TRIALS
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import Printed, accuracy_tolerance
 from peerbayes.experiments.tuned_lines import MEASURES, Estimate, MethodResult, difference
+from tests.peerbayes.commands import Patch
 
 DOCS = Path(__file__).parents[2] / "docs"
 # A number with a point, and its standard error; not part of a name, a formula or a section.
@@ -37,7 +38,7 @@ Found = tuple[float | None, float | None]
 
 
 @pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def scripts(monkeypatch: Patch) -> Callable[[str], ModuleType]:
     """The modules that make tables and figures of the pages."""
     import importlib
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.cli import main
 from peerbayes.designs.place import PlacementRequest
 from peerbayes.front.place import place
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, text_of
 from theory import learning_rate
 from theory.regression import regression_limits
 
@@ -106,10 +106,9 @@ def test_regressions(name: str) -> None:
         assert result["limit"] == pytest.approx(min(values)[0], rel=1e-9, abs=1e-12)
 
 
-def test_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_record(tmp_path: Path, capsys: Capture) -> None:
     arguments = ["place", "p2-grid", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
-    assert main(arguments) == 0
-    out = capsys.readouterr().out
+    out = text_of(capsys, arguments)
     assert "Placements that are alike" in out
     body = read_record(tmp_path / "place-p2-grid-centre-rate.json").body
     assert {"result", "network", "seed", "delta"} <= set(body)

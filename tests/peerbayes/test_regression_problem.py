@@ -21,7 +21,7 @@ from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.regression_section import moment_of
 from peerbayes.schemas import read_schema
-from tests.peerbayes.complaints import complaint
+from tests.peerbayes.commands import Capture, complaint
 from tests.peerbayes.documents import REMOVE, changed
 from tests.peerbayes.regressions import LINE, NORMAL
 from theory.regression.papers import four_agents, two_nodes
@@ -166,13 +166,13 @@ def test_builtin_variants(family: str) -> None:
     np.testing.assert_allclose(powers, [float(power) for power in exact], rtol=1e-15)
 
 
-def test_doubles_are_not_exact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doubles_are_not_exact(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "normal.json"
     path.write_text(json.dumps(NORMAL), encoding="utf-8")
     assert "floating-point" in complaint(capsys, "analyse", str(path), "--exact")
 
 
-def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "priors.json"
     path.write_text(json.dumps(line("agents.1.prior_std", "2")), encoding="utf-8")
     assert main(["analyse", str(path)]) == 0
@@ -181,7 +181,7 @@ def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "agents[1]: expected the prior of the first agent" in text
 
 
-def test_formula_takes_the_network(capsys: pytest.CaptureFixture[str]) -> None:
+def test_formula_takes_the_network(capsys: Capture) -> None:
     assert main(["formula", "p1-regression", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"][0]["stationary"]["expression"] == "6/7"
 

@@ -22,6 +22,7 @@ from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from tests.peerbayes import reports
+from tests.peerbayes.commands import Capture, Patch
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 HOSTILE = (
@@ -354,7 +355,7 @@ def test_bad_records_are_refused_in_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_bodies_of_another_shape_are_refused_in_one_line(
-    kind: str, body: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, body: Any, tmp_path: Path, capsys: Capture
 ) -> None:
     path = write_record(tmp_path / "odd.json", kind=kind, body=body)
     assert main(["report", str(path), "--out", str(tmp_path / "out")]) == 2
@@ -373,9 +374,7 @@ def test_tiny_probabilities_of_error_are_drawn(tmp_path: Path) -> None:
     assert "δ = 4.941 × 10⁻³²⁴" in page.text
 
 
-def test_a_page_is_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: Patch) -> None:
     def fail(*arguments: object) -> None:
         raise OSError("disk full")
 

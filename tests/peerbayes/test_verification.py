@@ -19,11 +19,12 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Patch
 from theory import ExpectedLogRatio, SampleSize
 
 
 @pytest.fixture(autouse=True)
-def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_runs(monkeypatch: Patch) -> None:
     monkeypatch.setattr(verification, "_MOST_RATE_DRAWS", 4e6)
     monkeypatch.setattr(verification, "_MOST_FAILURE_DRAWS", 4e6)
 
@@ -55,7 +56,7 @@ def test_slowest_rate_is_measured_to_two_per_cent(coins: ProblemVerification) ->
     assert error < 0.02 * mean
 
 
-def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: Patch) -> None:
     exact = verification.expected_log_ratio
 
     def wrong(*arguments: Any, **options: Any) -> ExpectedLogRatio:
@@ -68,7 +69,7 @@ def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: pytest.MonkeyPatc
     assert any(s.startswith("mean log-odds of every agent") for s in statements)
 
 
-def test_a_wrong_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_sample_size_is_caught(monkeypatch: Patch) -> None:
     from dataclasses import replace
 
     import peerbayes.kinds.finite.analyse
@@ -128,7 +129,7 @@ def test_star_sweep_moves_as_predicted() -> None:
     assert any("falls with v₁" in statement for statement in verdicts)
 
 
-def test_a_sweep_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_that_does_not_move_is_caught(monkeypatch: Patch) -> None:
     members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
     (sweep,) = find_sweeps(members)
     last = sweep.members[-1].measured
@@ -150,9 +151,7 @@ def test_outcome_on_disk(tmp_path: Path) -> None:
     assert all(c.problem in page for c in outcome.statements)
 
 
-def test_absent_data_are_skipped_unless_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_data_are_skipped_unless_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
     import peerbayes.front.verify as module
     from empirical import DataNotFound
     from peerbayes.problem.builtins.loading import BUILTINS

@@ -30,7 +30,7 @@ from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
 from peerbayes.report.designed import design_view
-from tests.peerbayes.complaints import complaint
+from tests.peerbayes.commands import Capture, complaint
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import stations
 from theory import Network
@@ -285,9 +285,7 @@ def test_mean_mixing_by_the_mean_weights() -> None:
     assert mean_slem(RandomLinks(network, up=0.75)) == pytest.approx(values[-2], abs=1e-12)
 
 
-def test_what_cannot_be_written_is_said_early(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_written_is_said_early(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "dice.json"
     file.write_text(json.dumps(DICE))
     quick = ["--out", str(tmp_path), "--quiet", "--replicates", "0"]

@@ -1,8 +1,9 @@
-"""What a command with bad input ends with: exit code 2, nothing printed, one line of complaint."""
+"""Commands called within the process of the tests: what they print, and of what they complain."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,23 @@ import pytest
 
 from peerbayes.cli import main
 
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
 
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+
+def text_of(capsys: Capture, arguments: Sequence[str], *, code: int = 0) -> str:
+    """What a command prints; what was printed before does not count."""
+    capsys.readouterr()
+    assert main(list(arguments)) == code
+    return capsys.readouterr().out
+
+
+def json_of(capsys: Capture, arguments: Sequence[str], *, code: int = 0) -> Any:
+    """The JSON that a command prints."""
+    return json.loads(text_of(capsys, arguments, code=code))
+
+
+def complaint(capsys: Capture, *arguments: str) -> str:
     """The one line on standard error that a command with bad input ends with."""
     code = main(arguments)
     captured = capsys.readouterr()
@@ -23,7 +39,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.err.strip()
 
 
-def complaint_of(capsys: pytest.CaptureFixture[str], folder: Path, document: Any) -> str:
+def complaint_of(capsys: Capture, folder: Path, document: Any) -> str:
     """What `analyse` says of a bad problem, after the name of its file."""
     path = folder / "bad.json"
     path.write_text(json.dumps(document), encoding="utf-8")
