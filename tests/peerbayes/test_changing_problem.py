@@ -14,10 +14,9 @@ from jsonschema import Draft202012Validator
 from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.changing.analyse import analyse_changing, kind_of_change
-from peerbayes.problem.builtins.changing import CHANGES
-from peerbayes.problem.builtins.loading import load_problem, load_variants
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.reading import problem_from_document, read_problem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star
@@ -95,19 +94,6 @@ def test_what_changes_in_words(variant: str, words: str) -> None:
     static = Network.from_topology("ring", agents=problem.network.agents)
     uneven = replace(problem, network=RandomPresence(static, present=present))
     assert kind_of_change(uneven) == "agents present with probability 0.5 to 0.9"
-
-
-def test_every_kind_of_change_can_be_written_and_read_back(tmp_path: Path) -> None:
-    problems = load_variants("restless-ring")
-    assert len(problems) == len(CHANGES)
-    for problem in problems:
-        assert isinstance(problem, ChangingProblem)
-        assert problem.specification is not None
-        path = tmp_path / "copy.json"
-        path.write_text(problem.specification.to_json(), encoding="utf-8")
-        again = read_problem(path)
-        assert again.specification == problem.specification
-        Draft202012Validator(read_schema("problem")).validate(problem.specification.document())
 
 
 def test_lost_messages_cost_no_rate_and_late_ones_do() -> None:

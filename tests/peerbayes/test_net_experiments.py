@@ -193,8 +193,18 @@ def run(digits: None, tmp_path: Path, capsys: Capture) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
+# A row of each kind; the others are in tests/thorough.
+QUICK_ROWS = (
+    "fmnist-central",
+    "fmnist-2-balanced-a",
+    "star-fmnist-2",
+    "timevarying-25",
+    "fedavg-iid",
+)
+
+
+def check_row(name: str, run: Run) -> None:
+    """That a row runs, and that its record and its page are whole."""
     row = ROWS[name]
     result = run(name, "--quick")
     assert result["experiment"] == f"{name} quick"
@@ -235,6 +245,11 @@ def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
         assert page.text.count("Confidence by label") >= 2
     assert ("Confusion matrix" in page.text) == row.confusion
     assert "What was run" in {value for _, _, value in page.attributes} or "MB sent" in page.text
+
+
+@pytest.mark.parametrize("name", QUICK_ROWS)
+def test_a_row_runs_and_has_a_page(name: str, run: Run) -> None:
+    check_row(name, run)
 
 
 def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
@@ -481,25 +496,3 @@ def test_builds_are_never_averaged(run: Run, tmp_path: Path) -> None:
         for part in content.values()
     ]
     assert all(line.standard_error is None for line in lines.values())
-
-
-def test_a_real_one(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    """Fashion-MNIST: each node learns labels that only the other has; alone neither can."""
-    pytest.importorskip("torch")
-    from empirical.data import DataNotFound, locate
-
-    try:
-        locate("fashion-mnist")
-    except DataNotFound:
-        pytest.skip("no Fashion-MNIST on this machine")
-    arguments = ["run", "fmnist-2-balanced-a", "--quick", "--json", "--quiet"]
-    results = {}
-    for words in ("best seed", "best alone"):
-        results = json_of(capsys, [*arguments, "--out", str(tmp_path), "--part", words])
-    measured = {line["what"]: line["measured"] for line in results["lines"]}
-    for node in ("node 1", "node 2"):
-        # Half of the labels are half of the images; no guess at the others is right.
-        assert measured[f"accuracy [%], best, each alone, {node}"] <= 50
-        # A quick run reaches 78 to 82; linear readers of raw pixels about 80.
-        for when in ("before", "after"):
-            assert measured[f"accuracy [%], best, {node}, {when} consensus"] > 70
