@@ -524,67 +524,59 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     assert found.traffic.sent_bits[found.rounds.index(3)] < sent[0]
 
 
+def gone_on_with(
+    tiny: GaeExperiment, name: str, last: int, monkeypatch: Patch
+) -> tuple[list[int], Any, Any]:
+    """A part that is stopped in its last step and taken up again.
+
+    What its progress then says, and the documents of a whole run and of this one.
+    """
+    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
+    steps: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        if done == last == total:
+            raise KeyboardInterrupt
+
+    def run(progress: Any) -> dict[str, Any]:
+        document = tiny.run_part(name, seed=11, replicates=1, progress=progress).as_json()
+        return {**document, "seconds": 0}
+
+    whole = run(None)
+    tiny.settled(name)
+    with pytest.raises(KeyboardInterrupt):
+        run(stop)
+    resumed = run(lambda done, total: steps.append(done))
+    tiny.settled(name)
+    assert not list((tiny.setting.folder or Path()).glob("*.unfinished.*"))
+    return steps, whole, resumed
+
+
 @pytest.mark.parametrize(
     "name",
     ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0", "differences unbalanced 4 seed 0"],
 )
 def test_an_interrupted_run_ends_the_same(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: Patch, name: str
+    tiny: GaeExperiment, monkeypatch: Patch, name: str
 ) -> None:
     """Stopped after its second round, taken up from the state it left, codecs' memories in it."""
-    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
-    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
-    seed = 11
-
-    def stop(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-    whole = tiny.run_part(name, seed=seed, replicates=1, progress=None).as_json()
-    with pytest.raises(KeyboardInterrupt):
-        tiny.run_part(name, seed=seed, replicates=1, progress=stop)
-    rounds: list[int] = []
-    resumed = tiny.run_part(
-        name, seed=seed, replicates=1, progress=lambda done, total: rounds.append(done)
-    ).as_json()
+    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
     assert rounds == [3]
-    for document in (whole, resumed):
-        del document["seconds"]
     assert resumed == whole
-    tiny.settled(name)
-    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
 
 
 def test_an_autoencoder_stopped_in_its_second_training_keeps_the_first(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: Patch
+    tiny: GaeExperiment, monkeypatch: Patch
 ) -> None:
     """Of the first nothing is trained again; of the second, no epoch that was over."""
-    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
-    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
     notices: list[str] = []
     tiny = replace(tiny, setting=replace(tiny.setting, notice=notices.append))
     last = 2 + 2 + 2  # trajectories, epochs of the first training, epochs of the second
-
-    def stop(done: int, total: int) -> None:
-        assert total == last
-        if done == last:  # in its last epoch, so that the one before is what was kept
-            raise KeyboardInterrupt
-
-    whole = tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=None).as_json()
-    tiny.settled(AUTOENCODER)
-    with pytest.raises(KeyboardInterrupt):
-        tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=stop)
-    steps: list[int] = []
-    resumed = tiny.run_part(
-        AUTOENCODER, seed=0, replicates=1, progress=lambda done, total: steps.append(done)
-    ).as_json()
+    steps, whole, resumed = gone_on_with(tiny, AUTOENCODER, last, monkeypatch)
     assert steps == [2, last]
     assert not notices
-    for document in (whole, resumed):
-        del document["seconds"]
     assert resumed == whole
-    tiny.settled(AUTOENCODER)
-    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
 
 
 def test_a_missing_autoencoder_is_named(tiny: GaeExperiment) -> None:

@@ -117,30 +117,6 @@ def test_what_a_coded_part_depends_on() -> None:
     assert replace(star, codec="sign").stream(part) == star.stream(part)
 
 
-def test_a_stopped_part_goes_on_with_its_replicas(
-    tmp_path: Path, capsys: Capture, monkeypatch: Patch
-) -> None:
-    from empirical.nets.learners import Together
-
-    options = ("--part", "a=0.5 seed 0", "--replicates", "1", "--codec", "difference+topk")
-    whole = run(capsys, tmp_path / "whole", *options)
-    advance, rounds = Together.advance, list[int]()
-
-    def stopped(self: Together, **given: Any) -> Any:
-        rounds.append(self.round)
-        if rounds.count(2) == 1 and self.round == 2:
-            raise KeyboardInterrupt
-        return advance(self, **given)
-
-    monkeypatch.setattr(Together, "advance", stopped)
-    arguments = ["run", ROW, "--out", str(tmp_path), "--quiet", *options]
-    assert cli.main(arguments) == 130
-    capsys.readouterr()
-    again = run(capsys, tmp_path, *options, "--resume")
-    assert rounds == [0, 1, 2, 1, 2, 3]
-    assert parts(again) == parts(whole)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -295,12 +295,14 @@ def test_list_shows_what_is_done(run: Run, tmp_path: Path, capsys: Capture) -> N
     assert set(done.values()) == {""}
 
 
+@pytest.mark.parametrize("codec", ["none", "difference+topk"])
 def test_a_stopped_part_is_gone_on_with(
-    run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+    codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
+    """From the state of every agent, and the replicas of its codec."""
     from empirical.nets.learners import Together
 
-    options = ("star-mnist-1", "--part", "a=0.5 seed 0")
+    options = ("star-mnist-1", "--part", "a=0.5 seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))
     advance, rounds = Together.advance, list[int]()
 
@@ -313,7 +315,7 @@ def test_a_stopped_part_is_gone_on_with(
     monkeypatch.setattr(Together, "advance", stopped)
     assert cli.main(["run", *options, "--out", str(tmp_path), "--quiet"]) == 130
     capsys.readouterr()
-    assert list(tmp_path.glob("star-mnist-1.parts/*.unfinished.0.safetensors"))
+    assert list(tmp_path.glob("star-mnist-1*.parts/*.unfinished.0.safetensors"))
     again = run(*options, "--resume")
     assert rounds == [0, 1, 2, 1, 2, 3]
     contents = []

@@ -1,6 +1,7 @@
 """`verify` must accept what is true, and must not accept what is not."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,13 @@ def test_the_same_seed_gives_the_same_verdicts(coins: ProblemVerification) -> No
     assert other.comparisons != coins.comparisons
 
 
+def test_seed_and_delta_reach_the_problem() -> None:
+    outcome = verify(["two-coins"], seed=4, delta=0.2)
+    alone = verify_problem(load_problem("two-coins"), seed=4, delta=0.2)
+    assert outcome.statements == alone.comparisons
+    assert "at most 0.2" in outcome.statements[-1].statement + outcome.statements[-2].statement
+
+
 def test_progress_ends_at_the_total() -> None:
     calls: list[tuple[int, int]] = []
     verify_problem(
@@ -117,9 +125,14 @@ def test_progress_ends_at_the_total() -> None:
     assert shares[-1] == 1.0
 
 
+@cache
+def star_members() -> list[ProblemVerification]:
+    """The verified stars, once for all; not to be changed."""
+    return [verify_problem(problem, seed=1) for problem in load_variants("p2-star")]
+
+
 def test_star_sweep_moves_as_predicted() -> None:
-    members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
-    (sweep,) = find_sweeps(members)
+    (sweep,) = find_sweeps(star_members())
     a = np.array(sweep.confidences)
     assert a.tolist() == [0.1, 0.2, 0.3, 0.5, 0.7]
     np.testing.assert_allclose(sweep.centre_weights, 9 * a / (9 * a + 8), rtol=1e-14)
@@ -130,8 +143,7 @@ def test_star_sweep_moves_as_predicted() -> None:
 
 
 def test_a_sweep_that_does_not_move_is_caught(monkeypatch: Patch) -> None:
-    members = [verify_problem(p, seed=1) for p in load_variants("p2-star")]
-    (sweep,) = find_sweeps(members)
+    (sweep,) = find_sweeps(star_members())
     last = sweep.members[-1].measured
     monkeypatch.setattr(
         verification.Measurement,

@@ -59,8 +59,10 @@ def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -
     return load_problem(path), result.document()
 
 
-@pytest.mark.parametrize("objective", ["rate", "exponent", "samples", "mixing"])
-@pytest.mark.parametrize("suffix", ["toml", "json"])
+@pytest.mark.parametrize(
+    ("objective", "suffix"),
+    [("rate", "toml"), ("exponent", "json"), ("samples", "toml"), ("mixing", "json")],
+)
 def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
     problem = problem_from_document(DICE)
     again, said = written(problem, tmp_path / f"faster.{suffix}", objective)

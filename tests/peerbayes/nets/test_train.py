@@ -59,7 +59,7 @@ def signs() -> Any:
 
 @pytest.fixture(scope="module")
 def numbers() -> Any:
-    return trained(lambda: Gated(1), NUMBERS, rounds=40, test=0.2)
+    return trained(lambda: Gated(1), NUMBERS, rounds=20, test=0.2)
 
 
 def test_shapes_and_sums(signs: Any) -> None:
