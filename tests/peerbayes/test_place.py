@@ -84,6 +84,10 @@ def test_agents_that_keep_their_data() -> None:
     kept = placed("p2-grid corner", fixed=[4])
     assert kept["value"] < free["value"]
     assert 4 not in kept["moved"]
+    # Of nine places for the agent that tells most, eight are left, and the best of them is chosen.
+    counts = [sum(entry["count"] for entry in result["classes"]) for result in (free, kept)]
+    assert counts == [9, 8]
+    assert kept["classes"][0]["rate"] == pytest.approx(kept["value"], rel=1e-12)
 
 
 def test_networks_that_change_go_by_influence() -> None:
