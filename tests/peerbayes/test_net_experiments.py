@@ -194,13 +194,7 @@ def run(digits: None, tmp_path: Path, capsys: Capture) -> Run:
 
 
 # A row of each kind; the others are in tests/thorough.
-QUICK_ROWS = (
-    "fmnist-central",
-    "fmnist-2-balanced-a",
-    "star-fmnist-2",
-    "timevarying-25",
-    "fedavg-iid",
-)
+QUICK_ROWS = ("fmnist-central", "fmnist-2-balanced-a", "fedavg-iid")
 
 
 def check_row(name: str, run: Run) -> None:
