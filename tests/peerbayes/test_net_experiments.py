@@ -264,6 +264,10 @@ def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     )
     gap = lines["accuracy of node 1 less that of node 2 [%], best, before consensus"]
     assert (gap["printed"], gap["predicted"]) == ("16", 0.0)
+    one, other = (
+        lines[f"accuracy [%], best, node {k}, before consensus"]["measured"] for k in (1, 2)
+    )
+    assert gap["measured"] == pytest.approx(one - other)
     # Once more, with a third seed: the first two are read back, and their numbers stay.
     before = Path(second["record"]).read_bytes()
     third = run(name, "--part", "best seed", "--replicates", "2", "--resume")
