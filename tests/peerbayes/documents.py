@@ -65,6 +65,26 @@ COINS: dict[str, Any] = {
     },
 }
 
+# Nine weather stations on a grid, of which the first tells most.
+STATIONS: dict[str, Any] = {
+    "name": "stations",
+    "network": {"topology": "grid", "shape": [3, 3]},
+    "model": {
+        "hypotheses": ["dry", "mild", "wet"],
+        "agents": [
+            {
+                "truth": "mild",
+                "likelihood": [[["7/10", "3/10"]], [["1/2", "1/2"]], [["3/10", "7/10"]]],
+            },
+            {
+                "count": 8,
+                "truth": "mild",
+                "likelihood": [[["3/5", "2/5"]], [["1/2", "1/2"]], [["1/2", "1/2"]]],
+            },
+        ],
+    },
+}
+
 REMOVE = object()
 
 

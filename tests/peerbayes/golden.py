@@ -19,73 +19,9 @@ from peerbayes.cli import main
 
 HOME = Path(__file__).parent / "golden"
 
-_COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
-_BLIND = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["1/2", "1/2"]]]}
-
-
-def _coins(
-    name: str, network: dict[str, Any], agents: list[dict[str, Any]], **more: Any
-) -> dict[str, Any]:
-    model = {"hypotheses": ["fair", "loaded"], "agents": agents}
-    return {"name": name, "network": network, "model": model, **more}
-
-
-_WEIGHTS = [["1/2", "1/2", "0"], ["1/4", "1/2", "1/4"], ["0", "1/2", "1/2"]]
-_DICE = [["1/3", "1/3", "1/3"]]
-PROBLEMS: dict[str, dict[str, Any]] = {
-    "finite": {
-        "name": "finite",
-        "title": "Dice on a path",
-        "network": {"weights": _WEIGHTS},
-        "model": {
-            "hypotheses": ["even", "low", "high"],
-            "agents": [
-                {
-                    "truth": _DICE,
-                    "likelihood": [_DICE, [["1/2", "1/4", "1/4"]], [["1/3", "1/3", "1/3"]]],
-                },
-                {
-                    "truth": _DICE,
-                    "likelihood": [_DICE, [["1/2", "1/3", "1/6"]], [["1/4", "1/4", "1/2"]]],
-                },
-                {"truth": _DICE, "likelihood": [_DICE, _DICE, [["1/5", "2/5", "2/5"]]]},
-            ],
-        },
-    },
-    "changing": _coins(
-        "changing",
-        {
-            "topology": "ring",
-            "agents": 4,
-            "rule": "metropolis",
-            "changes": {"kind": "links", "up": "3/4"},
-        },
-        [{"count": 2, **_COIN}, {"count": 2, **_BLIND}],
-    ),
-    "sequence": _coins(
-        "sequence",
-        {
-            "sequence": [
-                {"weights": [["1/2", "1/2"], ["1/2", "1/2"]], "active": [0]},
-                {"weights": [["3/4", "1/4"], ["1/4", "3/4"]], "active": [0, 1]},
-            ]
-        },
-        [{"count": 2, **_COIN}],
-    ),
-    "faulty": _coins(
-        "faulty",
-        {"topology": "torus", "shape": [3, 3], "rule": "metropolis"},
-        [{"count": 9, **_COIN}],
-        faults={
-            "rule": "trimmed-mean",
-            "tolerate": 1,
-            "agents": [
-                {"agents": [4], "behaviour": "push", "hypothesis": "loaded", "strength": "1"}
-            ],
-        },
-    ),
-}
-
+PROBLEMS: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("golden_problems.json").read_text(encoding="utf-8")
+)
 _SMALL = ["--rounds", "30", "--replicates", "40", "--seed", "3"]
 _DRAWN = ["--replicates", "200", "--seed", "5"]
 CASES: dict[str, list[str]] = {

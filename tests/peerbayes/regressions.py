@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from peerbayes.kinds.regression import verify as verification
+from tests.peerbayes.commands import Patch
 
 LINE: dict[str, Any] = {
     "name": "line",
@@ -51,7 +50,7 @@ NORMAL: dict[str, Any] = {
 }
 
 
-def shorten_verification(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_verification(monkeypatch: Patch) -> None:
     """Verification with few rounds and replicates."""
     for name, value in (("_ROUNDS", 200), ("_REPLICATES", 300), ("_RECORDS", 6), ("_DRAWS", 20)):
         monkeypatch.setattr(verification, name, value)

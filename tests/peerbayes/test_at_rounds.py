@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from peerbayes.kinds.finite.tables import at_rounds_parts
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, json_of
 
 
 def test_the_measured_frequency_lies_between() -> None:
@@ -40,11 +40,12 @@ def test_logs_agree_and_reach_further(rounds: int) -> None:
     assert margin["lower"] is None or margin["lower"] <= margin["upper"]
 
 
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     shared = ["--out", str(tmp_path), "--quiet"]
     for form in ([], ["--certify"], ["--exact"]):
-        assert main(["analyse", "two-coins", "--rounds", "70", "--json", *form, *shared]) == 0
-        result = json.loads(capsys.readouterr().out)
+        result = json_of(
+            capsys, ["analyse", "two-coins", "--rounds", "70", "--json", *form, *shared]
+        )
         Draft202012Validator(read_schema("analyse")).validate(result)
         # The certified sample size is 61 to 64 rounds.
         assert result["at_rounds"]["error_probability"]["upper"] <= 0.05

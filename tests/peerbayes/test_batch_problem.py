@@ -19,9 +19,9 @@ from peerbayes.problem.new_batch import with_batch
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 from tests.peerbayes.regressions import LINE
-from tests.peerbayes.test_bad_input import complaint
 from theory.rational import rational_rate
 
 PROBLEM = Draft202012Validator(read_schema("problem"))
@@ -168,9 +168,7 @@ def test_a_list_and_an_entry_exclude_each_other() -> None:
         problem_from_document(own)
 
 
-def test_the_commands_take_batches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_take_batches(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
 
     def said(*arguments: str) -> Any:
@@ -211,12 +209,3 @@ def test_kept_proofs_are_of_one_batch() -> None:
     free = [pb.problem_of(normal.network, normal.model, batch=b) for b in (1, 2)]
     marks = {fingerprint(p) for p in (*free, normal, with_batch(normal, 2))}
     assert len(marks) == 4
-
-
-@pytest.mark.parametrize("text", ["0", "4,x", "1.5", ",", "4,4,4"])
-def test_bad_options_get_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "atch" in complaint(capsys, "analyse", "two-coins", "--batch", text)
-
-
-def test_claims_take_no_batch(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--claims" in complaint(capsys, "verify", "--claims", "--batch", "2")

@@ -1,17 +1,12 @@
-"""`peerbayes campaign`: its plan, its records, kills, company, and what is refused.
+"""`peerbayes campaign`: its plan, its records, and what is refused; nets are tiny.
 
-Workers are real processes that train real nets, of eight units on 8 x 8 digits.
+Kills and company of real processes are in tests/thorough.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -34,10 +29,10 @@ from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_parts import read_row, read_short, short_path
+from peerbayes.experiments.short_parts import read_row, read_short
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny
 
 ROOT = Path(__file__).parents[2]
@@ -133,124 +128,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 # Runs -------------------------------------------------------------------------------------------
 
-Start = Callable[..., subprocess.Popen[str]]
-
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a tiny campaign in a process of its own."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*options: str, name: str = "one") -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.peerbayes.tiny_nets", "campaign"]
-        folders = ["--out", str(tmp_path / name), "--records", str(tmp_path / f"{name}-short")]
-        process = subprocess.Popen(
-            [*command, *folders, *options], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == code, error
-    return out, error
-
-
-def test_parts_are_run_kept_and_found_done(start: Start, tmp_path: Path) -> None:
-    out, error = ended(start("--only", IID, "--workers", "2", "--json"))
-    result = json.loads(out)
-    Draft202012Validator(read_schema("campaign")).validate(result)
-    assert sorted(result["finished"]) == [f"{IID} {seed}" for seed in range(3)]
-    assert [one["state"] for one in result["parts"]] == ["done"] * 3
-    assert {one["build"] for one in result["parts"]} == {build_of_nets()}
-    assert error.count(": on record in ") == 3
-    # What is kept for good is small, and says what the whole record says.
-    records, full = tmp_path / "one-short", tmp_path / "one" / "fmnist-2-iid.parts"
-    assert max(path.stat().st_size for path in records.rglob("*.json")) < 40_000
-    assert not list(full.glob(".*.held"))
-    shorts = {name: one.content for name, one in read_row(records, "fmnist-2-iid").items()}
-    wholes = {
-        name: read_record(full / f"{name.replace(' ', '-')}.json").body["content"]
-        for name in shorts
-    }
-    row = ROWS["fmnist-2-iid"]
-    lines = [net_lines(row, parts) for parts in (shorts, wholes)]
-    assert len(lines[0]) > 4
-    for short, whole in zip(*lines, strict=True):
-        assert short.what == whole.what
-        assert short.measured == pytest.approx(whole.measured, rel=1e-3, abs=1e-2)
-    # Nothing is run twice, by this command or by `run --resume`.
-    out, _ = ended(start("--only", IID, "--json"))
-    assert json.loads(out)["finished"] == []
-
-
-def without_times(path: Path) -> dict[str, Any]:
-    content = dict(read_short(path).content)
-    return {**content, "curve": {**content["curve"], "seconds": None}}
-
-
-def test_a_killed_campaign_goes_on_and_ends_with_the_same_numbers(
-    start: Start, tmp_path: Path
-) -> None:
-    part = "star-mnist-1: paper a=0.5 seed 0"
-    ended(start("--only", part, name="whole"))
-    first = start("--only", part)
-    folder = tmp_path / "one" / "star-mnist-1.parts"
-    deadline = time.monotonic() + 120
-    while not list(folder.glob("*.unfinished.1.safetensors")):
-        assert time.monotonic() < deadline
-        assert first.poll() is None
-        time.sleep(0.02)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
-    # Its worker ends by itself, and holds nothing any more.
-    lock = folder / ".paper-a-0.5-seed-0.held"
-    while is_held(lock):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    out, _ = ended(start("--only", part, "--status", "--json"))
-    (state,) = json.loads(out)["parts"]
-    assert state["state"] == "missing"
-    assert 0 < state["share"] < 1
-    ended(start("--only", part))
-    short = short_path(tmp_path / "one-short", "star-mnist-1", "paper a=0.5 seed 0")
-    other = short_path(tmp_path / "whole-short", "star-mnist-1", "paper a=0.5 seed 0")
-    assert without_times(short) == without_times(other)
-    assert not list(folder.glob("*.unfinished*"))
-
-
-def test_two_campaigns_share_the_work(start: Start) -> None:
-    both = [start("--only", IID, "--json") for _ in range(2)]
-    ends = [json.loads(ended(process)[0]) for process in both]
-    finished = [name for end in ends for name in end["finished"]]
-    assert sorted(finished) == [f"{IID} {seed}" for seed in range(3)]
-
-
-def test_an_interruption_leaves_nobody_at_work(start: Start, tmp_path: Path) -> None:
-    process = start("--only", IID)
-    lock = tmp_path / "one" / "fmnist-2-iid.parts" / ".paper-seed-0.held"
-    deadline = time.monotonic() + 120
-    while not is_held(lock):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, error = ended(process, 130)
-    assert error.strip().endswith("peerbayes: interrupted")
-    assert not is_held(lock)
-
-
-# What goes wrong --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def home(tmp_path: Path, monkeypatch: Patch) -> Campaign:
     """A tiny campaign whose workers are calls within this process."""
     make_tiny(monkeypatch.setattr)
     return Campaign(tmp_path / "out", tmp_path / "short")
@@ -266,7 +146,63 @@ def folders(home: Campaign) -> tuple[str, ...]:
     return ("--out", str(home.out), "--records", str(home.records), "--quiet")
 
 
-def test_an_edited_record_is_named(home: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+class WorkerHere:
+    """A worker process, of which the work is done in the thread that follows it."""
+
+    returncode = 0
+    stdin = None
+
+    def __init__(self, words: list[str], **_: Any) -> None:
+        said: list[dict[str, Any]] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(campaign_worker, "_tell", said.append)
+            said.append({"kept": str(campaign_worker.run_order(json.loads(words[-1])))})
+        self.stdout = map(json.dumps, said)
+
+    def __enter__(self) -> WorkerHere:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_parts_are_run_kept_and_found_done(
+    home: Campaign, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("peerbayes.experiments.campaign.subprocess.Popen", WorkerHere)
+    words = ["campaign", "--only", IID, "--json", *folders(home)[:4]]
+    assert cli.main(words) == 0
+    said = capsys.readouterr()
+    result = json.loads(said.out)
+    Draft202012Validator(read_schema("campaign")).validate(result)
+    assert sorted(result["finished"]) == [f"{IID} {seed}" for seed in range(3)]
+    assert [one["state"] for one in result["parts"]] == ["done"] * 3
+    assert {one["build"] for one in result["parts"]} == {build_of_nets()}
+    assert said.err.count(": on record in ") == 3
+    # What is kept for good is small, and says what the whole record says.
+    full = home.out / "fmnist-2-iid.parts"
+    assert max(path.stat().st_size for path in home.records.rglob("*.json")) < 40_000
+    assert not list(full.glob(".*.held"))
+    shorts = {name: one.content for name, one in read_row(home.records, "fmnist-2-iid").items()}
+    wholes = {
+        name: read_record(full / f"{name.replace(' ', '-')}.json").body["content"]
+        for name in shorts
+    }
+    row = ROWS["fmnist-2-iid"]
+    lines = [net_lines(row, parts) for parts in (shorts, wholes)]
+    assert len(lines[0]) > 4
+    for short, whole in zip(*lines, strict=True):
+        assert short.what == whole.what
+        assert short.measured == pytest.approx(whole.measured, rel=1e-3, abs=1e-2)
+    # Nothing is run twice, by this command or by `run --resume`.
+    assert cli.main([*words, "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] == []
+
+
+# What goes wrong --------------------------------------------------------------------------------
+
+
+def test_an_edited_record_is_named(home: Campaign, capsys: Capture) -> None:
     path = run_here(home, f"{IID} 0")
     path.write_text(path.read_text(encoding="utf-8").replace('"nll":', '"nlL":', 1))
     capsys.readouterr()
@@ -295,9 +231,7 @@ def test_another_build_counts_as_done_unless_asked_again(home: Campaign) -> None
     assert (state.state, state.remark) == ("missing", "the record is of build 0123456789ab")
 
 
-def test_unfinished_work_of_another_build_is_left_alone(
-    home: Campaign, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unfinished_work_of_another_build_is_left_alone(home: Campaign, capsys: Capture) -> None:
     write_record(
         home.out / "campaign.json", kind="campaign-folder",
         body={"build": "0123456789ab", "device": "cpu"},
@@ -307,7 +241,7 @@ def test_unfinished_work_of_another_build_is_left_alone(
     assert "--out" in text
 
 
-def test_unknown_parts_and_options(home: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_parts_and_options(home: Campaign, capsys: Capture) -> None:
     text = complaint(capsys, "campaign", "--only", "star-mnist-1: paper a=0.55", *folders(home))
     assert "did you mean 'star-mnist-1: paper a=0.5 seed" in text
     assert "--only" in complaint(capsys, "campaign", "--only", "qqqq", *folders(home))
@@ -315,15 +249,13 @@ def test_unknown_parts_and_options(home: Campaign, capsys: pytest.CaptureFixture
     assert "--workers" in complaint(capsys, "campaign", "--workers", "0", *folders(home))
 
 
-def test_a_device_that_is_not_there_leaves_nothing(
-    home: Campaign, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_is_not_there_leaves_nothing(home: Campaign, capsys: Capture) -> None:
     text = complaint(capsys, "campaign", "--device", "tpu", *folders(home))
     assert "device: expected 'cpu' or 'cuda', got 'tpu'" in text
     assert not home.out.exists()
 
 
-def test_other_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_other_data(capsys: Capture, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     words = ("campaign", "--only", IID, "--out", str(tmp_path / "out"), "--data", str(folder))
@@ -335,7 +267,7 @@ def test_other_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_seen_before_a_part_begins(
-    home: Campaign, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Campaign, capsys: Capture, monkeypatch: Patch
 ) -> None:
     few = disk_usage("/")._replace(free=1000)
     monkeypatch.setattr("peerbayes.experiments.campaign_state.disk_usage", lambda path: few)
@@ -352,9 +284,7 @@ sys.exit(2)
 BROKEN = "import sys; sys.exit('Traceback\\nZeroDivisionError: division by zero')"
 
 
-def test_failures_are_noted_and_tried_again(
-    home: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_are_noted_and_tried_again(home: Campaign, monkeypatch: Patch) -> None:
     said: list[str] = []
     monkeypatch.setattr("peerbayes.experiments.campaign.WORKER", (sys.executable, "-c", FULL))
     result = run_campaign(home, selected(IID), say=said.append)
@@ -369,7 +299,7 @@ def test_failures_are_noted_and_tried_again(
 
 
 def test_a_fault_in_a_worker_is_a_failure_with_its_last_words(
-    home: Campaign, monkeypatch: pytest.MonkeyPatch
+    home: Campaign, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("peerbayes.experiments.campaign.WORKER", (sys.executable, "-c", BROKEN))
     (state,) = run_campaign(home, selected(f"{IID} 0")).states
@@ -377,7 +307,7 @@ def test_a_fault_in_a_worker_is_a_failure_with_its_last_words(
     assert state.remark == "ended with code 1: ZeroDivisionError: division by zero"
 
 
-def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: Patch) -> None:
     import errno
 
     from empirical.nets import keeping
@@ -393,13 +323,10 @@ def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: pytest.Monke
     assert read_short(run_here(home, f"{IID} 0")).build == build_of_nets()
 
 
-def test_seeds_of_a_campaign_are_those_of_run(
-    home: Campaign, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_seeds_of_a_campaign_are_those_of_run(home: Campaign, capsys: Capture) -> None:
     run_here(home, f"{IID} 1")
     capsys.readouterr()
     options = ("--recipe", "paper", "--part", "seed 1", "--resume", "--json", *folders(home)[:2])
-    assert cli.main(["run", "fmnist-2-iid", *options, "--quiet"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["run", "fmnist-2-iid", *options, "--quiet"])
     assert result["reused"] == ["paper seed 1"]
     assert result["replicates"] == 1

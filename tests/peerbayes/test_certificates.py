@@ -6,10 +6,11 @@ import pytest
 from peerbayes.kinds.finite import certificates
 from peerbayes.kinds.finite.certificates import PartStore, fingerprint
 from peerbayes.problem.builtins.loading import load_problem
+from tests.peerbayes.commands import Patch
 
 
 @pytest.fixture
-def keep_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def keep_all(monkeypatch: Patch) -> None:
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
 
 

@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.changing.analyse import analyse_changing, kind_of_change
-from peerbayes.problem.builtins.changing import CHANGES
-from peerbayes.problem.builtins.loading import load_problem, load_variants
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.reading import problem_from_document, read_problem
+from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import PeriodicNetwork, Phase, RandomPresence, influence, rotating_star
 from theory.network import Network
 
@@ -96,19 +96,6 @@ def test_what_changes_in_words(variant: str, words: str) -> None:
     assert kind_of_change(uneven) == "agents present with probability 0.5 to 0.9"
 
 
-def test_every_kind_of_change_can_be_written_and_read_back(tmp_path: Path) -> None:
-    problems = load_variants("restless-ring")
-    assert len(problems) == len(CHANGES)
-    for problem in problems:
-        assert isinstance(problem, ChangingProblem)
-        assert problem.specification is not None
-        path = tmp_path / "copy.json"
-        path.write_text(problem.specification.to_json(), encoding="utf-8")
-        again = read_problem(path)
-        assert again.specification == problem.specification
-        Draft202012Validator(read_schema("problem")).validate(problem.specification.document())
-
-
 def test_lost_messages_cost_no_rate_and_late_ones_do() -> None:
     fixed = Network.from_topology("ring", agents=5, rule="metropolis")
     rates = {}
@@ -128,9 +115,8 @@ def test_lost_messages_cost_no_rate_and_late_ones_do() -> None:
 
 
 @pytest.mark.parametrize("name", ["restless-ring delays", "restless-ring gossip"])
-def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyse", name, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_json_of_analyse_fits_its_schema(name: str, capsys: Capture) -> None:
+    result = json_of(capsys, ["analyse", name, "--json"])
     Draft202012Validator(read_schema("analyse")).validate(result)
     assert sum(result["network"]["influence"]) == pytest.approx(
         result["network"]["total_influence"]
@@ -140,13 +126,12 @@ def test_json_of_analyse_fits_its_schema(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_a_network_that_mixes_too_slowly_has_a_rate_all_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "slow.json"
     clocks = {"kind": "clocks", "rates": [10000.0, 1, "1/2", 1]}
     path.write_text(json.dumps(ring(clocks, agents=4)), encoding="utf-8")
-    assert main(["analyse", str(path), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["analyse", str(path), "--json"])
     assert result["learning"]["rate"] > 0
     assert result["learning"]["error_exponent"] is None
     assert any(note.startswith("exponent: ") for note in result["notes"])
@@ -162,7 +147,7 @@ def test_verify_holds_and_leaves_a_report(tmp_path: Path) -> None:
     assert "Total influence" in page
 
 
-def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: Patch) -> None:
     from peerbayes.kinds.changing import runs as changing_runs
     from theory import ExpectedLogRatio, expected_log_ratio
 
@@ -174,135 +159,11 @@ def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
     assert verify(["restless-ring delays"], seed=3, out=tmp_path).failed
 
 
-def test_simulate_leaves_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_leaves_a_record(tmp_path: Path, capsys: Capture) -> None:
     options = ["--rounds", "50", "--replicates", "20", "--json", "--quiet"]
-    assert main(["simulate", "restless-ring walk", *options, "--out", str(tmp_path)]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["simulate", "restless-ring walk", *options, "--out", str(tmp_path)])
     Draft202012Validator(read_schema("simulate")).validate(result)
     assert Path(result["record"]).is_file()
-
-
-BAD = [
-    ("a split", document({"sequence": [{"weights": [["1", "0"], ["0", "1"]]}]}), ["{0}", "{1}"]),
-    (
-        "an agent that never observes",
-        document({"sequence": [{"weights": HALF, "active": [0]}]}),
-        ["agent", "1", "likelihood"],
-    ),
-    (
-        "phases that never mix",
-        document({"sequence": [{"weights": [["0", "1"], ["1", "0"]]}] * 2}),
-        ["network"],
-    ),
-    (
-        "a phase of another size",
-        document({"sequence": [{"weights": HALF}, {"weights": [["1"]]}]}),
-        ["network.sequence[1].weights", "2 rows"],
-    ),
-    (
-        "an unknown active agent",
-        document({"sequence": [{"weights": HALF, "active": [2]}]}),
-        ["network.sequence[0].active[0]", "from 0 to 1"],
-    ),
-    (
-        "two laws of the phases",
-        document({"sequence": [{"weights": HALF}], "probabilities": ["1"], "transition": [["1"]]}),
-        ["at most one law"],
-    ),
-    (
-        "a law of another length",
-        document({"sequence": [{"weights": HALF}], "probabilities": ["1/2", "1/2"]}),
-        ["network.probabilities", "1 phases"],
-    ),
-    (
-        "a transition of another shape",
-        document({"sequence": [{"weights": HALF}], "transition": [["1/2", "1/2"]]}),
-        ["network.transition[0]"],
-    ),
-    ("a mistyped kind", ring({"kind": "link", "up": "1/2"}), ["changes.kind", "'links'"]),
-    ("no kind", ring({"up": "1/2"}), ["changes.kind", "none"]),
-    ("a probability above one", ring({"kind": "links", "up": "3/2"}), ["up", "1.5"]),
-    ("a negative probability", ring({"kind": "links", "up": -0.5}), ["up", "-0.5"]),
-    ("presence above one", ring({"kind": "presence", "present": 2}), ["present"]),
-    ("both delays", ring({"kind": "delays", "delay": 1, "delays": [[0]]}), ["exactly one"]),
-    ("no delays", ring({"kind": "delays"}), ["exactly one"]),
-    (
-        "ragged delays",
-        ring({"kind": "delays", "delays": [[0, 1], [0]]}),
-        ["network.changes.delays[1]", "2 numbers", "square"],
-    ),
-    (
-        "delays of another size",
-        ring({"kind": "delays", "delays": [[0, 1], [1, 0]]}),
-        ["network.changes.delays", "(5, 5)"],
-    ),
-    (
-        "a delay of an age",
-        ring({"kind": "delays", "delay": 9 * 10**21}),
-        ["network.changes.delay", "at most 10000"],
-    ),
-    (
-        "too many pairs",
-        ring({"kind": "gossip"}, agents=5000),
-        ["network.changes", "pairs of agents", "5000"],
-    ),
-    ("a negative delay", ring({"kind": "delays", "delay": -1}), ["delay", "at least 0"]),
-    ("an unknown key", ring({"kind": "gossip", "up": 1}), ["changes.up", "one of the keys kind"]),
-    ("rates of another number", ring({"kind": "clocks", "rates": ["1"]}), ["rates"]),
-    (
-        "a rotation of a ring",
-        ring({"kind": "rotation", "group_size": 2}),
-        ["network.changes.kind", "star"],
-    ),
-    (
-        "groups that do not divide",
-        document(
-            {
-                "topology": "star",
-                "agents": 6,
-                "edge_confidence": "1/2",
-                "changes": {"kind": "rotation", "group_size": 2},
-            },
-            agents=6,
-        ),
-        ["group_size", "divisor of the 5 edges"],
-    ),
-    ("another number of agents", document({"sequence": [{"weights": HALF}]}, agents=3), ["counts"]),
-]
-
-
-@pytest.mark.parametrize(("case", "bad", "parts"), BAD, ids=[case for case, _, _ in BAD])
-def test_bad_input_is_one_line(
-    case: str,
-    bad: dict[str, Any],
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(bad), encoding="utf-8")
-    assert main(["analyse", str(path)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    for part in [str(path), *parts, "expected", "got", ";"]:
-        assert part in captured.err
-
-
-@pytest.mark.parametrize("name", ["p1-regression", "liars-torus"])
-def test_delta_is_not_ignored(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyse", name, "--delta", "0.01"]) == 2
-    assert "--delta: expected a problem with sample sizes" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", [["--exact"], ["--certify"], ["--rounds", "5"]])
-def test_what_is_not_offered_is_refused(
-    option: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["analyse", "rotating-star", *option]) == 2
-    line = capsys.readouterr().err
-    assert option[0] in line
-    assert "a network that changes" in line
 
 
 def test_one_agent_has_no_links_that_could_fail() -> None:

@@ -19,6 +19,7 @@ from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
 from tests.peerbayes import reports
+from tests.peerbayes.commands import Capture, Patch, json_of
 from tests.peerbayes.test_report import Page
 from theory.claims import CLAIMS, Claim, Effort, Finding, Witness
 
@@ -42,7 +43,7 @@ MISJUDGED = replace(CLAIMS["lemma-1-signed"], key="misjudged", verdict="holds")
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: Patch) -> None:
     only(monkeypatch, SOME)
 
 
@@ -54,7 +55,7 @@ def as_set(text: str) -> str:
     return text
 
 
-def only(monkeypatch: pytest.MonkeyPatch, claims: list[Claim]) -> None:
+def only(monkeypatch: Patch, claims: list[Claim]) -> None:
     """Make these the whole registry."""
     monkeypatch.setattr(claims_module, "CLAIMS", {claim.key: claim for claim in claims})
 
@@ -63,9 +64,7 @@ def outcome(folder: Path, *claims: Claim) -> ClaimsOutcome:
     return verify_claims(effort=0.02, out=folder, claims=claims or SOME)
 
 
-def test_json_record_and_page(
-    few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_record_and_page(few: None, tmp_path: Path, capsys: Capture) -> None:
     out = str(tmp_path / "out")
     assert cli.main(["verify", "--claims", "--effort", "0.02", "--out", out, "--json"]) == 0
     captured = capsys.readouterr()
@@ -102,7 +101,7 @@ def test_what_the_text_leaves_open_is_no_failure(tmp_path: Path) -> None:
     assert page.count("in one reading") == 2
 
 
-def test_words(few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words(few: None, tmp_path: Path, capsys: Capture) -> None:
     arguments = ["verify", "--claims", "--effort", "0.02", "--out", str(tmp_path), "--quiet"]
     assert cli.main(arguments) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -117,8 +116,8 @@ def test_words(few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_verdict_that_no_longer_stands_is_exit_code_1(
     claim: Claim,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Capture,
 ) -> None:
     only(monkeypatch, [SOME[2], claim])
     arguments = ["verify", "--claims", "--effort", "0.02", "--out", str(tmp_path), "--quiet"]
@@ -133,27 +132,6 @@ def test_a_verdict_that_no_longer_stands_is_exit_code_1(
     assert not found[1]["holds"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 of 2 recorded verdicts NOT CONFIRMED" in page
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["two-coins", "--claims"], "expected no problem beside it, got two-coins"),
-        (["--claims", "--effort", "0"], "expected a number above 0"),
-        (["--claims", "--effort", "-1"], "expected a number above 0"),
-        (["--claims", "--effort", "1_0"], "expected a number above 0"),
-        (["--claims", "--effort", "inf"], "expected a number above 0"),
-        (["--claims", "--out", "/dev/null/x"], "choose another folder with --out"),
-    ],
-)
-def test_bad_input_is_one_line(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["verify", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert words in captured.err
-    assert captured.err.count("\n") == 1
 
 
 def test_the_page_is_whole_and_harmless(tmp_path: Path) -> None:
@@ -175,11 +153,10 @@ def test_the_page_is_whole_and_harmless(tmp_path: Path) -> None:
     assert all(f"--{name}:" in text for name in used)
 
 
-def test_verify_and_claims_share_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_and_claims_share_a_page(tmp_path: Path, capsys: Capture) -> None:
     outcome(tmp_path)
     write_record(tmp_path / "verify.json", kind="verify", body=reports.verify_body())
-    assert cli.main(["report", "--out", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, ["report", "--out", str(tmp_path), "--json"])
     assert [Path(path).name for path in found["records"]] == ["claims.json", "verify.json"]
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert "Published statements on trial" in page

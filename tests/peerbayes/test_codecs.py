@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from peerbayes import cli
 from peerbayes.experiments.codecs import CODECS, CodecsExperiment
 from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
@@ -16,6 +15,7 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
 from peerbayes.report.codecs import codecs_view
+from tests.peerbayes.commands import Capture, Patch, complaint
 
 TINY = CodecSetting("digits", (8,), rounds=2, local_steps=2, batch=10)
 
@@ -124,16 +124,7 @@ def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
         assert any(entry.label == family for entry in view.pictures[0].legend)
 
 
-def test_options_that_are_of_no_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for options, said in (
-        (["--recipe", "best"], "--recipe: expected an experiment with recipes, got codecs;"),
-        (["--device", "cuda"], "--device: expected cpu, where codecs work, got 'cuda'; leave"),
-        (["--quick", "--part", "x"], "--part: expected words of codecs seed 0, got 'x'; use"),
-    ):
-        assert cli.main(["run", "codecs", *options, "--out", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
-    monkey = pytest.MonkeyPatch()
-    with monkey.context() as patch:
-        patch.setattr("peerbayes.experiments.codecs.find_spec", lambda name: None)
-        assert cli.main(["run", "codecs", "--quick", "--out", str(tmp_path)]) == 2
-    assert "codecs quick: expected torch, got no torch;" in capsys.readouterr().err
+def test_without_torch(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("peerbayes.experiments.codecs.find_spec", lambda name: None)
+    said = complaint(capsys, "run", "codecs", "--quick", "--out", str(tmp_path))
+    assert "codecs quick: expected torch, got no torch;" in said

@@ -20,7 +20,7 @@ from peerbayes.figures.curves import trajectory_plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.learning_documents import TrajectoryDocument
 from tests.peerbayes import reports
-from tests.peerbayes.test_report import HOSTILE, Page, full_body, page_of
+from tests.peerbayes.test_report import HOSTILE, Page, full_body, full_page, page_of
 from theory.network import Network
 
 
@@ -262,16 +262,16 @@ def test_a_grid_has_no_edges_around() -> None:
     assert len(plot.figure.axes[0].collections[0].get_segments()) == 12
 
 
-def test_figures_fill_their_columns(tmp_path: Any) -> None:
+def test_figures_fill_their_columns() -> None:
     """Columns and not rows: figures of different heights leave no holes between them."""
-    _, text = page_of(tmp_path, full_body())
+    _, text = full_page()
     sheet = text.partition("</style>")[0]
     assert re.search(r"\.figures \{ columns: 22rem;", sheet)
     assert "break-inside: avoid" in sheet
     assert Page(text).tags["figure"] == text.count("<figure>")
 
 
-def test_the_centres_weight_is_set_in_one_way(tmp_path: Any) -> None:
-    page, _ = page_of(tmp_path, full_body())
+def test_the_centres_weight_is_set_in_one_way() -> None:
+    page, _ = full_page()
     assert "v₁" in page.text
     assert not re.search(r"\bv_?1\b", page.text)

@@ -17,7 +17,7 @@ from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.records import plain
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, text_of
 from theory.regression import alone_error, predicted_error
 
 
@@ -78,9 +78,7 @@ def test_the_coefficient_of_one_over_n_is_that_of_the_error_itself(
     assert abs(analysis.over_n - limits.excess_error_constant) > 0.01
 
 
-def test_what_stays_is_said(
-    problems: dict[str, RegressionProblem], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stays_is_said(problems: dict[str, RegressionProblem], monkeypatch: Patch) -> None:
     for name, value in (("_ROUNDS", 60), ("_REPLICATES", 100), ("_RECORDS", 5), ("_DRAWS", 12)):
         monkeypatch.setattr(verification, name, value)
     words = {}
@@ -105,7 +103,7 @@ def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) 
     assert all(first_order_error(one, 100).correction > 0 for one in learners(problems["rows"]))
 
 
-def test_verify(problems: dict[str, RegressionProblem], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify(problems: dict[str, RegressionProblem], monkeypatch: Patch) -> None:
     monkeypatch.setattr(verification, "_ROUNDS", 400)
     monkeypatch.setattr(verification, "_REPLICATES", 200)
     for split in ("features", "rows"):
@@ -119,9 +117,8 @@ def test_verify(problems: dict[str, RegressionProblem], monkeypatch: pytest.Monk
         assert abs(together.measured - result.analysis.limits.limit) < 0.03
 
 
-def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["analyse", "diabetes rows"]) == 0
-    text = capsys.readouterr().out
+def test_commands(capsys: Capture) -> None:
+    text = text_of(capsys, ["analyse", "diabetes rows"])
     assert "agent 2 alone" in text
     assert "labels of a data set" in " ".join(text.split())
     assert cli.main(["analyse", "diabetes components"]) == 0

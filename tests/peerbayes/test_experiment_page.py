@@ -17,6 +17,7 @@ from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_plan import COURSES, tuned_parts
 from peerbayes.experiments.tuned_search import METHODS, SEARCH
+from tests.peerbayes.commands import Patch
 
 FOLDER = Path(__file__).parents[2] / "docs/experiments"
 PARTS = sorted(path for row in ROWS for path in (FOLDER / row).glob("*.json"))
@@ -76,7 +77,7 @@ def test_earlier_results_are_of_the_present_recipes(path: Path) -> None:
         assert len(ours) >= 3, name
 
 
-def test_the_page_shows_every_row_and_names_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_every_row_and_names_builds(monkeypatch: Patch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delitem(sys.modules, "show", raising=False)
     import show
@@ -137,7 +138,7 @@ def test_comparisons_on_record_follow_from_their_trials(row: str) -> None:
 
 
 def test_the_page_says_of_every_comparison_whether_it_was_run(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delitem(sys.modules, "tuned", raising=False)

@@ -18,7 +18,7 @@ from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.run import fingerprint, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, json_of, text_of
 from tests.peerbayes.test_report import Page
 
 
@@ -66,7 +66,7 @@ class Coin:
 
 
 @pytest.fixture
-def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_page(monkeypatch: Patch) -> None:
     """The coin's record is none that the page knows."""
     monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
 
@@ -133,9 +133,7 @@ def test_one_replicate_is_enough_where_each_is_a_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_page")
-def test_what_is_thrown_away_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_thrown_away_is_said(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr("peerbayes.experiments.find_experiment", lambda name: Coin([]))
     arguments = ["run", "coin", "--replicates", "5", "--out", str(tmp_path)]
     assert cli.main([*arguments, "--resume"]) == 0
@@ -197,14 +195,13 @@ def test_a_contradiction_is_a_failure(tmp_path: Path) -> None:
 def test_the_papers_regressions(
     name: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    monkeypatch: Patch,
 ) -> None:
     short = replace(EXPERIMENTS[name], rounds=300, records=8, draws=20)  # type: ignore[type-var]
     monkeypatch.setattr("peerbayes.experiments.find_experiment", lambda name: short)
     arguments = ["run", name, "--replicates", "100", "--out", str(tmp_path), "--seed", "1"]
-    assert cli.main([*arguments, "--json", "--quiet"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, [*arguments, "--json", "--quiet"])
     Draft202012Validator(read_schema("run")).validate(result)
     lines = {line["what"]: line for line in result["lines"]}
     agents = {"regression-2": 2, "regression-4": 4}[name]
@@ -226,8 +223,7 @@ def test_the_papers_regressions(
     assert len(body["content"]["cooperating"]["coordinates"]) == agents + 1
     # Once more: every part is read back, and the record is the same to the last bit.
     before = Path(result["record"]).read_bytes()
-    assert cli.main([*arguments, "--resume", "--quiet"]) == 0
-    text = capsys.readouterr().out
+    text = text_of(capsys, [*arguments, "--resume", "--quiet"])
     assert "read back: cooperating, agent 0 alone" in text
     assert all(len(row) <= 80 for row in text.splitlines() if not row.startswith(("record", "rep")))
     assert Path(result["record"]).read_bytes() == before
@@ -236,22 +232,11 @@ def test_the_papers_regressions(
     assert name in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_registry_and_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_registry_and_list(capsys: Capture) -> None:
     for name, experiment in EXPERIMENTS.items():
         assert find_experiment(name) is experiment
         assert experiment.name == name
         assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
         json.dumps(experiment.settings())
-    assert cli.main(["list"]) == 0
-    text = capsys.readouterr().out
+    text = text_of(capsys, ["list"])
     assert all(name in text for name in EXPERIMENTS)
-
-
-def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = complaint(capsys, "run", "regresion-2")
-    assert "EXPERIMENT: expected one of regression-2" in text
-    assert "did you mean 'regression-2'?" in text
-    assert "at least 2" in complaint(capsys, "run", "regression-2", "--replicates", "1")
-    path = tmp_path / "taken"
-    path.write_text("")
-    assert "a folder" in complaint(capsys, "run", "regression-2", "--out", str(path))

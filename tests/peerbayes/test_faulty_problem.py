@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, json_of, text_of
 from theory.robustness import BEHAVIOURS, RULES, Push, StuckData, TrimmedMean
 
 PUSH = {"behaviour": "push", "hypothesis": "loaded", "strength": "1"}
@@ -151,9 +151,7 @@ def test_skewed_evidence_is_not_taken_for_symmetric() -> None:
     assert verify_faulty(problem, seed=4).comparisons == ()
 
 
-def test_where_nothing_is_promised_nothing_is_claimed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_is_promised_nothing_is_claimed(tmp_path: Path, capsys: Capture) -> None:
     assert main(["verify", "liars-torus median 3", "--quiet", "--out", str(tmp_path)]) == 0
     assert "measured only, nothing is claimed: liars-torus median 3" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -161,81 +159,17 @@ def test_where_nothing_is_promised_nothing_is_claimed(
     assert "✓" not in page
 
 
-def test_simulate_counts_the_honest_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulate_counts_the_honest_alone(tmp_path: Path, capsys: Capture) -> None:
     options = ["--rounds", "60", "--replicates", "20", "--json", "--quiet", "--out", str(tmp_path)]
-    assert main(["simulate", "liars-torus", *options]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, ["simulate", "liars-torus", *options])
     assert len(result["rates"]["loaded"]["mean"]) == 24
     assert sum(result["settled"].values()) == pytest.approx(1)
 
 
-def test_tables_name_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyse", "liars-torus"]) == 0
-    text = capsys.readouterr().out
+def test_tables_name_the_rule(capsys: Capture) -> None:
+    text = text_of(capsys, ["analyse", "liars-torus"])
     assert "trimmed-mean 1" in text
     assert "3-robust" in text
-
-
-BAD = [
-    (
-        "more liars than the rule tolerates",
-        {"rule": "trimmed-mean", "tolerate": 1, "agents": [{"agents": [1, 3], **PUSH}]},
-        ["faults", "at most 1 faulty", "agents 1, 3"],
-    ),
-    ("a mistyped rule", {"rule": "trimed-mean"}, ["faults.rule", "'trimmed-mean'"]),
-    ("a rule without its number", {"rule": "trimmed-mean"}, ["faults.tolerate", "add it"]),
-    ("a number without its rule", {"rule": "median", "radius": 1}, ["faults.radius", "clip"]),
-    ("an unknown behaviour", {"agents": [{"agents": [1], "behaviour": "lie"}]}, ["behaviour"]),
-    ("no behaviour", {"agents": [{"agents": [1]}]}, ["faults.agents[0].behaviour"]),
-    (
-        "an unknown agent",
-        {"agents": [{"agents": [9], **PUSH}]},
-        ["faults.agents[0].agents[0]", "0 to 8"],
-    ),
-    ("one agent twice", {"agents": [{"agents": [1, 1], **PUSH}]}, ["agents[1]", "once"]),
-    (
-        "an unknown hypothesis",
-        {"agents": [{"agents": [1], "behaviour": "push", "hypothesis": "x", "strength": 1}]},
-        ["faults.agents[0].hypothesis", "'x'"],
-    ),
-    ("nobody honest", {"agents": [{"agents": list(range(9)), **PUSH}]}, ["honest"]),
-    (
-        "an outcome that does not exist",
-        {"agents": [{"agents": [1], "behaviour": "stuck-data", "outcome": 2}]},
-        ["faults.agents[0].outcome"],
-    ),
-    ("a radius of zero", {"rule": "clip", "radius": 0}, ["faults.radius", "above 0"]),
-]
-
-
-@pytest.mark.parametrize(("case", "faults", "parts"), BAD, ids=[case for case, _, _ in BAD])
-def test_bad_input_is_one_line(
-    case: str,
-    faults: dict[str, Any],
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(document(faults)), encoding="utf-8")
-    assert main(["analyse", str(path)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    for part in [str(path), *parts, "expected", "got", ";"]:
-        assert part in captured.err
-
-
-def test_faults_on_a_network_that_changes_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "both.json"
-    both = document({"rule": "median"}, changes={"kind": "gossip"})
-    path.write_text(json.dumps(both), encoding="utf-8")
-    assert main(["analyse", str(path)]) == 2
-    assert "a network that stays the same" in capsys.readouterr().err
 
 
 def test_a_problem_says_nothing_of_a_pivot() -> None:

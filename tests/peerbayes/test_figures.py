@@ -92,8 +92,11 @@ def test_the_check_sees_overlaps() -> None:
     assert overlaps(figure) == [("one", "two"), ("outside", "edge")]
 
 
-@pytest.mark.parametrize("rate", [1e-7, 0.02, 0.9, 35.0, 2e5])
-@pytest.mark.parametrize("last", [1, 2, 60, 400, 250_000])
+@pytest.mark.parametrize(
+    ("rate", "last"),
+    [(1e-7, 1), (1e-7, 250_000), (0.02, 60), (0.02, 400), (0.9, 2), (35.0, 400), (2e5, 1),
+     (2e5, 250_000)],
+)  # fmt: skip
 def test_trajectory(rate: float, last: int) -> None:
     plot = trajectory_plot(
         TrajectoryDocument.model_validate(reports.trajectory("best", LONG, rate=rate, last=last))
@@ -120,9 +123,11 @@ def rates(rows: list[dict[str, Any]]) -> list[RateDocument]:
     return [RateDocument.model_validate(row) for row in rows]
 
 
-@pytest.mark.parametrize("count", [1, 2, 9, 20, 45])
-@pytest.mark.parametrize("ratio", [1.0, 1.1, 1.7])
-@pytest.mark.parametrize("scale", [1e-6, 0.02, 40.0])
+@pytest.mark.parametrize(
+    ("count", "ratio", "scale"),
+    [(1, 1.0, 1e-6), (1, 1.7, 40.0), (2, 1.1, 0.02), (9, 1.0, 40.0), (9, 1.7, 0.02),
+     (20, 1.1, 1e-6), (45, 1.0, 0.02), (45, 1.7, 1e-6)],
+)  # fmt: skip
 def test_rates(count: int, ratio: float, scale: float) -> None:
     names = [f"{index} {LONG}" for index in range(count)]
     plot = rates_plot(rates(reports.rates(names, scale=scale, ratio=ratio)), replicates=400)
@@ -211,8 +216,9 @@ def test_failures_at_either_extreme() -> None:
         assert_readable(plot.figure, x="round", y="share of runs")
 
 
-@pytest.mark.parametrize("count", [2, 6, 10, 25])
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize(
+    ("count", "changes"), [(2, False), (2, True), (6, True), (10, False), (25, True)]
+)
 def test_sweep(count: int, changes: bool) -> None:
     names = tuple(f"h{index}" for index in range(count))
     data = reports.sweep(names=names, changes_reference=changes)

@@ -23,6 +23,7 @@ from peerbayes.kinds.verify_record import VerifyRecord
 from peerbayes.learning_documents import SamplesDocument, SimulationRecord
 from peerbayes.problem.builtins.loading import load_problem
 from tests.peerbayes import reports
+from tests.peerbayes.commands import Patch
 from theory import Network
 
 
@@ -43,9 +44,7 @@ def test_analyses_are_read_back_as_they_were() -> None:
         assert "notes" not in proved.as_json()["network"]
 
 
-def test_a_proof_without_a_folder_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proof_without_a_folder_leaves_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("peerbayes.kinds.finite.certificates._KEEP_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     problem, request = load_problem("two-coins"), AnalysisRequest(arithmetic="certified")

@@ -31,10 +31,10 @@ from peerbayes.experiments.gae_rows import (
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
-from peerbayes.experiments.short_parts import read_short, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from peerbayes.sources.kept import Kept
+from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
 # Table 1, typed once more from the paper.
@@ -420,7 +420,7 @@ def check_words_on_no_exchange(page: str, found: GaeContent) -> None:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
+def tiny(monkeypatch: Patch, tmp_path: Path) -> GaeExperiment:
     """Made-up images, three rounds, an autoencoder of six snapshots."""
     random = np.random.default_rng(0)
     pixels = random.integers(0, 256, (80, 28, 28)).astype(np.uint8)
@@ -438,56 +438,30 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GaeExperiment:
     return GaeExperiment(seeds=1, is_quick=True, setting=Setting(folder=folder, resume=True))
 
 
-def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path) -> None:
-    only = (
-        AUTOENCODER, "GAE unbalanced 4 seed 0", "pruned balanced 4 seed 0", "central seed 0",
-        "coded unbalanced 4 seed 0",
-    )  # fmt: skip
+def test_a_tiny_run_without_autoencoder(tiny: GaeExperiment, tmp_path: Path) -> None:
+    only = ("pruned balanced 4 seed 0", "central seed 0", "coded unbalanced 4 seed 0")
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
     run = GaeRun.model_validate(read_record(found.record_path).body)
-    autoencoder, coded, pruned, central = (
-        run.found.autoencoders[AUTOENCODER],
-        *(
-            run.found.named(name)[0]
-            for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
-        ),
-    )
-    assert autoencoder.weights == 12_744_718
-    assert [one.split for one in autoencoder.fits] == ["random", "trajectories"]
-    assert coded.autoencoder == autoencoder.sha256
-    assert coded.traffic is not None
-    assert coded.traffic.message_bits == coded.traffic.printed_bits == 1_017_632
-    assert coded.traffic.messages == 4 * 3
-    assert coded.images == 4 * 8 * 2
-    assert pruned.traffic is not None
-    assert pruned.traffic.message_bits == 2_600_000
+    pruned, central, coded = (run.found.named(name.removesuffix(" seed 0"))[0] for name in only)
     assert central.traffic is None
     assert len(central.mean_losses) == 3
-    titles = {shown.title for shown in gae_view(run, key="k").pictures}
-    assert titles == {
-        "Test accuracy over the rounds (Fig. 4 of the paper)",
-        "Test accuracy over bits, unbalanced 4 nodes",
-        "What the autoencoder is given, and what it gives back",
+    assert pruned.traffic is not None
+    assert pruned.traffic.message_bits == 2_600_000
+    assert pruned.traffic.messages == 4 * 3
+    assert coded.traffic is not None
+    assert coded.traffic.sent_bits is not None
+    assert coded.traffic.sent_bits[-1] == pytest.approx(coded.traffic.message_bits * 4 * 3)
+    assert coded.traffic.message_bits < 350_000
+    assert "Test accuracy over bits, unbalanced 4 nodes" in {
+        shown.title for shown in gae_view(run, key="k").pictures
     }
-    (ours,) = run.found.named("coded unbalanced 4")
-    assert ours.traffic is not None
-    assert ours.traffic.sent_bits is not None
-    assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
-    assert ours.traffic.message_bits < 350_000
-    # Short records have the same lines, and a second run reads all parts back.
-    short = read_short(write_short(tmp_path, tiny, only[1], found.parts[only[1]]))
-    assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
     again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
     assert set(again.reused) == set(only), again.discarded
-    # A damaged autoencoder is not taken for whole.
-    path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
-    path.write_bytes(path.read_bytes()[:-4] + b"1234")
-    assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
 
 
 def test_a_trial_looks_at_training_images_that_nobody_holds(
-    tiny: GaeExperiment, monkeypatch: pytest.MonkeyPatch
+    tiny: GaeExperiment, monkeypatch: Patch
 ) -> None:
     def load(name: str, *, split: str, **_: Any) -> Images:
         assert (name, split) == ("mnist", "train")
@@ -523,67 +497,46 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     assert found.traffic.sent_bits[found.rounds.index(3)] < sent[0]
 
 
+def gone_on_with(
+    tiny: GaeExperiment, name: str, last: int, monkeypatch: Patch
+) -> tuple[list[int], Any, Any]:
+    """A part that is stopped in its last step and taken up again.
+
+    What its progress then says, and the documents of a whole run and of this one.
+    """
+    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
+    steps: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        if done == last == total:
+            raise KeyboardInterrupt
+
+    def run(progress: Any) -> dict[str, Any]:
+        document = tiny.run_part(name, seed=11, replicates=1, progress=progress).as_json()
+        return {**document, "seconds": 0}
+
+    whole = run(None)
+    tiny.settled(name)
+    with pytest.raises(KeyboardInterrupt):
+        run(stop)
+    resumed = run(lambda done, total: steps.append(done))
+    tiny.settled(name)
+    assert not list((tiny.setting.folder or Path()).glob("*.unfinished.*"))
+    return steps, whole, resumed
+
+
 @pytest.mark.parametrize(
     "name",
     ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0", "differences unbalanced 4 seed 0"],
 )
 def test_an_interrupted_run_ends_the_same(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tiny: GaeExperiment, monkeypatch: Patch, name: str
 ) -> None:
     """Stopped after its second round, taken up from the state it left, codecs' memories in it."""
-    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
-    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
-    seed = 11
-
-    def stop(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-    whole = tiny.run_part(name, seed=seed, replicates=1, progress=None).as_json()
-    with pytest.raises(KeyboardInterrupt):
-        tiny.run_part(name, seed=seed, replicates=1, progress=stop)
-    rounds: list[int] = []
-    resumed = tiny.run_part(
-        name, seed=seed, replicates=1, progress=lambda done, total: rounds.append(done)
-    ).as_json()
+    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
     assert rounds == [3]
-    for document in (whole, resumed):
-        del document["seconds"]
     assert resumed == whole
-    tiny.settled(name)
-    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
-
-
-def test_an_autoencoder_stopped_in_its_second_training_keeps_the_first(
-    tiny: GaeExperiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the first nothing is trained again; of the second, no epoch that was over."""
-    monkeypatch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
-    monkeypatch.setattr("exact.checkpoint.SHARE", 0)
-    notices: list[str] = []
-    tiny = replace(tiny, setting=replace(tiny.setting, notice=notices.append))
-    last = 2 + 2 + 2  # trajectories, epochs of the first training, epochs of the second
-
-    def stop(done: int, total: int) -> None:
-        assert total == last
-        if done == last:  # in its last epoch, so that the one before is what was kept
-            raise KeyboardInterrupt
-
-    whole = tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=None).as_json()
-    tiny.settled(AUTOENCODER)
-    with pytest.raises(KeyboardInterrupt):
-        tiny.run_part(AUTOENCODER, seed=0, replicates=1, progress=stop)
-    steps: list[int] = []
-    resumed = tiny.run_part(
-        AUTOENCODER, seed=0, replicates=1, progress=lambda done, total: steps.append(done)
-    ).as_json()
-    assert steps == [2, last]
-    assert not notices
-    for document in (whole, resumed):
-        del document["seconds"]
-    assert resumed == whole
-    tiny.settled(AUTOENCODER)
-    assert not list(parts_folder(tmp_path, "gae quick").glob("*.unfinished.*"))
 
 
 def test_a_missing_autoencoder_is_named(tiny: GaeExperiment) -> None:

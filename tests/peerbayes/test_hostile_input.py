@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import signal
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -12,23 +13,37 @@ import pytest
 from exact.parallel import workplace
 from peerbayes.cli import BAD_INPUT, DONE, main
 from peerbayes.problem.files import read_document
+from tests.peerbayes.commands import Capture, Patch
 from theory import FiniteAgent, FiniteModel
 from theory.numbers.rational import as_fraction, read_fraction
 from theory.symbolic.parsing import parse_entry
 from theory.validation import as_float_array, as_integer, as_positive, as_probability
 
 HUGE = 10**5000
-SECONDS = 5.0  # of work, for what takes milliseconds: machines differ, and bombs take hours
 
 
+@pytest.fixture
+def no_bomb_goes_off() -> Iterator[None]:
+    """End with an error what would take hours: what is refused at once takes milliseconds."""
+
+    def still_at_work(*_: object) -> None:
+        raise AssertionError("still at work after two minutes")
+
+    before = signal.signal(signal.SIGALRM, still_at_work)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("no_bomb_goes_off")
 @pytest.mark.parametrize(
     "text",
     ["1e999999999", "1/3e99999999", "1e-999999999", "9" * 5000, "1e0099999", "1e9999"],
 )
 def test_numbers_of_too_many_digits_are_refused_at_once(
-    text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    text: str, capsys: Capture, tmp_path: Path
 ) -> None:
-    begun = time.process_time()
     with pytest.raises(ValueError, match=r"number: expected|Invalid literal"):
         read_fraction(text)
     with pytest.raises(ValueError, match="value: expected a fraction"):
@@ -39,7 +54,6 @@ def test_numbers_of_too_many_digits_are_refused_at_once(
     assert line.startswith("peerbayes: ")
     assert "--stationary" in line
     assert line.count("\n") == 1
-    assert time.process_time() - begun < SECONDS
 
 
 def test_exponents_that_can_be_written_out_are_read() -> None:
@@ -61,6 +75,7 @@ def test_numbers_no_double_holds_are_named_in_one_line() -> None:
         as_integer("n", HUGE, minimum=1, maximum=10)
 
 
+@pytest.mark.usefixtures("no_bomb_goes_off")
 @pytest.mark.parametrize(
     "entry",
     [
@@ -74,10 +89,8 @@ def test_numbers_no_double_holds_are_named_in_one_line() -> None:
     ],
 )
 def test_towers_of_powers_are_refused_at_once(entry: str) -> None:
-    begun = time.process_time()
     with pytest.raises(ValueError, match=r"^w: expected a fraction or an expression"):
         parse_entry(entry, place="w")
-    assert time.process_time() - begun < SECONDS
 
 
 def test_powers_of_a_reasonable_size_are_read() -> None:
@@ -85,6 +98,7 @@ def test_powers_of_a_reasonable_size_are_read() -> None:
     assert str(parse_entry("((1-a)**5)**4", place="w")) == "(1 - a)**20"
 
 
+@pytest.mark.usefixtures("no_bomb_goes_off")
 @pytest.mark.parametrize(
     "text",
     [
@@ -96,10 +110,8 @@ def test_powers_of_a_reasonable_size_are_read() -> None:
 def test_keys_of_a_hundred_thousand_parts_are_refused_at_once(text: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.toml"
     path.write_text(text)
-    begun = time.process_time()
     with pytest.raises(ValueError, match=r"line [12]: expected a key of at most 200 parts"):
         read_document(path)
-    assert time.process_time() - begun < SECONDS
 
 
 def test_dots_in_texts_and_keys_of_some_parts_are_no_deep_keys(tmp_path: Path) -> None:
@@ -108,7 +120,19 @@ def test_dots_in_texts_and_keys_of_some_parts_are_no_deep_keys(tmp_path: Path) -
     assert read_document(path)["title"] == "a." * 1000
 
 
-def test_twenty_thousand_hypotheses_have_their_pairs_in_a_moment() -> None:
+@pytest.mark.usefixtures("no_bomb_goes_off")
+def test_few_of_twenty_thousand_hypotheses_are_compared_in_pairs(
+    monkeypatch: Patch,
+) -> None:
+    compared: list[tuple[int, int]] = []
+    indistinguishable = FiniteAgent.indistinguishable
+
+    def noting(self: FiniteAgent, first: int, second: int) -> bool:
+        compared.append((first, second))
+        assert len(compared) < 1000, "of two hundred million pairs two are alike"
+        return indistinguishable(self, first, second)
+
+    monkeypatch.setattr(FiniteAgent, "indistinguishable", noting)
     rng = np.random.default_rng(0)
     table = rng.dirichlet([1.0, 1.0, 1.0], size=20_000)
     table[7], table[19_999] = table[3], table[11]
@@ -116,9 +140,7 @@ def test_twenty_thousand_hypotheses_have_their_pairs_in_a_moment() -> None:
         inputs=[1.0], truth=[[0.2, 0.3, 0.5]], likelihood=table[:, None, :]
     )
     model = FiniteModel.from_agents([f"h{m}" for m in range(20_000)], [agent])
-    begun = time.process_time()
     assert model.ambiguous_pairs == ((3, 7), (11, 19_999))
-    assert time.process_time() - begun < SECONDS
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -149,7 +171,7 @@ def test_more_alike_hypotheses_than_can_be_listed_are_refused() -> None:
         _ = model.ambiguous_pairs
 
 
-def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: Patch) -> None:
     pytest.importorskip("distributed")
     import dask
 
@@ -162,9 +184,7 @@ def test_a_dask_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.Monk
         pass
 
 
-def test_a_design_says_in_json_whether_its_time_was_up(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_design_says_in_json_whether_its_time_was_up(capsys: Capture, tmp_path: Path) -> None:
     arguments = ["design", "two-coins", "--replicates", "0", "--json", "--out", str(tmp_path)]
     assert main([*arguments, "--seconds", "600"]) == DONE
     assert '"stopped_by_time_budget": false' in capsys.readouterr().out

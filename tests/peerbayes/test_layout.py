@@ -20,6 +20,7 @@ from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.shared.verification_tables import verification_parts
 from peerbayes.layout import render
 from peerbayes.tables import facts_table, figures_table, interval
+from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.test_cli import COMPARISONS
 
@@ -34,7 +35,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(parts: list[RenderableType], width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+def shown(parts: list[RenderableType], width: int, monkeypatch: Patch) -> str:
     """What a terminal of this width shows."""
     monkeypatch.setenv("COLUMNS", str(width))
     return re.sub(r"\x1b\[[0-9;]*m", "", render(parts, stream=Terminal()))
@@ -56,7 +57,7 @@ def contents(parts: list[RenderableType]) -> str:
     return "\n".join(str(cell) for t in tables for column in t.columns for cell in column.cells)
 
 
-def check(parts: list[RenderableType], monkeypatch: pytest.MonkeyPatch) -> None:
+def check(parts: list[RenderableType], monkeypatch: Patch) -> None:
     """Nothing that a very wide terminal shows is lost or broken at any width."""
     wide = shown(parts, WIDE, monkeypatch)
     assert "…" not in wide.replace(", …", "").replace("… (a fraction", "").replace("holds if …", "")
@@ -88,9 +89,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_cuts_a_number(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_cuts_a_number(command: str, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("coins.toml").write_text(TWO_COINS)
     printed: list[RenderableType] = []
@@ -108,7 +107,7 @@ def line(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_tables_of_runs_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_runs_that_take_long(monkeypatch: Patch) -> None:
     run = {
         "experiment": "regression-2", "title": "two nodes", "source": "P1 5.1", "replicates": 2000,
         "seed": 0, "reused": [], "lines": [line(), line(holds=None, measured=-1.234e-05)],
@@ -130,7 +129,7 @@ def test_tables_of_runs_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
         check(verification_parts(COMPARISONS, every=every), monkeypatch)
 
 
-def test_the_interval_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interval_that_was_cut(monkeypatch: Patch) -> None:
     """Where columns do not fit, rows are blocks; `14 to 23` was printed as `14 to 2`."""
     columns = ("weights", "K", "E", "modulus", "certified", "simulated")
     table = figures_table("Networks", *columns)
@@ -142,7 +141,7 @@ def test_the_interval_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert " 14 to 23 " in shown([table], 80, monkeypatch)
 
 
-def test_thousands_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thousands_stay_together(monkeypatch: Patch) -> None:
     facts = facts_table("", {"a name of some length here": "1 234 567 to 2 345 678 rounds"})
     for width in range(24, 60):
         text = shown([facts, Text("note: 9 346 713 rounds, 12 000 runs")], width, monkeypatch)
@@ -150,13 +149,13 @@ def test_thousands_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
             assert number in text, width
 
 
-def test_what_is_longer_than_a_line_runs_over_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_longer_than_a_line_runs_over_its_end(monkeypatch: Patch) -> None:
     digits = "1" * 90
     for part in (Text(f"v is {digits} here"), facts_table("t", {"v": digits})):
         assert digits in shown([part], 40, monkeypatch)
 
 
-def test_verdicts_keep_their_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_keep_their_colour(monkeypatch: Patch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")

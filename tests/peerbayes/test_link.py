@@ -20,6 +20,7 @@ from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES,
 from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
 from peerbayes.report.link import link_view
+from tests.peerbayes.commands import Patch
 from theory.changing import influence
 from theory.validation import FloatArray
 
@@ -269,7 +270,7 @@ def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
         assert "2 of 10 runs did not come down to it" in view.pictures[0].finding
 
 
-def test_a_tiny_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_run(monkeypatch: Patch) -> None:
     pytest.importorskip("torch")
     from empirical import load_digits
 

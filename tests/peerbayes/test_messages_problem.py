@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -18,9 +17,8 @@ from peerbayes.problem.messages_section import MessagesSection, messages_table
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch, json_of
 from tests.peerbayes.documents import TWO_COINS
-from tests.peerbayes.regressions import LINE
-from tests.peerbayes.test_bad_input import complaint
 from theory import Network
 from theory.messages import (
     Acknowledged,
@@ -113,11 +111,10 @@ def test_analyse_prints_what_it_costs() -> None:
     assert printed["samples"] == bare["samples"]
 
 
-def test_simulate_prints_what_was_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_prints_what_was_sent(tmp_path: Path, capsys: Capture) -> None:
     path = pb.save(coins(HALF), tmp_path / "coins.toml")
     run = ["simulate", str(path), "--rounds", "50", "--replicates", "20", "--quiet"]
-    assert main([*run, "--out", str(tmp_path), "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = json_of(capsys, [*run, "--out", str(tmp_path), "--json"])
     Draft202012Validator(read_schema("simulate")).validate(printed)
     sent = printed["messages"]
     assert sent["messages"] == 2 * 50 * 20
@@ -152,7 +149,7 @@ def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Pa
     assert "Certified bytes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_verify_checks_expected_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_checks_expected_bytes(monkeypatch: Patch) -> None:
     """Both ends; and an end that is a tenth of the way beyond what is sent is found out."""
     problem = coins({"quantiser": "deadband", "step": 1, "threshold": 4, "mixing": "1/4"})
     expected = [one for one in pb.verify(problem).statements if "expected bytes" in one.statement]
@@ -168,7 +165,7 @@ def test_verify_checks_expected_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert broken == [one.statement for one in expected]
 
 
-def test_verify_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_can_fail(monkeypatch: Patch) -> None:
     """A bound that is ten times too small is found out."""
     monkeypatch.setattr("theory.messages.compressed._UP", 0.1)
     outcome = pb.verify(coins(HALF))
@@ -208,122 +205,6 @@ def test_nothing_is_claimed_of_plain_rounding() -> None:
     assert list(outcome.statements) == []
 
 
-BAD: list[tuple[str, Any, list[str]]] = [
-    ("no step", {}, ["messages.step", "add it"]),
-    ("a step of zero", {"step": 0}, ["messages.step: expected a number above 0, got 0"]),
-    ("a negative step", {"step": "-1/2"}, ["messages.step", "above 0, got -1/2"]),
-    ("one level", {"step": 1, "levels": 1}, ["messages.levels", "2"]),
-    (
-        "too few levels",
-        {"step": "1/2", "levels": 9},
-        ["messages.levels: expected at least 10, which never overload, got 9", "use more levels"],
-    ),
-    ("no mixing", {"step": 1, "mixing": 0}, ["messages.mixing", "above 0, got 0"]),
-    ("too much mixing", {"step": 1, "mixing": "3/2"}, ["messages.mixing", "(0, 1], got 3/2"]),
-    (
-        "a mistyped quantiser",
-        {"step": 1, "quantiser": "unifrom"},
-        ["messages.quantiser", "'uniform'"],
-    ),
-    (
-        "a deadband without end",
-        {"step": 1, "quantiser": "deadband"},
-        ["messages.threshold", "add it"],
-    ),
-    (
-        "a threshold below the rounding",
-        {"step": 2, "quantiser": "deadband", "threshold": 1},
-        ["messages.threshold: expected more than half a step, 1, got 1"],
-    ),
-    ("a threshold for nothing", {"step": 1, "threshold": 3}, ["messages.threshold", "deadband"]),
-    ("a choice for nothing", {"step": 1, "choice": "largest"}, ["messages.choice", "single"]),
-    (
-        "a mistyped choice",
-        {"step": 1, "quantiser": "single", "choice": "rotate"},
-        ["messages.choice", "'rotation'"],
-    ),
-    ("losses for nothing", {"step": 1, "loss": 0.1}, ["messages.loss", "acknowledged"]),
-    (
-        "no losses",
-        {"step": 1, "quantiser": "acknowledged"},
-        ["messages.loss: expected the key 'loss'", "add it"],
-    ),
-    (
-        "nothing but losses",
-        {"step": 1, "quantiser": "unacknowledged", "loss": "1"},
-        ["messages.loss: expected a number in [0, 1), got 1"],
-    ),
-    (
-        "a burst of replicas out of step",
-        {"step": 1, "quantiser": "unacknowledged", "loss": 0.1, "burst": 2},
-        ["messages.burst", '"acknowledged" only'],
-    ),
-    ("samples of nothing", {"quantiser": "samples"}, ["messages.draws", "add it"]),
-    (
-        "samples in steps",
-        {"quantiser": "samples", "draws": 5, "step": 1},
-        ["messages.step", "leave it out"],
-    ),
-    ("draws for nothing", {"step": 1, "draws": 5}, ["messages.draws", '"samples" only']),
-    (
-        "samples in cells",
-        {"quantiser": "samples", "draws": 5, "levels": 9},
-        ["messages.levels: expected none with samples"],
-    ),
-    ("a mistyped key", {"step": 1, "level": 9}, ["messages.level", "'levels'"]),
-    ("no table", 3, ["messages"]),
-]
-
-
-@pytest.mark.parametrize(("case", "messages", "parts"), BAD, ids=[case for case, _, _ in BAD])
-def test_bad_input_is_one_line(
-    case: str,
-    messages: Any,
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "coins.json"
-    path.write_text(json.dumps(document(messages)), encoding="utf-8")
-    line = complaint(capsys, "analyse", str(path))
-    for part in [str(path), *parts]:
-        assert part in line
-
-
-@pytest.mark.parametrize(
-    ("other", "parts"),
-    [
-        ({"faults": {"rule": "median"}}, ["messages: expected none with [faults]"]),
-        (
-            {"network": {"sequence": [{"weights": [["1/2", "1/2"], ["1/2", "1/2"]]}]}},
-            ["messages: expected a network that stays the same", "leave out [messages]"],
-        ),
-    ],
-)
-def test_what_messages_do_not_go_with(
-    other: dict[str, Any],
-    parts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "coins.json"
-    path.write_text(json.dumps(document(HALF, **other)), encoding="utf-8")
-    line = complaint(capsys, "analyse", str(path))
-    for part in parts:
-        assert part in line
-    assert not PROBLEM.is_valid(document(HALF, **other))
-
-
-def test_a_regression_sends_its_beliefs_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "line.json"
-    path.write_text(json.dumps({**LINE, "messages": HALF}), encoding="utf-8")
-    line = complaint(capsys, "simulate", str(path))
-    assert "messages: expected none with [regression]" in line
-    assert not PROBLEM.is_valid({**LINE, "messages": HALF})
-
-
 def test_python_users_are_told_the_same() -> None:
     bare = pb.load("two-coins")
     with pytest.raises(ValueError, match="messages: expected none but with hypotheses"):
@@ -361,58 +242,16 @@ def test_a_design_names_the_cheapest_messages(tmp_path: Path) -> None:
     assert again["levels"] == printed["messages"]["levels"]
 
 
-def test_a_design_for_bytes_leaves_out_links_that_do_not_pay(tmp_path: Path) -> None:
-    """Ten agents who all hear all: a ninth of the links cost more rounds, and fewer bytes."""
-    network = {"topology": "complete", "agents": 10}
-    path = tmp_path / "best.toml"
-    told = document(None)
-    agents = [{**told["model"]["agents"][0], "count": 10}]
-    told |= {"network": network, "model": {**told["model"], "agents": agents}}
-    del told["messages"]
-    problem = problem_from_document(told)
-    printed = pb.design(problem, objective="bytes", replicates=0, write=path).as_json()
-    prices = {row["network"]: row["certified_bytes"] for row in printed["prices"]}
-    # The lower end of the whole graph's is not below the upper end of the tree's.
-    assert prices["as given"][0] >= prices["uniform, tree from 0"][1]
-    assert printed["messages"]["links"] == 18
-    assert (
-        pb.analyse(path).as_json()["messages"]["certified_bytes"] == prices["uniform, tree from 0"]
-    )
-
-
-def test_trees_for_bytes_grow_from_the_middle_and_from_the_agent_that_knows_most() -> None:
-    told = document(None)
-    ignorant, knowing = ({**told["model"]["agents"][0]} for _ in range(2))
-    ignorant |= {"likelihood": [[["1/2", "1/2"]] * 2] * 2, "count": 5}
-    told["model"] = {**told["model"], "agents": [ignorant, {**knowing, "count": 1}]}
-    told["network"] = {"edges": [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [2, 4]],
-                       "agents": 6, "rule": "metropolis"}  # fmt: skip
-    del told["messages"]
-    printed = pb.design(problem_from_document(told), objective="bytes", replicates=0).as_json()
-    trees = [row["network"] for row in printed["prices"] if "tree" in row["network"]]
-    assert trees == ["uniform, tree from 2", "uniform, tree from 5"]
-
-
 def test_a_design_for_bytes_needs_no_messages_in_the_file() -> None:
     printed = pb.design("two-coins", objective="bytes", replicates=0).as_json()
     assert printed["messages"]["message_bytes"] == 5
 
 
-@pytest.mark.parametrize("name", ["p1-regression", "restless-ring delays", "liars-torus"])
-def test_designs_for_bytes_are_for_hypotheses_on_a_network_that_stays(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    complaint(capsys, "design", name, "--objective", "bytes", "--out", str(tmp_path))
-
-
 @pytest.mark.parametrize("option", ["--exact", "--certify"])
-def test_proofs_know_messages(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_proofs_know_messages(option: str, tmp_path: Path, capsys: Capture) -> None:
     path = pb.save(coins(HALF), tmp_path / "coins.toml")
     run = ["analyse", str(path), option, "--quiet", "--out", str(tmp_path)]
-    assert main([*run, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = json_of(capsys, [*run, "--json"])
     Draft202012Validator(read_schema("analyse")).validate(printed)
     found, doubles = printed["messages"], pb.analyse(path).as_json()["messages"]
     assert (found["step"], found["mixing"]) == ("1/2", "1")

@@ -5,7 +5,6 @@ Runs are of 8 x 8 digits and nets of eight hidden units.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from dataclasses import replace
@@ -20,7 +19,7 @@ from peerbayes.experiments import find_experiment
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny
 
 pytest.importorskip("torch")
@@ -30,15 +29,14 @@ HEADER = 40  # bytes of a frame
 
 
 @pytest.fixture(autouse=True)
-def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+def digits(monkeypatch: Patch) -> None:
     """8 x 8 digits in place of all data sets, nets of eight units, and few steps."""
     make_tiny(monkeypatch.setattr)
 
 
-def run(capsys: pytest.CaptureFixture[str], folder: Path, *options: str) -> dict[str, Any]:
+def run(capsys: Capture, folder: Path, *options: str) -> dict[str, Any]:
     arguments = ["run", ROW, "--out", str(folder), "--json", "--quiet", *options]
-    assert cli.main(arguments) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json_of(capsys, arguments)
     Draft202012Validator(read_schema("run")).validate(result)
     return dict(result)
 
@@ -53,9 +51,7 @@ def parts(result: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def test_coded_and_plain_parts_are_kept_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_coded_and_plain_parts_are_kept_apart(tmp_path: Path, capsys: Capture) -> None:
     options = ("--part", "a=0.5", "--replicates", "1")
     plain = run(capsys, tmp_path, *options)
     before = Path(plain["record"]).read_bytes()
@@ -88,9 +84,7 @@ def test_coded_and_plain_parts_are_kept_apart(
     assert cli.main(["report", "--out", str(tmp_path)]) == 0
 
 
-def test_a_codec_runs_the_parts_that_it_can_write(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_codec_runs_the_parts_that_it_can_write(tmp_path: Path, capsys: Capture) -> None:
     star = find_experiment(ROW)
     assert isinstance(star, NetExperiment)
     both, beliefs, nets = (
@@ -123,30 +117,6 @@ def test_what_a_coded_part_depends_on() -> None:
     assert replace(star, codec="sign").stream(part) == star.stream(part)
 
 
-def test_a_stopped_part_goes_on_with_its_replicas(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from empirical.nets.learners import Together
-
-    options = ("--part", "a=0.5 seed 0", "--replicates", "1", "--codec", "difference+topk")
-    whole = run(capsys, tmp_path / "whole", *options)
-    advance, rounds = Together.advance, list[int]()
-
-    def stopped(self: Together, **given: Any) -> Any:
-        rounds.append(self.round)
-        if rounds.count(2) == 1 and self.round == 2:
-            raise KeyboardInterrupt
-        return advance(self, **given)
-
-    monkeypatch.setattr(Together, "advance", stopped)
-    arguments = ["run", ROW, "--out", str(tmp_path), "--quiet", *options]
-    assert cli.main(arguments) == 130
-    capsys.readouterr()
-    again = run(capsys, tmp_path, *options, "--resume")
-    assert rounds == [0, 1, 2, 1, 2, 3]
-    assert parts(again) == parts(whole)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -162,16 +132,12 @@ def test_a_stopped_part_goes_on_with_its_replicas(
         ([ROW, "--codec", "posterior", "--part", "central"], "--part: expected words of best a="),
     ],
 )
-def test_codecs_of_no_use(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_codecs_of_no_use(arguments: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:
     text = complaint(capsys, "run", *arguments, "--out", str(tmp_path))
     assert re.search(said, text)
 
 
-def test_without_the_wavelets(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_the_wavelets(capsys: Capture, monkeypatch: Patch, tmp_path: Path) -> None:
     from peerbayes.experiments import net_codecs
 
     net_codecs._misfit.cache_clear()
@@ -179,12 +145,3 @@ def test_without_the_wavelets(
     text = complaint(capsys, "run", ROW, "--codec", "wavelet", "--out", str(tmp_path))
     assert "the codec 'wavelet' needs PyWavelets" in text
     assert "pip install -c constraints.txt '.[messages]'" in text
-
-
-@pytest.mark.parametrize("name", ["regression-2", "gae", "rate-link", "codecs"])
-def test_other_experiments_take_no_codec(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    text = complaint(capsys, "run", name, "--codec", "sign")
-    assert f"--codec: expected a row of Bayesian nets, got {name}; leave it out" in text

@@ -38,7 +38,7 @@ from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.test_report import Page
 from tests.peerbayes.tiny_nets import make_tiny
 
@@ -173,7 +173,7 @@ def test_parts_and_what_they_depend_on() -> None:
 
 
 @pytest.fixture
-def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+def digits(monkeypatch: Patch) -> None:
     """8 x 8 digits in place of all data sets, nets of eight units, and few steps."""
     pytest.importorskip("torch")
     make_tiny(monkeypatch.setattr)
@@ -183,19 +183,22 @@ Run = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def run(digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(digits: None, tmp_path: Path, capsys: Capture) -> Run:
     def run(name: str, *options: str) -> dict[str, Any]:
         arguments = ["run", name, "--out", str(tmp_path), "--json", "--quiet", *options]
-        assert cli.main(arguments) == 0
-        result = json.loads(capsys.readouterr().out)
+        result = json_of(capsys, arguments)
         Draft202012Validator(read_schema("run")).validate(result)
         return dict(result)
 
     return run
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
+# A row of each kind; the others are in tests/thorough.
+QUICK_ROWS = ("fmnist-central", "fmnist-2-balanced-a", "fedavg-iid")
+
+
+def check_row(name: str, run: Run) -> None:
+    """That a row runs, and that its record and its page are whole."""
     row = ROWS[name]
     result = run(name, "--quick")
     assert result["experiment"] == f"{name} quick"
@@ -238,6 +241,11 @@ def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:
     assert "What was run" in {value for _, _, value in page.attributes} or "MB sent" in page.text
 
 
+@pytest.mark.parametrize("name", QUICK_ROWS)
+def test_a_row_runs_and_has_a_page(name: str, run: Run) -> None:
+    check_row(name, run)
+
+
 def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     name = "fmnist-2-balanced-a"
     first = run(name, "--recipe", "paper", "--replicates", "1")
@@ -256,6 +264,10 @@ def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     )
     gap = lines["accuracy of node 1 less that of node 2 [%], best, before consensus"]
     assert (gap["printed"], gap["predicted"]) == ("16", 0.0)
+    one, other = (
+        lines[f"accuracy [%], best, node {k}, before consensus"]["measured"] for k in (1, 2)
+    )
+    assert gap["measured"] == pytest.approx(one - other)
     # Once more, with a third seed: the first two are read back, and their numbers stay.
     before = Path(second["record"]).read_bytes()
     third = run(name, "--part", "best seed", "--replicates", "2", "--resume")
@@ -267,15 +279,12 @@ def test_recipes_are_laid_side_by_side(run: Run, tmp_path: Path) -> None:
     assert cli.main(["report", "--out", str(tmp_path)]) == 0
 
 
-def test_list_shows_what_is_done(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_shows_what_is_done(run: Run, tmp_path: Path, capsys: Capture) -> None:
     run("fmnist-central", "--replicates", "1")
     (tmp_path / "fmnist-2-iid.parts").mkdir()
     (tmp_path / "fmnist-2-iid.parts" / "best-seed-0.unfinished.0.safetensors").touch()
     (tmp_path / "run-star-mnist-1.json").write_text("{}")
-    assert cli.main(["list", "--out", str(tmp_path), "--json"]) == 0
-    listing = json.loads(capsys.readouterr().out)
+    listing = json_of(capsys, ["list", "--out", str(tmp_path), "--json"])
     Draft202012Validator(read_schema("list")).validate(listing)
     done = {entry["name"]: entry["done"] for entry in listing["experiments"]}
     assert done.pop("fmnist-central") == "2 parts, seed 0"
@@ -284,12 +293,14 @@ def test_list_shows_what_is_done(
     assert set(done.values()) == {""}
 
 
+@pytest.mark.parametrize("codec", ["none", "difference+topk"])
 def test_a_stopped_part_is_gone_on_with(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
+    """From the state of every agent, and the replicas of its codec."""
     from empirical.nets.learners import Together
 
-    options = ("star-mnist-1", "--part", "a=0.5 seed 0")
+    options = ("star-mnist-1", "--part", "a=0.5 seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))
     advance, rounds = Together.advance, list[int]()
 
@@ -302,7 +313,7 @@ def test_a_stopped_part_is_gone_on_with(
     monkeypatch.setattr(Together, "advance", stopped)
     assert cli.main(["run", *options, "--out", str(tmp_path), "--quiet"]) == 130
     capsys.readouterr()
-    assert list(tmp_path.glob("star-mnist-1.parts/*.unfinished.0.safetensors"))
+    assert list(tmp_path.glob("star-mnist-1*.parts/*.unfinished.0.safetensors"))
     again = run(*options, "--resume")
     assert rounds == [0, 1, 2, 1, 2, 3]
     contents = []
@@ -318,17 +329,7 @@ def test_a_stopped_part_is_gone_on_with(
 # Bad input --------------------------------------------------------------------------------------
 
 
-def test_options_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
-    text = complaint(capsys, "run", "regression-2", "--recipe", "best")
-    assert "--recipe: expected an experiment with neural nets, got regression-2" in text
-    text = complaint(capsys, "run", "star-mnist-1", "--recipe", "bset")
-    assert "--recipe: expected paper or best or once, got 'bset'" in text
-    text = complaint(capsys, "run", "fedavg-iid", "--recipe", "once")
-    assert "has no priors" in text
-    assert "--part" in complaint(capsys, "run", "star-mnist-1", "--part", "seed 9")
-
-
-def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch(capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
     assert "got no torch; install what is missing, in a checkout" in text
@@ -336,28 +337,14 @@ def test_without_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert "got no torch" in complaint(capsys, "campaign", "--status")
 
 
-def test_without_data(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_data(capsys: Capture, monkeypatch: Patch, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     text = complaint(capsys, "run", "star-mnist-1", "--data", str(tmp_path))
     assert "train-images-idx3-ubyte.gz" in text
     assert "put the four mnist files there" in text
 
 
-@pytest.mark.parametrize(
-    "words", ["gae", "codecs", "rate-link", "star-mnist-1", "star-mnist-1 --recipe tuned"]
-)
-def test_a_part_that_is_not_there_is_named_before_data(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str
-) -> None:
-    text = complaint(capsys, "run", *words.split(), "--part", "qq", "--data", str(tmp_path))
-    assert "--part: expected words of" in text
-
-
-def test_cuda_that_is_not_there(
-    digits: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cuda_that_is_not_there(digits: None, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     text = complaint(capsys, "run", "star-mnist-1", "--device", "cuda")
     assert "device: expected a CUDA device" in text
@@ -367,8 +354,8 @@ def test_cuda_that_is_not_there(
 
 
 def test_weights_for_another_number_of_agents(
-    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    digits: None, capsys: Capture, tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:  # fmt: skip
     row = ROWS["star-mnist-1"]
     seven = replace(row.variants[3], network={"topology": "star", "agents": 7})
@@ -379,8 +366,8 @@ def test_weights_for_another_number_of_agents(
 
 
 def test_training_that_fails_names_agent_and_round(
-    digits: None, capsys: pytest.CaptureFixture[str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    digits: None, capsys: Capture, tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:  # fmt: skip
     def wild(row: Row, part: Any, *, is_quick: bool) -> dict[str, Any]:
         values = part_values(row, part, is_quick=True)
@@ -509,28 +496,3 @@ def test_builds_are_never_averaged(run: Run, tmp_path: Path) -> None:
         for part in content.values()
     ]
     assert all(line.standard_error is None for line in lines.values())
-
-
-def test_a_real_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fashion-MNIST: each node learns labels that only the other has; alone neither can."""
-    pytest.importorskip("torch")
-    from empirical.data import DataNotFound, locate
-
-    try:
-        locate("fashion-mnist")
-    except DataNotFound:
-        pytest.skip("no Fashion-MNIST on this machine")
-    arguments = ["run", "fmnist-2-balanced-a", "--quick", "--json", "--quiet"]
-    results = {}
-    for words in ("best seed", "best alone"):
-        assert cli.main([*arguments, "--out", str(tmp_path), "--part", words]) == 0
-        results = json.loads(capsys.readouterr().out)
-    measured = {line["what"]: line["measured"] for line in results["lines"]}
-    for node in ("node 1", "node 2"):
-        # Half of the labels are half of the images; no guess at the others is right.
-        assert measured[f"accuracy [%], best, each alone, {node}"] <= 50
-        # A quick run reaches 78 to 82; linear readers of raw pixels about 80.
-        for when in ("before", "after"):
-            assert measured[f"accuracy [%], best, {node}, {when} consensus"] > 70

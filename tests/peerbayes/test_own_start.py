@@ -20,6 +20,7 @@ from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.own_start import begin_apart
 from peerbayes.experiments.run import keep_part
+from tests.peerbayes.commands import Patch
 from tests.peerbayes.tiny_nets import make_tiny
 
 APART, TOGETHER = "paper own initialisation seed 0", "paper seed 0"
@@ -45,7 +46,7 @@ def test_agents_begin_apart_by_the_law_of_the_shared_draw() -> None:
     assert torch.equal(again.mean, apart.mean)
 
 
-def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: Patch) -> None:
     make_tiny(monkeypatch.setattr)
     row = ROWS["fmnist-2-iid"]
     experiment = NetExperiment(row, seeds=1)

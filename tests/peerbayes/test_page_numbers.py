@@ -7,7 +7,6 @@ standard error, both have to be of one estimate. What comes from elsewhere is na
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
@@ -25,7 +24,7 @@ from peerbayes.experiments.gae_documents import GaeRunPart
 from peerbayes.experiments.gae_rows import TABLE_1, TRIALS
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import Printed, accuracy_tolerance
-from peerbayes.experiments.tuned_lines import MEASURES, Estimate, MethodResult, difference
+from tests.peerbayes.commands import Patch
 
 DOCS = Path(__file__).parents[2] / "docs"
 # A number with a point, and its standard error; not part of a name, a formula or a section.
@@ -37,7 +36,7 @@ Found = tuple[float | None, float | None]
 
 
 @pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def scripts(monkeypatch: Patch) -> Callable[[str], ModuleType]:
     """The modules that make tables and figures of the pages."""
     import importlib
 
@@ -87,56 +86,6 @@ def test_a_number_is_held_to_its_digits_and_its_error() -> None:
     assert without_source("84.52 ± .13, 84.51 ± .14, .0748", found) == ["84.52", "84.51", ".0748"]
 
 
-# Tuned alike ------------------------------------------------------------------------------------
-
-
-def comparisons(results: Iterable[MethodResult]) -> Iterator[Found]:
-    """Each method's measures, and the gaps between any two of one course."""
-    own = list(results)
-    for one in own:
-        yield from ((e.mean, e.error) for m in MEASURES if (e := one.estimate(m)) is not None)
-    for one, other in combinations(own, 2):
-        if one.course == other.course:
-            gaps = (difference(one, other, measure) for measure in MEASURES)
-            yield from ((gap.mean, gap.error) for gap in gaps if gap is not None)
-
-
-def at_equal_bytes(results: Iterable[tuple[str, MethodResult]]) -> Iterator[Found]:
-    """Averaging over thrice as many rounds, and what sites have less, seed by seed."""
-    kept = json.loads((DOCS / "benchmarks/equal_bytes.json").read_text(encoding="utf-8"))
-    (sites,) = (
-        one
-        for row, one in results
-        if (row, one.course, one.method.name)
-        == ("fmnist-2-balanced-a", "50 steps a round (build 8d46799b1af8)", "sites")
-    )
-    assert kept["runs"][0]["bytes_sent"] == sites.tests[0].bytes_sent
-    for measure in MEASURES:
-        scale = 100 if measure == "accuracy" else 1
-        values = {run["seed"]: scale * run[measure] for run in kept["runs"]}
-        gaps = [value - values[seed] for seed, value in sites.by_seed(measure).items()]
-        yield from ((e.mean, e.error) for e in map(Estimate.of, (list(values.values()), gaps)))
-
-
-def test_words_on_methods_tuned_alike(scripts: Callable[[str], Any]) -> None:
-    tuned = scripts("tuned")
-    text = words_of("reference/tuned-alike.md", "## Where Bayes wins")
-    results = list(tuned._results())
-    # Another page's courses, of ten rounds (learners.json), and weights of the rows' own W.
-    others = {"fmnist-2-balanced-b": ["85.8", "87.2"], "fmnist-2-unbalanced": [".45", ".30"]}
-    spoken = set[str]()
-    for paragraph in text.split("\n\n"):
-        about = set(re.findall(r"`([a-z]+-[\w-]+)` says", paragraph))
-        spoken |= about
-        rows = about or {row for row, _ in results}
-        found = list(comparisons(one for row, one in results if row in rows))
-        found += at_equal_bytes(results) if "equal bytes" in paragraph else []
-        own = [number for row in rows for number in others.get(row, [])]
-        assert without_source(paragraph, found, own) == [], paragraph[:60]
-    # Whoever is compared is spoken of.
-    assert spoken == {row for row, _ in results}
-
-
 # Rows, figures and rates ------------------------------------------------------------------------
 
 
@@ -163,26 +112,6 @@ def test_words_on_rows(scripts: Callable[[str], Any]) -> None:
         # The widths that nets begin with are settings.
         others = [".03", ".05"] if section.startswith("Did σ learn?") else []
         assert without_source(section, found, others) == []
-
-
-def test_words_on_what_could_not_be_reproduced(scripts: Callable[[str], Any]) -> None:
-    pictures, show = scripts("source_figures"), scripts("show")
-    text = words_of("reference/source-figures.md", "## What could not", "In the figures, lines")
-    checks = [one for name in pictures.FIGURES for one in pictures.redrawn(name).checks]
-    rows = of_lines(line for row in ROWS for line, _ in show.lines_of(row))
-    printed = ["69.7"]
-    assert without_source(text, [*((c.measured, None) for c in checks), *rows], printed) == []
-
-
-def test_words_on_rates_and_speeds(scripts: Callable[[str], Any]) -> None:
-    link = scripts("link")
-    fashion, mnist = sections("reference/rate-link.md", "## Fashion-MNIST")
-    for section, is_fashion in ((fashion, True), (mnist, False)):
-        rows = [row for row in link.ROWS if ("fashion" in row) == is_fashion]
-        found = list(of_lines(line for row in rows for line in link.lines_of(row)))
-        table = link.orders(*(row for row in rows if is_fashion))
-        found += [(float(one), None) for one in re.findall(r"\d\.\d+", table)]
-        assert without_source(section, found) == []
 
 
 # GAE's ring -------------------------------------------------------------------------------------

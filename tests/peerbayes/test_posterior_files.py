@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -18,6 +19,7 @@ pytest.importorskip("torch")
 
 from peerbayes import cli
 from peerbayes.records import read_record
+from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.test_report import Page
 from tests.peerbayes.tiny_nets import make_tiny
 
@@ -49,18 +51,26 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run leaves; not to be changed."""
+    out = tmp_path_factory.mktemp("ran")
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny(patch.setattr)
+        assert cli.main([*RUN, "--out", str(out), "--quiet", "--json"]) == 0
+    return out
+
+
 @pytest.fixture
-def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the parts of a run."""
+def parts(ran: Path, tmp_path: Path, monkeypatch: Patch) -> Path:
+    """The folder of the parts of a run, a copy."""
     make_tiny(monkeypatch.setattr)
-    assert cli.main([*RUN, "--out", str(tmp_path), "--quiet", "--json"]) == 0
+    copytree(ran, tmp_path, dirs_exist_ok=True)
     return tmp_path / f"{NAME}.parts"
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_damaged_is_said_and_run_again(
-    damage: str, parts: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_damaged_is_said_and_run_again(damage: str, parts: Path, capsys: Capture) -> None:
     path, other = (parts / f"paper-seed-{seed}.safetensors" for seed in (0, 1))
     record, whole = parts.parent / f"run-{NAME}.json", path.read_bytes()
     act, words = DAMAGE[damage]
@@ -92,9 +102,7 @@ def test_what_is_damaged_is_said_and_run_again(
     assert "damaged" not in json.loads(capsys.readouterr().out)
 
 
-def test_beliefs_of_another_run_are_not_those_on_record(
-    parts: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_beliefs_of_another_run_are_not_those_on_record(parts: Path, capsys: Capture) -> None:
     elsewhere = parts.parent / "elsewhere"
     assert cli.main([*RUN, "--out", str(elsewhere), "--quiet", "--seed", "1"]) == 0
     name = "paper-seed-0.safetensors"
@@ -104,9 +112,7 @@ def test_beliefs_of_another_run_are_not_those_on_record(
     assert "expected the beliefs that are on record" in capsys.readouterr().err
 
 
-def test_a_record_without_its_parts_is_whole(
-    parts: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_without_its_parts_is_whole(parts: Path, capsys: Capture) -> None:
     record = parts.parent / f"run-{NAME}.json"
     away = parts.parent / "away" / record.name
     away.parent.mkdir()
@@ -116,7 +122,7 @@ def test_a_record_without_its_parts_is_whole(
 
 
 def test_a_part_that_is_not_asked_for_is_left_out_if_it_is_damaged(
-    parts: Path, capsys: pytest.CaptureFixture[str]
+    parts: Path, capsys: Capture
 ) -> None:
     (parts / "paper-seed-0.safetensors").write_bytes(b"")
     capsys.readouterr()
@@ -136,9 +142,7 @@ def test_equal_runs_leave_equal_bytes(parts: Path) -> None:
         assert path.read_bytes() == (again / parts.name / path.name).read_bytes()
 
 
-def test_everything_has_the_same_permissions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_has_the_same_permissions(tmp_path: Path, monkeypatch: Patch) -> None:
     make_tiny(monkeypatch.setattr)
     before = os.umask(0o027)
     try:
@@ -149,9 +153,7 @@ def test_everything_has_the_same_permissions(
     assert modes == {".json": 0o640, ".html": 0o640, ".safetensors": 0o640}
 
 
-def test_what_a_killed_run_left_goes_when_the_part_begins(
-    parts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_left_goes_when_the_part_begins(parts: Path, monkeypatch: Patch) -> None:
     stem = ".paper-seed-0"
     for name in (f"{stem}.safetensors", f"{stem}.unfinished.1.safetensors", f"{stem}.json"):
         (parts / f"{name}.0123abcd").write_bytes(b"half")

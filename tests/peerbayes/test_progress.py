@@ -7,6 +7,7 @@ import io
 import pytest
 
 from peerbayes.progress import Stages
+from tests.peerbayes.commands import Capture
 
 
 class Terminal(io.StringIO):
@@ -54,7 +55,7 @@ def test_bars_on_a_terminal() -> None:
     assert "never" not in text
 
 
-def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_error_is_the_default(capsys: Capture) -> None:
     with Stages() as stages:
         stages("stage")(1, 1)
     captured = capsys.readouterr()

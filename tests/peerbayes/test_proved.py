@@ -17,6 +17,7 @@ from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch, json_of
 
 COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 PAIR = [["9/10", "1/10"], ["3/5", "2/5"]]
@@ -212,7 +213,7 @@ def test_a_compromise_is_named(arithmetic: Any, tmp_path: Path) -> None:
     assert result["learning"]["globally_learnable"] is False
 
 
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     shared = ["--out", str(tmp_path), "--quiet"]
     assert main(["analyse", "two-coins", "--exact", "--json", *shared]) == 0
     assert json.loads(capsys.readouterr().out)["arithmetic"] == "exact"
@@ -226,7 +227,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_folder_that_takes_no_records_is_found_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Patch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
@@ -251,9 +252,7 @@ def test_intervals_for_people_cover_both_ends() -> None:
     assert proved("1" * 60 + "/" + "3" * 60).startswith("0.333333333333… (a fraction of 60 and 60")
 
 
-def test_parts_that_took_long_are_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) -> None:
     from peerbayes.kinds.finite import certificates
 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
@@ -266,9 +265,7 @@ def test_parts_that_took_long_are_read_back(
 
 
 @pytest.mark.parametrize("weak", ["1e-40", "1e-300", f"1/1{'0' * 100}"])
-def test_couplings_that_no_double_adds_to_one(
-    weak: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_couplings_that_no_double_adds_to_one(weak: str, tmp_path: Path, capsys: Capture) -> None:
     coupling = Fraction(float(weak)) if "e" in weak else Fraction(weak)
     row = [float(1 - coupling), float(weak)] if "e" in weak else [f"{1 - coupling}", weak]
     coin = {"count": 2, "truth": "a", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
@@ -279,8 +276,7 @@ def test_couplings_that_no_double_adds_to_one(
     path = tmp_path / "weak.json"
     path.write_text(json.dumps(document))
     arguments = ["analyse", str(path), "--certify", "--delta", "0.01", "--json", "--quiet"]
-    assert main([*arguments, "--out", str(tmp_path)]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, [*arguments, "--out", str(tmp_path)])
     size = 1 - 2 * coupling
     for entry in found["network"]["deviation"]:
         low, high = ends(entry)

@@ -16,6 +16,7 @@ from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.problem.builtins.loading import BUILTINS
 from peerbayes.record_names import file_name
+from tests.peerbayes.commands import Capture
 
 COINS = """
 name = {name}
@@ -105,9 +106,7 @@ def test_names_in_other_scripts_can_be_read() -> None:
     assert file_name("simulate", "硬币", "n5") == "simulate-硬币-n5.json"
 
 
-def test_two_problems_in_chinese_leave_two_records(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_problems_in_chinese_leave_two_records(tmp_path: Path, capsys: Capture) -> None:
     names = ["硬币", "骰子", "a=1", "a 1"]
     for index, name in enumerate(names):
         path = tmp_path / f"{index}.toml"
@@ -117,9 +116,7 @@ def test_two_problems_in_chinese_leave_two_records(
     assert len(list((tmp_path / "out").iterdir())) == len(names)
 
 
-def test_a_record_of_other_problems_is_not_written_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_of_other_problems_is_not_written_over(tmp_path: Path, capsys: Capture) -> None:
     from peerbayes.records import read_record
 
     def verify(name: str) -> list[str]:

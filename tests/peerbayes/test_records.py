@@ -34,6 +34,7 @@ from peerbayes.records import (
     write_record,
 )
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch
 from theory.claims import CLAIMS
 
 JSON_VALUES = st.recursive(
@@ -177,9 +178,7 @@ def test_absent_files_and_directories(tmp_path: Path) -> None:
         read_record(tmp_path)
 
 
-def test_an_interrupted_write_leaves_the_old_record(
-    record: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_write_leaves_the_old_record(record: Path, monkeypatch: Patch) -> None:
     before = record.read_bytes()
 
     def interrupt(descriptor: int) -> None:
@@ -285,7 +284,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_record_of_something_else_is_replaced_by_force_alone(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
     run, others = COMMANDS[name]
@@ -312,9 +311,7 @@ def test_a_record_of_something_else_is_replaced_by_force_alone(
         assert path.read_bytes() == damage
 
 
-def test_the_command_line_says_so_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_says_so_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     coins = str(pb.save(edited_coins(), tmp_path / "coins.toml"))
     rest = ["--rounds", "5", "--replicates", "3", "--quiet", "--out", str(tmp_path / "out")]
     assert cli.main(["simulate", "two-coins", *rest]) == 0

@@ -21,9 +21,9 @@ from peerbayes.problem.reading import problem_from_document, read_problem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.regression_section import moment_of
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, complaint
 from tests.peerbayes.documents import REMOVE, changed
 from tests.peerbayes.regressions import LINE, NORMAL
-from tests.peerbayes.test_bad_input import complaint
 from theory.regression.papers import four_agents, two_nodes
 
 TOML = """\
@@ -166,177 +166,13 @@ def test_builtin_variants(family: str) -> None:
     np.testing.assert_allclose(powers, [float(power) for power in exact], rtol=1e-15)
 
 
-BAD: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("both tables", {**LINE, "model": {}}, ["tables model, regression", "got both", "keep one"]),
-    (
-        "neither table",
-        {key: LINE[key] for key in ("name", "network")},
-        ["model: expected the key 'model', or 'regression', got none; add it"],
-    ),
-    ("a mistyped table", changed("regresion", {}, base=LINE) | {"regression": {}}, ["regression'"]),
-    ("no coefficients", line("theta", []), ["regression.theta", "at least one entry"]),
-    ("no theta", line("theta", REMOVE), ["regression.theta: expected the key 'theta'", "add it"]),
-    ("no agents", line("agents", []), ["regression.agents: expected at least one entry"]),
-    ("an unknown key", line("noise", "1"), ["regression.noise", "did you mean 'noise_std'?"]),
-    (
-        "an unknown key of an agent",
-        line("agents.0.range", []),
-        ["regression.agents[0].range", "did you mean 'ranges'?"],
-    ),
-    ("zero noise", line("noise_std", "0"), ["regression.noise_std: expected a number above 0"]),
-    (
-        "zero noise of an agent",
-        line("agents.1.noise_std", 0),
-        ["regression.agents[1].noise_std: expected a number above 0", "make it positive"],
-    ),
-    (
-        "a negative claim",
-        line("agents.1.claimed_noise_std", "-1"),
-        ["regression.agents[1].claimed_noise_std", "above 0, got -1"],
-    ),
-    ("NaN", line("theta.1", float("nan")), ["regression.theta[1]", "a finite number, got nan"]),
-    ("no number", line("theta.1", "half"), ["regression.theta[1]: expected a number", "'half'"]),
-    (
-        "ranges of another dimension",
-        line("agents.1.ranges", [["1", "1"]]),
-        ["regression.agents[1].ranges: expected a list of 3", "got 1", "make it 3 long"],
-    ),
-    (
-        "a reversed range",
-        line("agents.0.ranges.1", ["1", "-1"]),
-        ["regression.agents[0].ranges[1]: expected a range [low, high], got [1, -1]", "swap"],
-    ),
-    (
-        "half a range",
-        line("agents.0.ranges.1", ["1"]),
-        ["regression.agents[0].ranges[1]", "a range [low, high]", "give both ends"],
-    ),
-    (
-        "a range that is no number",
-        line("agents.0.ranges.1", ["-1", "one"]),
-        ["regression.agents[0].ranges[1][1]", "'one'"],
-    ),
-    (
-        "an agent that sees nothing",
-        line("agents.1.ranges", ["0", "0", "0"]),
-        ["regression.agents[1].ranges: expected an agent that sees something, got only zeros"],
-    ),
-    (
-        "ranges and moment",
-        line("agents.1.second_moment", [["1"]]),
-        ["regression.agents[1]: expected exactly one of ranges and second_moment, got both"],
-    ),
-    (
-        "neither ranges nor moment",
-        line("agents.1", {}),
-        ["regression.agents[1]: expected exactly one of ranges and second_moment, got neither"],
-    ),
-    (
-        "an indefinite second moment",
-        line("agents.0.second_moment", [[1.0, 2.0], [2.0, 1.0]], base=NORMAL),
-        ["regression.agents[0].second_moment: expected a positive semidefinite matrix", "-1"],
-    ),
-    (
-        "a negative variance beside a large one",
-        line("agents.0.second_moment", [[1e14, 0.0], [0.0, -1.0]], base=NORMAL),
-        ["regression.agents[0].second_moment: expected a positive semidefinite matrix", "-1"],
-    ),
-    (
-        "an indefinite second moment, exactly",
-        line("agents.0.second_moment", [["0", "1"], ["1", "1"]], base=NORMAL),
-        ["regression.agents[0].second_moment: expected a positive semidefinite matrix"],
-    ),
-    (
-        "a second moment that is not symmetric",
-        line("agents.0.second_moment", [[1.0, 0.5], [0.4, 1.0]], base=NORMAL),
-        ["regression.agents[0].second_moment[1][0]", "symmetric", "0.4 here and 0.5 at [0][1]"],
-    ),
-    (
-        "a ragged second moment",
-        line("agents.0.second_moment", [[1.0], [0.4, 1.0]], base=NORMAL),
-        ["regression.agents[0].second_moment[0]", "a list of 2"],
-    ),
-    (
-        "a singular prior",
-        line("prior_covariance", [["1", "1"], ["1", "1"]], base=NORMAL),
-        ["regression.prior_covariance: expected a positive definite matrix", "mend its entries"],
-    ),
-    ("no prior", line("prior_variance", REMOVE), ["regression.agents[0]", "prior_std", "got none"]),
-    (
-        "two priors",
-        line("prior_std", "1"),
-        ["regression: expected one of prior_std, prior_variance", "prior_std and prior_variance"],
-    ),
-    ("a zero prior", line("prior_variance", "0"), ["regression.prior_variance", "above 0"]),
-    ("a short prior mean", line("prior_mean", ["0"]), ["regression.prior_mean", "list of 3"]),
-    (
-        "no test",
-        line("test_ranges", REMOVE),
-        ["regression: expected exactly one of test_ranges and test_second_moment, got neither"],
-    ),
-    (
-        "a test that sees nothing",
-        line("test_ranges", ["0", "0", "0"]),
-        ["regression.test_ranges: expected a test that sees something"],
-    ),
-    (
-        "a test of another dimension",
-        line("test_ranges", ["1", "1"]),
-        ["regression.test_ranges: expected a list of 3"],
-    ),
-    ("batch zero", line("agents.0.batch", 0), ["regression.agents[0].batch", "at least 1"]),
-    (
-        "too few agents",
-        line("agents.1", REMOVE),
-        ["regression.agents: expected 2 agents", "got 1 (the sum of the counts)"],
-    ),
-    (
-        "a network that changes",
-        changed("network", {"sequence": [{"weights": [["1/2", "1/2"]] * 2}]}, base=LINE),
-        ["network.sequence: expected a network that stays as it is"],
-    ),
-    (
-        "a reducible network",
-        changed("network.weights", [["1", "0"], ["1/2", "1/2"]], base=LINE),
-        ["network.weights: ", "irreducible"],
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("document", "words"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_bad_files(
-    document: dict[str, Any],
-    words: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    text = complaint(capsys, "analyse", str(path))
-    assert "bad.json" in text
-    for word in words:
-        assert word in text
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["analyse", "p1-regression", "--certify"], ["analyse", "p1-regression", "--rounds", "9"]],
-)
-def test_what_a_regression_cannot_have(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = complaint(capsys, *arguments)
-    assert "p1-regression: expected finitely many hypotheses" in text
-    assert "got a regression" in text
-
-
-def test_doubles_are_not_exact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doubles_are_not_exact(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "normal.json"
     path.write_text(json.dumps(NORMAL), encoding="utf-8")
     assert "floating-point" in complaint(capsys, "analyse", str(path), "--exact")
 
 
-def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "priors.json"
     path.write_text(json.dumps(line("agents.1.prior_std", "2")), encoding="utf-8")
     assert main(["analyse", str(path)]) == 0
@@ -345,7 +181,7 @@ def test_exact_numbers_need_one_prior(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "agents[1]: expected the prior of the first agent" in text
 
 
-def test_formula_takes_the_network(capsys: pytest.CaptureFixture[str]) -> None:
+def test_formula_takes_the_network(capsys: Capture) -> None:
     assert main(["formula", "p1-regression", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"][0]["stationary"]["expression"] == "6/7"
 

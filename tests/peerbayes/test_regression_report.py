@@ -20,6 +20,7 @@ from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import plain, write_record
 from peerbayes.report.run_view import run_view
 from tests.peerbayes import reports
+from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
 from tests.peerbayes.test_report import HOSTILE, page_of
 
@@ -68,7 +69,7 @@ def run_body(*, broken: bool = False, name: str = "regression-2") -> dict[str, A
     }  # fmt: skip
 
 
-def test_a_verified_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verified_regression(tmp_path: Path, monkeypatch: Patch) -> None:
     shorten_verification(monkeypatch)
     entries = [
         plain(verify_regression(problem_from_document(document), seed=1).as_record())
@@ -98,7 +99,7 @@ def test_an_experiment(tmp_path: Path) -> None:
     assert "1 of 3 lines contradict their prediction" in page.text
 
 
-def test_records_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_together(tmp_path: Path, capsys: Capture) -> None:
     write_record(tmp_path / "a.json", kind="run", body=run_body())
     write_record(tmp_path / "b.json", kind="verify", body=reports.verify_body(reports.problem()))
     assert cli.main(["report", "--out", str(tmp_path)]) == 0
@@ -107,7 +108,7 @@ def test_records_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "Record 2: verify" in text
 
 
-def test_a_simulated_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_simulated_regression(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "line.json").write_text(json.dumps(LINE))
     for replicates in ("20", "1"):
         arguments = ["simulate", str(tmp_path / "line.json"), "--rounds", "50", "--json", "--quiet"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from tests.peerbayes import reports
+from tests.peerbayes.commands import Capture, Patch
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 HOSTILE = (
@@ -98,6 +101,13 @@ def full_body() -> dict[str, Any]:
     )
 
 
+@cache
+def full_page() -> tuple[Page, str]:
+    """The page of `full_body`, made once."""
+    with TemporaryDirectory() as folder:
+        return page_of(Path(folder), full_body())
+
+
 def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
     page, text = page_of(tmp_path, full_body(), full_body())
     assert text.startswith("<!DOCTYPE html>")
@@ -153,9 +163,8 @@ def test_every_statement_appears_with_its_verdict(tmp_path: Path) -> None:
     assert opened == ["p2-star a=0.1", "p2-star a=0.3"]
 
 
-def test_summary_when_all_holds(tmp_path: Path) -> None:
-    body = full_body()
-    page, _ = page_of(tmp_path, body)
+def test_summary_when_all_holds() -> None:
+    body, (page, _) = full_body(), full_page()
     total = sum(len(group["comparisons"]) for group in [*body["problems"], *body["sweeps"]])
     assert f"✓ {total} of {total} statements hold" in page.text
     assert "Published, not a theorem, and seen to fail" not in page.text
@@ -241,9 +250,9 @@ def test_characters_that_no_page_may_hold() -> None:
 
 
 def test_same_records_same_page(tmp_path: Path) -> None:
-    texts = [page_of(tmp_path / folder, full_body())[1] for folder in ("one", "two")]
-    assert texts[0] == texts[1]
-    assert str(tmp_path) not in texts[0]
+    text = page_of(tmp_path, full_body())[1]
+    assert text == full_page()[1]
+    assert str(tmp_path) not in text
 
 
 def test_what_is_missing_is_a_dash(tmp_path: Path) -> None:
@@ -354,7 +363,7 @@ def test_bad_records_are_refused_in_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_bodies_of_another_shape_are_refused_in_one_line(
-    kind: str, body: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, body: Any, tmp_path: Path, capsys: Capture
 ) -> None:
     path = write_record(tmp_path / "odd.json", kind=kind, body=body)
     assert main(["report", str(path), "--out", str(tmp_path / "out")]) == 2
@@ -373,9 +382,7 @@ def test_tiny_probabilities_of_error_are_drawn(tmp_path: Path) -> None:
     assert "δ = 4.941 × 10⁻³²⁴" in page.text
 
 
-def test_a_page_is_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: Patch) -> None:
     def fail(*arguments: object) -> None:
         raise OSError("disk full")
 

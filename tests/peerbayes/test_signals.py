@@ -16,8 +16,21 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes.cli import main
+from tests.peerbayes.commands import Capture, Patch, complaint
+
 ROOT = Path(__file__).parents[2]
-LONG = ("simulate", "p2-star", "--rounds", "2000", "--replicates", "200000", "--workers", "2")
+LONG = ("simulate", "two-coins", "--rounds", "2000", "--replicates", "9000000", "--workers", "2")
+# A state is kept as soon as the workers have done anything.
+EAGER = """
+import sys
+from exact import checkpoint, cost, parallel
+cost.UNIT_SECONDS = 0.01
+parallel.EVERY_SECONDS = checkpoint.EVERY_SECONDS = checkpoint.SHARE = 0
+from peerbayes.cli import main
+sys.argv[0] = "peerbayes"
+sys.exit(main())
+"""
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -42,48 +55,49 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True)
-    pairs = [line.split() for line in listing.stdout.splitlines()]
-    return [int(one) for one, parent in pairs if int(parent) == pid]
-
-
-def at_work(process: subprocess.Popen[str], *, workers: int = 2) -> None:
-    """Wait until the process has started its workers."""
+def at_work(process: subprocess.Popen[str], out: Path) -> None:
+    """Wait until workers have done something; the limit bounds a hang alone."""
     deadline = time.monotonic() + 120
-    # Besides them there are joblib's and Python's trackers of resources.
-    while len(children(process.pid)) < workers + 2:
+    while not list(out.glob("*.checkpoint")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(1.0)
+
+
+def check_ending(start: Start, out: Path, number: int, code: int, words: str | None) -> None:
+    """That a command with two workers ends by a signal, and its workers with it."""
+    process = start(*LONG, "--out", str(out), program=("-c", EAGER))
+    at_work(process, out)
+    process.send_signal(number)
+    # Whoever is left at work would hold the output open.
+    said, error = process.communicate(timeout=120)
+    assert process.returncode == code
+    assert said == ""
+    if words is not None:
+        assert error.splitlines()[-1] == f"peerbayes: {words}"
+        assert "Traceback" not in error
+    assert not list(out.glob(".*"))
+
+
+def test_nobody_is_left_at_work(start: Start, tmp_path: Path) -> None:
+    check_ending(start, tmp_path, signal.SIGTERM, 143, "terminated")
 
 
 @pytest.mark.parametrize(
     ("number", "code", "words"),
-    [
-        (signal.SIGTERM, 143, "terminated"),
-        (signal.SIGHUP, 129, "terminated"),
-        (signal.SIGINT, 130, "interrupted"),
-        (signal.SIGKILL, -9, None),
-    ],
-    ids=["SIGTERM", "SIGHUP", "SIGINT", "SIGKILL"],
-)
-def test_nobody_is_left_at_work(
-    number: int, code: int, words: str | None, start: Start, tmp_path: Path
-) -> None:
-    process = start(*LONG, "--out", str(tmp_path))
-    at_work(process)
-    process.send_signal(number)
-    # Whoever is left at work would hold the output open.
-    out, error = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert out == ""
-    if words is not None:
-        assert error.splitlines()[-1] == f"peerbayes: {words}"
-        assert "Traceback" not in error
-    assert not list(tmp_path.glob(".*"))
+    [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "terminated"),
+     (signal.SIGINT, 130, "interrupted")],
+)  # fmt: skip
+def test_a_signal_is_an_exit_code_and_one_line(
+    number: int, code: int, words: str, monkeypatch: Patch,
+    capsys: Capture,
+) -> None:  # fmt: skip
+    """Within this process, which takes its own handlers back."""
+    before = [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)]
+    monkeypatch.setattr("exact.task.Task.simulate", lambda *_, **__: os.kill(os.getpid(), number))
+    assert main(["simulate", "two-coins", "--quiet"]) == code
+    assert capsys.readouterr() == ("", f"peerbayes: {words}\n")
+    assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)] == before
 
 
 AT_EXIT = """
@@ -152,18 +166,14 @@ def test_what_is_ignored_stays_so(start: Start) -> None:
     assert (process.communicate(timeout=30), process.returncode) == (("", ""), 0)
 
 
-def test_a_checkpoint_with_a_deep_header_is_one_line(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("depth", [10_000, 500_000])
+def test_a_checkpoint_with_a_deep_header_is_one_line(
+    depth: int, tmp_path: Path, capsys: Capture
+) -> None:
     from exact.checkpoint import MAGIC
 
-    name = "simulate-two-coins-n300-r2000-s0"
-    for depth in (10_000, 500_000):
-        header = b"[" * depth + b"]" * depth + b"\n"
-        (tmp_path / f"{name}.checkpoint").write_bytes(MAGIC + b"0" * 64 + b"\n" + header)
-        process = start(
-            "simulate", "two-coins", "--rounds", "300", "--replicates", "2000", "--resume",
-            "--quiet", "--out", str(tmp_path),
-        )  # fmt: skip
-        out, error = process.communicate(timeout=60)
-        assert (process.returncode, out) == (2, "")
-        (line,) = error.splitlines()
-        assert "expected a whole checkpoint" in line
+    header = b"[" * depth + b"]" * depth + b"\n"
+    path = tmp_path / "simulate-two-coins-n300-r2000-s0.checkpoint"
+    path.write_bytes(MAGIC + b"0" * 64 + b"\n" + header)
+    words = ("--rounds", "300", "--replicates", "2000", "--resume", "--out", str(tmp_path))
+    assert "expected a whole checkpoint" in complaint(capsys, "simulate", "two-coins", *words)

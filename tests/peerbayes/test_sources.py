@@ -34,6 +34,7 @@ from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import FigureDocument
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import AS_PRINTED, OF_TWO_NODES, share_right, taken_for
+from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "experiments"
@@ -451,9 +452,7 @@ def test_seeds_of_one_build_are_taken_and_builds_are_not_mixed(tmp_path: Path) -
 # The command, its record, the page --------------------------------------------------------------
 
 
-def test_the_command_leaves_a_record_and_a_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_leaves_a_record_and_a_page(tmp_path: Path, capsys: Capture) -> None:
     asked = ["figures", "p1-4b", "slides-4a", "p2-2b", "--records", str(RECORDS)]
     assert main([*asked, "--out", str(tmp_path), "--json"]) == 0  # undecidable is no failure
     printed = json.loads(capsys.readouterr().out)
@@ -480,12 +479,7 @@ def test_records_of_run_count_before_short_ones(tmp_path: Path) -> None:
     assert FIGURES["p1-2"].redraw(Kept(RECORDS)).checks[0].measured != pytest.approx(85.8)
 
 
-def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["figures", "p2-5x", "--out", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "FIGURE" in error
-    assert "p2-5" in error
+def test_an_edited_record_is_one_line(tmp_path: Path, capsys: Capture) -> None:
     keep(tmp_path / "short", "fmnist-2-iid", made_up("fmnist-2-iid", "", lambda n, w: [0.8, 0.8]))
     path = short_path(tmp_path / "short", "fmnist-2-iid", "paper seed 0")
     path.write_text(path.read_text(encoding="utf-8").replace("0.8", "0.9"), encoding="utf-8")
@@ -523,7 +517,7 @@ def test_what_the_page_of_experiments_says_of_remark_7() -> None:
 # Regressions ------------------------------------------------------------------------------------
 
 
-def test_curves_of_regressions_are_computed_on_the_spot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_curves_of_regressions_are_computed_on_the_spot(monkeypatch: Patch) -> None:
     from peerbayes.sources import regressions
 
     monkeypatch.setattr(regressions, "REPLICATES", 20)
@@ -556,7 +550,7 @@ def test_the_page_shows_every_figure_of_the_sources() -> None:
     assert all(name == called for name, _, called in shown)
 
 
-def test_the_page_draws_all_that_is_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_draws_all_that_is_on_record(monkeypatch: Patch) -> None:
     monkeypatch.syspath_prepend(str(RECORDS))
     pytest.importorskip("IPython")
     import source_figures

@@ -1,82 +1,89 @@
-"""Processes of torchrun share the parts of an experiment; the record is that of one process."""
+"""Processes of torchrun share the parts of an experiment; the record is that of one process.
+
+Here they are threads; real processes are in tests/thorough.
+"""
 
 from __future__ import annotations
 
-import json
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from shutil import copytree
-from subprocess import CompletedProcess
+from typing import Any
 
-import pytest
-
-pytest.importorskip("torch")
-
+import peerbayes as pb
 from peerbayes import cli
-from tests.peerbayes.nets.support import TORCHRUN, run
+from peerbayes.experiments.team import Team
+from tests.peerbayes.commands import Capture, Patch
 
-RUN = ("-m", "peerbayes", "run", "regression-2", "--replicates", "30", "--json", "--out")
+
+class Store:
+    """What torchrun's processes tell each other, among threads."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, threading.Event] = defaultdict(threading.Event)
+
+    def set(self, word: str, value: str) -> None:
+        """Tell all that wait for a word."""
+        self.told[word].set()
+
+    def wait(self, words: Sequence[str], patience: timedelta) -> None:
+        """Until all words are told; a minute bounds a hang."""
+        assert all(self.told[word].wait(60) for word in words), words
 
 
 def files(out: Path) -> dict[str, bytes]:
     return {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.json")}
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What one process leaves."""
-    out = tmp_path_factory.mktemp("alone")
-    run(*RUN, out, check=True)
-    return files(out)
+def run(out: Path, **options: Any) -> Any:
+    return pb.run("regression-2", replicates=3, out=out, **options)
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
-    """The folder of two processes, and what they printed."""
-    out = tmp_path_factory.mktemp("pair")
-    return out, run(*TORCHRUN, *RUN, out, check=True)
+def run_in_two(monkeypatch: Patch, out: Path, **options: Any) -> Any:
+    """What the first of two processes returns."""
+    store, teams = Store(), threading.local()
+
+    @contextmanager
+    def team_of_threads() -> Iterator[Team]:
+        yield teams.own
+        teams.own.wait("end")
+
+    def process(rank: int) -> Any:
+        teams.own = Team(2, rank, store=store)
+        return run(out, **options)
+
+    monkeypatch.setattr("peerbayes.front.run.team_of_torchrun", team_of_threads)
+    with ThreadPoolExecutor(2) as pool:
+        first, _ = pool.map(process, range(2))
+    return first
 
 
-def test_two_processes_leave_what_one_leaves(
-    alone: dict[str, bytes], pair: tuple[Path, CompletedProcess[str]]
-) -> None:
-    out, done = pair
-    assert files(out) == alone
+def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch) -> None:
+    run(tmp_path / "alone")
+    alone, two = files(tmp_path / "alone"), tmp_path / "two"
     assert len(alone) > 2, "there is more than one part to share"
-    printed = json.loads(done.stdout)
-    assert printed["reused"] == []
-    assert Path(printed["report"]).is_file()
-
-
-def test_parts_on_record_are_taken_if_asked_for(
-    alone: dict[str, bytes], pair: tuple[Path, CompletedProcess[str]], tmp_path: Path
-) -> None:
-    copytree(pair[0], tmp_path, dirs_exist_ok=True)
-    parts = sorted(tmp_path.glob("*.parts/*.json"))
+    first = run_in_two(monkeypatch, two)
+    assert files(two) == alone
+    assert first.reused == ()
+    # Parts on record are taken where that is asked for, but for those that are gone or damaged.
+    parts = sorted(two.glob("*.parts/*.json"))
     parts[1].unlink()
     parts[2].write_text("{}")
     written = {path: path.stat().st_mtime_ns for path in parts if path.exists()}
-    run(*TORCHRUN, *RUN, tmp_path, "--resume", check=True)
-    assert files(tmp_path) == alone
+    run_in_two(monkeypatch, two, resume=True)
+    assert files(two) == alone
     kept = [path for path, when in written.items() if path.stat().st_mtime_ns == when]
     assert kept == [parts[0], *parts[3:]]
-    run(*TORCHRUN, *RUN, tmp_path, check=True)
-    assert all(path.stat().st_mtime_ns > when for path, when in written.items())
-
-
-def test_bad_input_is_said_once(tmp_path: Path) -> None:
-    done = run(
-        *TORCHRUN, "-m", "peerbayes", "run", "regression-2", "--part", "x", "--out", tmp_path
-    )
-    assert done.returncode != 0
-    assert done.stderr.count("--part: expected an experiment with neural nets") == 1
 
 
 def test_a_process_without_the_others_folder_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
-    from peerbayes.experiments import team
-
-    monkeypatch.setattr(team.Team, "own", lambda self, parts: tuple(parts[::2]))
+    monkeypatch.setattr(Team, "own", lambda self, parts: tuple(parts[::2]))
     assert cli.main(["run", "regression-2", "--replicates", "2", "--out", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "as another process ran it, got nothing of it; give all processes one folder" in said

@@ -20,6 +20,7 @@ from peerbayes.layout import render
 from peerbayes.progress import Stages
 from peerbayes.tables import figures_table
 from peerbayes.terminal import visible
+from tests.peerbayes.commands import Capture, text_of
 from tests.peerbayes.test_record_names import COINS
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +106,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_command_shows_a_name_raw(
-    command: tuple[str, ...], nasty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: tuple[str, ...], nasty: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "out\x1b[2J"
     assert cli.main([command[0], str(nasty), *command[1:], "--out", str(out)]) == 0
@@ -115,8 +116,7 @@ def test_no_command_shows_a_name_raw(
     for page in out.glob("*.html"):
         assert not acting(page.read_text(encoding="utf-8"))
     # JSON holds the name itself, in escapes.
-    assert cli.main([command[0], str(nasty), *command[1:], "--out", str(out), "--json"]) == 0
-    text = capsys.readouterr().out
+    text = text_of(capsys, [command[0], str(nasty), *command[1:], "--out", str(out), "--json"])
     assert not acting(text) - {"\x7f"}
     assert "\\u202e" in text
 
@@ -134,9 +134,7 @@ def test_no_command_shows_a_name_raw(
     ],
     ids=range(7),
 )
-def test_no_message_shows_a_name_raw(
-    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_message_shows_a_name_raw(arguments: tuple[str, ...], capsys: Capture) -> None:
     assert cli.main(list(arguments)) == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -33,7 +33,6 @@ from empirical.train.comparing import (
 )
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
-from peerbayes import cli
 from peerbayes.experiments import campaign, campaign_worker
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
@@ -46,7 +45,7 @@ from peerbayes.experiments.tuned_lines import contenders, difference, method_res
 from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
 from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.records import read_record
-from tests.peerbayes.test_bad_input import complaint
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny
 from theory.network import Network
 
@@ -334,18 +333,15 @@ def test_kinds_are_compared_by_validation_data_and_in_pairs() -> None:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny(monkeypatch: Patch) -> None:
     make_tiny(monkeypatch.setattr)
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_run_searches_then_tests_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_searches_then_tests_and_goes_on(tmp_path: Path, capsys: Capture) -> None:
     words = ["run", "fmnist-2-iid", "--recipe", "tuned", "--quick", "--out", str(tmp_path)]
     part = ["--part", "2-steps-averaging", "--json", "--quiet"]
-    assert cli.main([*words, *part]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = json_of(capsys, [*words, *part])
     assert printed["experiment"] == "fmnist-2-iid-tuned-quick"
     assert len(printed["parts"]) == 2 * (3 + 1)
     assert [line["what"].split(", ")[1] for line in printed["lines"]] == [
@@ -368,15 +364,14 @@ def test_a_run_searches_then_tests_and_goes_on(
     lost = folder / "2-steps-averaging-search-3.json"
     before = read_record(lost).body["content"]
     lost.unlink()
-    assert cli.main([*words, *part, "--resume"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    again = json_of(capsys, [*words, *part, "--resume"])
     assert len(again["reused"]) == len(printed["parts"]) - 1
     after = read_record(lost).body["content"]
     assert {**after, "seconds": 0} == {**before, "seconds": 0}
 
 
 @pytest.mark.usefixtures("tiny")
-def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(tmp_path: Path, capsys: Capture) -> None:
     out = ("--out", str(tmp_path))
     words = ("run", "fmnist-2-iid", "--recipe", "tuned", "--quick", *out)
     text = complaint(capsys, *words, "--part", "sites-seed")
@@ -390,7 +385,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_trial_does_not_see_the_test_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
     from peerbayes.experiments import tuned_runs
 
     data = tuned_runs.images_of("", None, "", False)
@@ -443,7 +438,7 @@ print(json.dumps({"kept": "nowhere"}))
 
 @pytest.mark.usefixtures("tiny")
 def test_parts_wait_for_the_trials_that_they_follow_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(campaign, "WORKER", (sys.executable, "-c", WORKER))
     home = Campaign(tmp_path / "out", tmp_path / "short")

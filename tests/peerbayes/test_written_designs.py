@@ -18,21 +18,18 @@ from peerbayes.cli import main
 from peerbayes.designs.documents import RoundsDocument
 from peerbayes.designs.recommend import by_rounds
 from peerbayes.designs.request import DesignRequest
-from peerbayes.designs.tables import weight_parts
 from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
-from peerbayes.report.designed import design_view
-from tests.peerbayes.documents import changed
-from tests.peerbayes.test_bad_input import complaint
-from tests.peerbayes.test_design import STATIONS, stations
+from tests.peerbayes.commands import Capture, complaint
+from tests.peerbayes.documents import STATIONS, changed
+from tests.peerbayes.test_design import stations
 from theory import Network
 from theory.changing import RandomLinks, influence, mean_slem
 from theory.regression import regression_limits
@@ -59,8 +56,10 @@ def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -
     return load_problem(path), result.document()
 
 
-@pytest.mark.parametrize("objective", ["rate", "exponent", "samples", "mixing"])
-@pytest.mark.parametrize("suffix", ["toml", "json"])
+@pytest.mark.parametrize(
+    ("objective", "suffix"),
+    [("rate", "toml"), ("exponent", "json"), ("samples", "toml"), ("mixing", "json")],
+)
 def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
     problem = problem_from_document(DICE)
     again, said = written(problem, tmp_path / f"faster.{suffix}", objective)
@@ -134,14 +133,6 @@ def test_networks_that_change_are_written_and_read(name: str, tmp_path: Path) ->
     )
 
 
-def test_a_changing_design_is_written(tmp_path: Path) -> None:
-    again, said = written(load_problem("restless-ring links"), tmp_path / "ring.json")
-    analysis = kind_of(again).analyse(again, _analysis(), None).as_json()
-    assert analysis["learning"]["rate"] == pytest.approx(said.rate, rel=1e-9)
-    assert analysis["learning"]["error_exponent"] == pytest.approx(said.error_exponent, rel=1e-9)
-    np.testing.assert_allclose(analysis["network"]["influence"], said.influence, rtol=1e-9)
-
-
 def test_a_regression_is_written(tmp_path: Path) -> None:
     again, said = written(load_problem("p1-regression"), tmp_path / "line.toml")
     limits = regression_limits(again.network, again.regression)
@@ -208,23 +199,6 @@ def test_rows_sum_to_one_as_they_are_shown(parts: list[float], thirds: bool) -> 
         assert set(shown.values()) == {"1" if len(parts) == 1 else f"1/{len(parts)}"}
 
 
-def test_the_table_can_be_pasted() -> None:
-    said = design(problem_from_document(DICE), DesignRequest("exponent", replicates=0)).document()
-    lines = render(weight_parts(said)).splitlines()
-    rows = [line.split()[1:] for line in lines if line[:2].strip().isdigit() and len(line) > 12]
-    pasted = Network(np.array([[float(Fraction(w)) for w in row] for row in rows[-3:]]))
-    np.testing.assert_allclose(pasted.weights, said.weights, atol=1.01e-6)  # type: ignore[union-attr]
-    many = design(_ring(14), DesignRequest("mixing", replicates=0)).document()
-    text = render(weight_parts(many))
-    assert "whom each agent hears" in text
-    assert text.count("0.476410") == 28
-
-
-def _ring(agents: int) -> Any:
-    ring = changed("network", {"topology": "ring", "agents": agents}, base=STATIONS)
-    return problem_from_document(changed("model.agents.1.count", agents - 1, base=ring))
-
-
 def _rounds(chernoff: int | None, ends: list[int] | None) -> RoundsDocument:
     return RoundsDocument(delta=0.1, chernoff=chernoff, certified=ends)
 
@@ -285,9 +259,7 @@ def test_mean_mixing_by_the_mean_weights() -> None:
     assert mean_slem(RandomLinks(network, up=0.75)) == pytest.approx(values[-2], abs=1e-12)
 
 
-def test_what_cannot_be_written_is_said_early(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_written_is_said_early(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "dice.json"
     file.write_text(json.dumps(DICE))
     quick = ["--out", str(tmp_path), "--quiet", "--replicates", "0"]
@@ -321,23 +293,6 @@ def test_problems_built_in_memory_are_written_too(tmp_path: Path) -> None:
     again, said = written(bare, tmp_path / "bare.toml")
     np.testing.assert_allclose(again.network.weights, said.weights, rtol=1e-15)
     assert again.model.hypotheses == bare.model.hypotheses
-
-
-def test_older_records_are_shown() -> None:
-    new = {"recommended", "written", "mean_slem", "stopped_by_time_budget"}
-    for name in ("two-coins", "restless-ring links", "p1-regression"):
-        body = design(load_problem(name), DesignRequest(replicates=0)).record().as_json()
-        view = design_view(body, key="a")
-        assert view.weights
-        older = json.loads(json.dumps(body), object_hook=lambda table: {
-            key: value for key, value in table.items() if key not in new
-        })  # fmt: skip
-        before = design_view(older, key="a")
-        assert before.weights == view.weights
-        assert before.facts == view.facts
-        assert before.finding == view.finding
-        # No rounds are proved of links that fail.
-        assert ("Recommended" in before.finding) is (name != "restless-ring links")
 
 
 def test_names_are_those_of_the_command_line() -> None:

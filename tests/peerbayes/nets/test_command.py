@@ -17,13 +17,14 @@ from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
+from tests.peerbayes.commands import Capture, Patch, assert_says, complaint, text_of
 from tests.peerbayes.nets.support import NUMBERS, write_net, write_tables
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 
-def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_record_and_page(tmp_path: Path, capsys: Capture) -> None:
     path, out = write_net(tmp_path), tmp_path / "out"
     assert main(["train", str(path), "--out", str(out)]) == 0
     said = capsys.readouterr()
@@ -44,12 +45,9 @@ def test_tables_record_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_codec_is_on_record_and_on_the_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_codec_is_on_record_and_on_the_page(tmp_path: Path, capsys: Capture) -> None:
     path, out = write_net(tmp_path, spoilt(messages={"codec": "seeds"})), tmp_path / "out"
-    assert main(["train", str(path), "--out", str(out), "--codec", "difference+sign"]) == 0
-    printed = capsys.readouterr().out
+    printed = text_of(capsys, ["train", str(path), "--out", str(out), "--codec", "difference+sign"])
     body = read_record(out / "train-wells-s4.json").body
     Draft202012Validator(read_schema("train")).validate({**body, "record": None})
     messages = TrainRecord.model_validate(body).messages
@@ -69,14 +67,11 @@ def test_a_codec_is_on_record_and_on_the_page(
     assert "messages" not in read_record(out / "train-wells-s4.json").body
 
 
-def test_targets_and_agents_go_by_their_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_targets_and_agents_go_by_their_names(tmp_path: Path, capsys: Capture) -> None:
     parts = [{"kind": "gaussian", "std": "learned"}, {"kind": "gaussian", "std": 1.0}]
     changes = {"data__target": ["level", "a"], "likelihood": {"kind": "heads", "parts": parts}}
     path, out = write_net(tmp_path, spoilt(**changes), rounds=2), tmp_path / "out"
-    assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
-    printed = capsys.readouterr().out
+    printed = text_of(capsys, ["train", str(path), "--out", str(out), "--quiet"])
     record = TrainRecord.model_validate(read_record(out / "train-wells-s4.json").body)
     assert record.graph is not None
     assert record.graph.called(1) == record.called(1) == "well-1"
@@ -93,7 +88,7 @@ def test_targets_and_agents_go_by_their_names(
         assert said in page
 
 
-def test_damaged_beliefs_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_beliefs_are_told(tmp_path: Path, capsys: Capture) -> None:
     path, out = write_net(tmp_path, rounds=2), tmp_path / "out"
     assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
     beliefs = out / "train-wells-s4.trained" / "trained.safetensors"
@@ -109,9 +104,7 @@ def test_damaged_beliefs_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["report", "--out", str(out)]) == 0
 
 
-def test_json_fits_its_schema_and_the_record(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_fits_its_schema_and_the_record(tmp_path: Path, capsys: Capture) -> None:
     path = write_net(tmp_path)
     given = ["train", str(path), "--out", str(tmp_path), "--json", "--quiet", "--seed", "1"]
     assert main([*given, "--rounds", "3"]) == 0
@@ -179,109 +172,75 @@ def nothing(folder: Path) -> None:
     """Only the net file is spoilt."""
 
 
-@pytest.mark.parametrize(
-    ("document", "spoil", "said"),
-    [
-        (spoilt(data__target="depth"), nothing, ["depth"]),
-        (spoilt(network__agents=4), nothing, ["agents", "4"]),
-        (spoilt(network__names=["a", "a", "b"]), nothing, ["names", "a"]),
-        (spoilt(training__learner="sgd"), nothing, ["learner", "averaging"]),
-        (spoilt(training__settings={"pace": 1}), nothing, ["pace"]),
-        (spoilt(training__settings={"rat": 1}), nothing, ["net.toml: training", "mean 'rate'"]),
-        (spoilt(training__settings={"rate": float("nan")}), nothing, ["rate: expected", "got nan"]),
-        (spoilt(training__settings={"rate": [1]}), nothing, ["training.settings.rate", "a list"]),
-        (spoilt(net={"module": "own.py:build"}), leaving_module, ["own.py, line 4", "SystemExit"]),
-        (spoilt(messages={}), nothing, ["messages.codec"]),
-        (spoilt(messages={"codec": "sing"}), nothing, ["net.toml: messages: codec", "mean 'sign'"]),
-        (
-            spoilt(messages={"codec": "seeds", "settings": {"share": 0}}),
-            nothing,
-            ["net.toml: messages: share: expected a number above 0 and at most 1, got 0"],
-        ),
-        (
-            spoilt(messages={"codec": "seeds", "settings": {"shar": 1}}),
-            nothing,
-            ["net.toml: messages", "mean 'share'"],
-        ),
-        (
-            spoilt(messages={"codec": "low-rank", "settings": {"rank": 0}}),
-            nothing,
-            ["net.toml: messages: rank: expected a whole number of at least 1, got 0"],
-        ),
-        (
-            spoilt(messages={"codec": "difference", "settings": {"inner": {"codec": "sin"}}}),
-            nothing,
-            ["net.toml: messages: codec", "mean 'sign'"],
-        ),
-        (
-            spoilt(messages={"codec": "plain", "settings": {"kind": ["float16"]}}),
-            nothing,
-            ["messages.settings.kind", "a list"],
-        ),
-        (
-            spoilt(messages={"codec": "seeds", "missing": "zero"}),
-            nothing,
-            ["missing: expected 'own' for learners that keep beliefs"],
-        ),
-        (spoilt(messages={"codec": "seeds", "missing": "ours"}), nothing, ["messages.missing"]),
-        (
-            spoilt(data__test="well-1.csv"),
-            nothing,
-            ["data.test: expected", "is for training"],
-        ),
-        (NUMBERS, semicolons, ["well-0.csv", 'separator = ";"']),
-        (spoilt(training__rounds=0), nothing, ["training.rounds"]),
-        (spoilt(likelihood__kind="classs"), nothing, ["classes"]),
-        (spoilt(net={"module": "own.py:build"}), wrong_module, ["module", "7"]),
-        (spoilt(net={"module": "gone.py:build"}), nothing, ["gone.py"]),
-        (NUMBERS, text_in_numbers, ["well-1.csv", "two"]),
-        (NUMBERS, no_rows, ["well-2.csv"]),
-        (NUMBERS, no_column, ["well-2.csv", "level"]),
-        (NUMBERS, nan, ["well-0.csv", "nan"]),
-    ],
-)
+OWN = {"net": {"module": "own.py:build"}}
+# What is changed in a good net file, what else is spoilt, and what is said of it.
+BAD: list[tuple[dict[str, Any], Any, str]] = [
+    ({"data__target": "depth"}, nothing, "depth"),
+    ({"network__agents": 4}, nothing, "4 … agents"),
+    ({"network__names": ["a", "a", "b"]}, nothing, "names … a"),
+    ({"training__learner": "sgd"}, nothing, "learner … averaging"),
+    ({"training__settings": {"pace": 1}}, nothing, "pace"),
+    ({"training__settings": {"rat": 1}}, nothing, "net.toml: training … mean 'rate'"),
+    ({"training__settings": {"rate": float("nan")}}, nothing, "rate: expected … got nan"),
+    ({"training__settings": {"rate": [1]}}, nothing, "training.settings.rate … a list"),
+    ({"training__rounds": 0}, nothing, "training.rounds"),
+    ({"messages": {}}, nothing, "messages.codec"),
+    ({"messages": {"codec": "sing"}}, nothing, "net.toml: messages: codec … mean 'sign'"),
+    ({"messages": {"codec": "seeds", "settings": {"share": 0}}}, nothing,
+     "net.toml: messages: share: expected a number above 0 and at most 1, got 0"),
+    ({"messages": {"codec": "seeds", "settings": {"shar": 1}}}, nothing,
+     "net.toml: messages … mean 'share'"),
+    ({"messages": {"codec": "low-rank", "settings": {"rank": 0}}}, nothing,
+     "net.toml: messages: rank: expected a whole number of at least 1, got 0"),
+    ({"messages": {"codec": "difference", "settings": {"inner": {"codec": "sin"}}}}, nothing,
+     "net.toml: messages: codec … mean 'sign'"),
+    ({"messages": {"codec": "plain", "settings": {"kind": ["float16"]}}}, nothing,
+     "messages.settings.kind … a list"),
+    ({"messages": {"codec": "seeds", "missing": "zero"}}, nothing,
+     "missing: expected 'own' for learners that keep beliefs"),
+    ({"messages": {"codec": "seeds", "missing": "ours"}}, nothing, "messages.missing"),
+    ({"data__test": "well-1.csv"}, nothing, "data.test: expected … is for training"),
+    ({"likelihood__kind": "classs"}, nothing, "classes"),
+    (OWN, leaving_module, "own.py, line 4 … SystemExit"),
+    (OWN, wrong_module, "module … 7"),
+    ({"net": {"module": "gone.py:build"}}, nothing, "gone.py"),
+    ({}, semicolons, 'well-0.csv … separator = ";"'),
+    ({}, text_in_numbers, "well-1.csv … two"),
+    ({}, no_rows, "well-2.csv"),
+    ({}, no_column, "well-2.csv … level"),
+    ({}, nan, "well-0.csv … nan"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "spoil", "words"), BAD, ids=range(len(BAD)))
 def test_bad_input_is_one_line(
-    document: dict[str, Any], spoil: Any, said: list[str], tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, Any], spoil: Any, words: str, tmp_path: Path,
+    capsys: Capture,
 ) -> None:  # fmt: skip
     write_tables(tmp_path)
     spoil(tmp_path)
     path = tmp_path / "net.toml"
-    path.write_text(tomli_w.dumps(document), encoding="utf-8")
-    assert main(["train", str(path), "--out", str(tmp_path / "out")]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("peerbayes: ")
-    for words in said:
-        assert words in captured.err, captured.err
+    path.write_text(tomli_w.dumps(spoilt(**changes)), encoding="utf-8")
+    assert_says(complaint(capsys, "train", str(path), "--out", str(tmp_path / "out")), words)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--device", "tpu"], "device: expected 'cpu' or 'cuda'"),
-        (["--memory", "1K"], "expected a training within"),
-        (["--memory", "much"], "--memory: expected a size"),
-        (["--rounds", "0"], "a whole number of at least 1"),
+        ("--device tpu", "device: expected 'cpu' or 'cuda'"),
+        ("--memory 1K", "expected a training within"),
+        ("--memory much", "--memory: expected a size"),
+        ("--rounds 0", "a whole number of at least 1"),
+        ("--out net.toml", "a folder that can be written"),
     ],
 )
 def test_bad_options_are_one_line(
-    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_net(tmp_path)
-    assert main(["train", str(path), "--out", str(tmp_path), *options]) == 2
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert captured.err.count("\n") == 1
-
-
-def test_no_file_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", str(tmp_path / "gone.toml")]) == 2
-    assert "gone.toml" in capsys.readouterr().err
-    path = write_net(tmp_path)
-    assert main(["train", str(path), "--out", str(path)]) == 2
-    assert "a folder that can be written" in capsys.readouterr().err
+    options: str, said: str, tmp_path: Path, capsys: Capture,
+    monkeypatch: Patch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write_net(tmp_path)
+    assert said in complaint(capsys, "train", "net.toml", *options.split())
 
 
 def test_a_page_of_many_agents_and_of_few_numbers(tmp_path: Path) -> None:

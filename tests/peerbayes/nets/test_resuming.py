@@ -1,10 +1,7 @@
-"""Killed trainings go on and end with the same bits; so do those of two processes."""
+"""Killed trainings go on and end with the same bits; tests/thorough has those of two processes."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,10 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from empirical.nets.keeping import load_tensors
+from empirical.train.checkpoints import Checkpoints
 from peerbayes.front.train_file import train_file
-from peerbayes.nets.looks import looks_path
 from peerbayes.records import read_record
-from tests.peerbayes.nets.support import NUMBERS, ROOT, TORCHRUN, run, write_net
+from tests.peerbayes.nets.support import NUMBERS, run, write_net
 
 KILLED = ("-m", "tests.peerbayes.nets.killed")
 TRAIN = ("-m", "peerbayes", "train")
@@ -31,6 +28,27 @@ def kept(out: Path) -> tuple[bytes, dict[str, Any]]:
     (beliefs,) = out.glob("*.trained/trained.safetensors")
     assert not list(out.glob("*unfinished*"))
     return beliefs.read_bytes(), body
+
+
+class Dead(BaseException):
+    """In place of SIGKILL, which the first test sends."""
+
+
+def die_in_round(last: int, net: Path, out: Path) -> None:
+    """Train in this process, every round kept, until a round is kept, and no more."""
+    save = Checkpoints.save
+
+    def save_and_die(self: Checkpoints, done: int, *state: Any) -> None:
+        save(self, done, *state)
+        if done >= last:
+            raise Dead
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("exact.checkpoint.EVERY_SECONDS", 0.0)
+        patch.setattr("exact.checkpoint.SHARE", 0)
+        patch.setattr(Checkpoints, "save", save_and_die)
+        with pytest.raises(Dead):
+            train_file(net, out=out, resume=True)
 
 
 @pytest.fixture(scope="module")
@@ -64,33 +82,14 @@ def test_a_killed_run_ends_with_the_same_bits_whatever_replicas_its_codec_has(
     path = write_net(tmp_path, {**NUMBERS, "messages": CODED})
     train_file(path, out=tmp_path / "whole")
     known = kept(tmp_path / "whole")
-    assert run(*KILLED, path, tmp_path / "killed", 3).returncode == -9
+    die_in_round(3, path, tmp_path / "killed")
     train_file(path, out=tmp_path / "killed", resume=True)
     assert kept(tmp_path / "killed") == known
-    done = run(*TORCHRUN, *TRAIN, path, "--out", tmp_path / "two", "--quiet")
-    assert done.returncode == 0, done.stderr
-    assert kept(tmp_path / "two") == known
     # Replicas of one codec are of no use to another: a run of other settings begins anew.
-    assert run(*KILLED, path, tmp_path / "other", 3).returncode == -9
+    die_in_round(3, path, tmp_path / "other")
     said: list[str] = []
     train_file(path, out=tmp_path / "other", resume=True, codec="sign", notice=said.append)
     assert any("not used, for it is of other settings" in line for line in said)
-
-
-def test_two_processes_end_with_the_bits_of_one(
-    whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
-) -> None:
-    path, known = whole
-    done = run(*TORCHRUN, *TRAIN, path, "--out", tmp_path / "two", "--json")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count('"name": "wells"') == 1  # the first process alone prints
-    assert kept(tmp_path / "two") == known
-    # One process dies in round 4 before it has kept that round; the other has, or not. torchrun
-    # starts both again, and they go on.
-    again = run(*TORCHRUN, "--max-restarts", "1", *KILLED, path, tmp_path, 4, 1)
-    assert again.returncode == 0, again.stderr
-    assert "SIGKILL" in again.stderr or "-9" in again.stderr
-    assert kept(tmp_path) == known
 
 
 def test_a_second_look_at_test_data_is_on_record(tmp_path: Path) -> None:
@@ -106,7 +105,7 @@ def test_a_second_look_at_test_data_is_on_record(tmp_path: Path) -> None:
 def test_other_settings_start_afresh_and_changed_files_are_refused(tmp_path: Path) -> None:
     path = write_net(tmp_path)
     out = tmp_path / "out"
-    assert run(*KILLED, path, out, 3).returncode == -9
+    die_in_round(3, path, out)
     said: list[str] = []
     write_net(tmp_path, local_steps=4)
     outcome = train_file(path, out=out, resume=True, notice=said.append)
@@ -114,7 +113,7 @@ def test_other_settings_start_afresh_and_changed_files_are_refused(tmp_path: Pat
     assert outcome.trained.history.rounds[0] == 1
     write_net(tmp_path)
     out = tmp_path / "again"
-    assert run(*KILLED, path, out, 3).returncode == -9
+    die_in_round(3, path, out)
     table = tmp_path / "well-1.csv"
     table.write_text(table.read_text() + "1,2,3\n")
     with pytest.raises(ValueError, match=r"well-1\.csv: expected the data that the run began with"):
@@ -140,7 +139,7 @@ def test_a_run_goes_on_with_the_code_that_it_began_with(tmp_path: Path) -> None:
     for name, text in PARTS.items():
         (tmp_path / "parts" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "parts" / name).write_text(text)
-    assert run(*KILLED, path, out, 3).returncode == -9
+    die_in_round(3, path, out)
     for name in PARTS:
         part = tmp_path / "parts" / name
         kept = part.read_text()
@@ -176,7 +175,7 @@ def test_a_flipped_bit_in_the_older_state_is_said_and_the_newer_one_taken(
     word: bytes, further: int, whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
 ) -> None:
     path, known = whole
-    assert run(*KILLED, path, tmp_path, 3).returncode == -9
+    die_in_round(3, path, tmp_path)
     rounds = {slot: load_tensors(slot).words["done"] for slot in tmp_path.glob("*unfinished*")}
     older, newer = sorted(rounds, key=lambda slot: rounds[slot])
     content = bytearray(older.read_bytes())
@@ -187,20 +186,3 @@ def test_a_flipped_bit_in_the_older_state_is_said_and_the_newer_one_taken(
     assert kept(tmp_path) == known
     assert [line for line in said if str(older) in line and "damaged" in line]
     assert f"{newer}: used instead, of round {rounds[newer]}" in said, said
-
-
-def test_looks_of_parallel_processes_are_all_kept(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from peerbayes.nets.looks import note_look; "
-        "from peerbayes.nets.documents import TestLook\n"
-        "for k in range(20): "
-        "note_look(Path(sys.argv[1]), 'f' * 64, TestLook(run=sys.argv[2], round=k))"
-    )
-    processes = [
-        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(number)], cwd=ROOT)
-        for number in range(4)
-    ]
-    assert [process.wait(timeout=300) for process in processes] == [0] * 4
-    looks = read_record(looks_path(tmp_path, "f" * 64)).body["looks"]
-    assert Counter(look["run"] for look in looks) == dict.fromkeys("0123", 20)
-    assert [file.name for file in tmp_path.iterdir()] == ["test-looks-ffffffffffff.json"]

@@ -1,0 +1,194 @@
+"""Designs that take seconds: bounds beside baselines, limits, targets, every kind of problem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import peerbayes.designs.weights as weights_room
+from peerbayes.cli import main
+from peerbayes.problem.builtins.loading import load_problem, load_variants
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.reading import problem_from_document
+from tests.peerbayes.commands import Patch
+from tests.peerbayes.documents import STATIONS, changed
+from tests.peerbayes.test_design import check_weights, designed, designed_stations, stations
+from theory import Network, learning_rate
+from theory.design import DesignFailed
+
+
+@pytest.mark.parametrize("objective", ["exponent", "mixing"])
+def test_what_is_said_is_what_the_weights_do(objective: str) -> None:
+    check_weights(objective)
+
+
+def test_no_baseline_beats_the_bound() -> None:
+    for objective, key in (("rate", "rate"), ("exponent", "error_exponent")):
+        result = designed_stations(objective)
+        bound = result["certificate"]["bound"]
+        values = [row[key] for row in result["baselines"].values()]
+        assert max(values) <= bound * (1 + 1e-9)
+        assert result[key] == pytest.approx(bound, rel=1e-4)
+    mixing = designed(None, "mixing", stationary="uniform")
+    slems = [
+        row["slem"]
+        for name, row in mixing["baselines"].items()
+        if name in ("metropolis", "max-degree", "lazy-metropolis")  # those of the same v
+    ]
+    assert mixing["certificate"]["bound"] <= mixing["slem"] + 1e-9
+    assert mixing["slem"] < min(slems)
+
+
+def test_samples_and_trade_off_keep_their_promises() -> None:
+    problem = load_problem("two-coins")
+    assert isinstance(problem, Problem)
+    fewest = designed(problem, "samples")
+    best = fewest["samples"]["certified"][1]
+    assert fewest["certificate"]["value"] == best
+    assert fewest["certificate"]["bound"] <= best
+    assert all(row["samples"]["certified"][1] >= best for row in fewest["baselines"].values())
+    path = changed("network", {"topology": "path", "agents": 4}, base=STATIONS)
+    path = changed("model.agents.1.count", 3, base=path)
+    curve = designed(problem_from_document(path), "trade-off")["trade_off"]
+    assert len(curve) > 1
+    efficient = [point for point in curve if point["efficient"]]
+    for point in efficient:
+        assert not any(
+            other["rate"] > point["rate"] + 1e-9 and other["slem"] < point["slem"] - 1e-9
+            for other in curve
+        )
+
+
+def test_simulated_rounds_lie_where_they_are_proved_to_be() -> None:
+    result = designed(load_problem("two-coins"), replicates=2000)
+    rows = [result, *result["baselines"].values()]
+    for row in rows:
+        lower, upper = row["samples"]["certified"]
+        assert row["simulated"]["lower"] <= upper
+        assert row["simulated"]["upper"] is None or row["simulated"]["upper"] >= lower
+
+
+def test_limits_of_the_file_are_kept() -> None:
+    limits = {
+        "minimum_self_weight": "1/10",
+        "fixed_agents": [8],
+        "edge_budget": 10,
+        "minimum_influence": 0.02,
+    }
+    problem = stations("design", limits)
+    result = designed(problem)
+    weights = np.array(result["weights"])
+    np.testing.assert_allclose(weights[8], problem.network.weights[8], atol=1e-9)
+    assert (np.diag(weights)[:8] >= 0.1 - 1e-9).all()
+    assert (np.triu(weights, 1) > 0).sum() <= 10
+    assert min(result["stationary_distribution"]) >= 0.02 - 1e-9
+    # The request takes precedence over the file.
+    freer = designed(problem, changes={"minimum_influence": 0.001})
+    assert freer["rate"] > result["rate"]
+
+
+def test_other_edges_than_those_of_the_network() -> None:
+    edges = [[i, (i + 1) % 9] for i in range(9)]
+    ring = designed(stations("design", {"edges": edges}), "mixing", stationary="uniform")
+    weights = np.array(ring["weights"])
+    assert {(i, j) for i, j in np.argwhere(np.triu(weights, 1))} == {
+        (min(e), max(e)) for e in map(tuple, edges)
+    }
+    directed = stations("design", {"edges": edges, "directed": True})
+    around = designed(directed, "mixing", stationary="uniform")
+    assert around["certificate"]["kind"] == "local"
+
+
+def test_a_solver_that_gives_up(monkeypatch: Patch, tmp_path: Path) -> None:
+    def gives_up(*_: object, **__: object) -> None:
+        raise DesignFailed("stalled", tried=("barrier",), best=None, remedy="ask for less")
+
+    monkeypatch.setattr(weights_room, "fastest_mixing", gives_up)
+    problem = stations()
+    result = designed(problem)
+    assert result["failed"]
+    assert any("stalled" in note for note in result["notes"])
+    # What is kept has the v that was asked for.
+    network = Network(np.array(result["weights"]))
+    assert learning_rate(network, problem.model).rate == pytest.approx(
+        result["certificate"]["value"], rel=1e-9
+    )
+    (tmp_path / "stations.json").write_text(json.dumps(STATIONS))
+    code = main(
+        ["design", str(tmp_path / "stations.json"), "--out", str(tmp_path), "--quiet",
+         "--replicates", "0", "--json"]
+    )  # fmt: skip
+    assert code == 1
+
+
+@pytest.mark.parametrize("family", ["two-coins", "p2-star", "p2-grid", "rotating-star"])
+def test_built_in_problems(family: str) -> None:
+    problem = load_variants(family)[0]
+    result = designed(problem)
+    certificate = result["certificate"]
+    assert certificate["value"] <= certificate["bound"] * (1 + 1e-9)
+    assert (
+        result["rate"]
+        >= max(row["rate"] for row in result["baselines"].values() if row["rate"] is not None)
+        - 1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["restless-ring delays", "restless-ring links"])
+def test_networks_that_change(name: str) -> None:
+    result = designed(load_problem(name))
+    assert result["rate"] > 1.2 * result["baselines"]["as given"]["rate"]
+    assert result["rate"] <= result["certificate"]["bound"] * (1 + 1e-9)
+    for table in result["weights"]:
+        sums = np.bincount(table["listener"], table["weight"])
+        np.testing.assert_allclose(sums, 1, atol=1e-12)
+
+
+def test_regressions() -> None:
+    two = designed(load_problem("p1-regression"))
+    assert two["excess_error_constant"] == pytest.approx(1.6, rel=1e-9)
+    assert two["certificate"]["gap"] == 0
+    constants = [row["excess_error_constant"] for row in two["baselines"].values()]
+    assert min(constants) >= 1.6 - 1e-9
+    data = designed(load_problem("diabetes"))
+    assert data["certificate"]["bound"] is None
+    assert data["limit"] <= min(row["limit"] for row in data["baselines"].values()) + 1e-9
+
+
+def test_the_next_edge() -> None:
+    result = designed(None, "next-edge")
+    assert result["candidates"] == 36 - 12
+    assert result["added"][0]["chernoff"] <= result["base"]["chernoff"]
+    assert result["bridges"] == []
+    path = changed("network", {"topology": "path", "agents": 9}, base=STATIONS)
+    bridges = designed(problem_from_document(path), "next-edge")["bridges"]
+    assert sorted(bridges) == [[i, i + 1] for i in range(8)]
+
+
+def test_budgets_on_directed_graphs() -> None:
+    around = [[i, (i + 1) % 9] for i in range(9)]
+    edges: dict[str, Any] = {"edges": [*around, [4, 0]], "directed": True}
+    for name, most in (("edge_budget", 9), ("cost_budget", 9.5), ("degree_budget", 1)):
+        with pytest.raises(ValueError, match=rf"stations: design\.{name}: .* directed graph"):
+            designed(stations("design", {**edges, name: most}), "mixing", stationary="uniform")
+    kept = designed(
+        stations("design", {**edges, "edge_budget": 10}), "mixing", stationary="uniform"
+    )
+    assert (np.array(kept["weights"]) > 0).sum() <= 9 + 10
+
+
+def test_target() -> None:
+    # Half of the agents fit one hypothesis, half the other: v decides who wins.
+    split = changed("model.agents.1.truth", "wet", base=STATIONS)
+    split = changed("model.agents.1.likelihood.2", [["3/10", "7/10"]], base=split)
+    problem = problem_from_document(split)
+    for name in ("mild", "wet"):
+        result = designed(problem, target=name)
+        assert result["target"] == name
+        assert result["rate"] > 0
+    with pytest.raises(ValueError, match="dry"):
+        designed(problem, target="dry")

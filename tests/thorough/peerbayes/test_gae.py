@@ -1,0 +1,88 @@
+"""Tiny runs that train the autoencoder of 12.7 million weights."""
+
+# ruff: noqa: F811 - the fixture `tiny` is a parameter too
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from peerbayes.experiments import gae_runs
+from peerbayes.experiments.gae import GaeExperiment
+from peerbayes.experiments.gae_documents import GaeRun
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODER,
+    GaePart,
+)
+from peerbayes.experiments.run import parts_folder, run_experiment
+from peerbayes.experiments.short_parts import read_short, write_short
+from peerbayes.records import read_record
+from peerbayes.report.gae import gae_view
+from tests.peerbayes.commands import Patch
+from tests.peerbayes.test_gae import (
+    gone_on_with,
+    tiny,  # noqa: F401
+)
+
+
+def test_an_autoencoder_stopped_in_its_second_training_keeps_the_first(
+    tiny: GaeExperiment, monkeypatch: Patch
+) -> None:
+    """Of the first nothing is trained again; of the second, no epoch that was over."""
+    notices: list[str] = []
+    tiny = replace(tiny, setting=replace(tiny.setting, notice=notices.append))
+    last = 2 + 2 + 2  # trajectories, epochs of the first training, epochs of the second
+    steps, whole, resumed = gone_on_with(tiny, AUTOENCODER, last, monkeypatch)
+    assert steps == [2, last]
+    assert not notices
+    assert resumed == whole
+
+
+def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path) -> None:
+    only = (
+        AUTOENCODER, "GAE unbalanced 4 seed 0", "pruned balanced 4 seed 0", "central seed 0",
+        "coded unbalanced 4 seed 0",
+    )  # fmt: skip
+    found = run_experiment(tiny, only=only, out=tmp_path)
+    assert not found.failed
+    run = GaeRun.model_validate(read_record(found.record_path).body)
+    autoencoder, coded, pruned, central = (
+        run.found.autoencoders[AUTOENCODER],
+        *(
+            run.found.named(name)[0]
+            for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
+        ),
+    )
+    assert autoencoder.weights == 12_744_718
+    assert [one.split for one in autoencoder.fits] == ["random", "trajectories"]
+    assert coded.autoencoder == autoencoder.sha256
+    assert coded.traffic is not None
+    assert coded.traffic.message_bits == coded.traffic.printed_bits == 1_017_632
+    assert coded.traffic.messages == 4 * 3
+    assert coded.images == 4 * 8 * 2
+    assert pruned.traffic is not None
+    assert pruned.traffic.message_bits == 2_600_000
+    assert central.traffic is None
+    assert len(central.mean_losses) == 3
+    titles = {shown.title for shown in gae_view(run, key="k").pictures}
+    assert titles == {
+        "Test accuracy over the rounds (Fig. 4 of the paper)",
+        "Test accuracy over bits, unbalanced 4 nodes",
+        "What the autoencoder is given, and what it gives back",
+    }
+    (ours,) = run.found.named("coded unbalanced 4")
+    assert ours.traffic is not None
+    assert ours.traffic.sent_bits is not None
+    assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
+    assert ours.traffic.message_bits < 350_000
+    # Short records have the same lines, and a second run reads all parts back.
+    short = read_short(write_short(tmp_path, only[1], found.parts[only[1]]))
+    assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
+    again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
+    assert set(again.reused) == set(only), again.discarded
+    # A damaged autoencoder is not taken for whole.
+    path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
+    path.write_bytes(path.read_bytes()[:-4] + b"1234")
+    assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
