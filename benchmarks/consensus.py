@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.core import MultiplyAdds
 from benchmarks.limits import Copy, MatrixProduct, interleaved
 from benchmarks.tables import report
-from exact.beliefs import bayes_update, consensus
+from exact.beliefs import bayes_update, pooled
 from exact.compression import evidence_basis
 from exact.plan import COMPILED_AGENTS, batch_of, plan_for
 from exact.propagation import (
@@ -234,7 +234,7 @@ def measure(size: Size, *, repeats: int) -> Row:
             "observed": Carry(size, observe=True, rounds=rounds),
             "simulated": Carry(size, observe=True, rounds=rounds, compress=True),
             "one round": one_round,
-            "papers": lambda: bayes_update(consensus(graph.weights, public), observed),
+            "papers": lambda: bayes_update(pooled(graph.weights, public), observed),
             "loop": loop,
         },
         repeats=repeats,

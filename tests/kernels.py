@@ -20,7 +20,7 @@ from multiprocessing import get_context
 BRIEFLY = ("--rounds", "20", "--replicates", "20")
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("analyse", "two-coins", "--delta", "0.01", "--rounds", "30"),
-    ("place", "p2-grid", "--replicates", "0"),
+    ("place", "p2-grid", "--objective", "exponent", "--replicates", "0"),
     *(
         ("simulate", problem, *BRIEFLY)
         for problem in (
@@ -77,10 +77,12 @@ def training_of_the_papers() -> None:
     import torch
 
     from empirical.nets.architecture import perceptron
+    from empirical.nets.consensus import Consensus, OneProcess
     from empirical.nets.recipe import Recipe
     from empirical.nets.shares import Shares
     from empirical.nets.training import Training
     from theory import Network
+    from theory.changing import PeriodicNetwork, Phase
 
     shares = Shares(torch.ones(20, 2), torch.zeros(20, dtype=torch.int64), (torch.arange(20),) * 2)
     recipe = Recipe(rounds=2, local_steps=2, batch=10, mean_rate=1e-2, scale_rate=1e-2)
@@ -88,6 +90,22 @@ def training_of_the_papers() -> None:
     run = Training(shares, network, recipe, architecture=perceptron(2, 8, outputs=3), seed=0)
     for _ in range(2):
         run.run_round()
+    # One of two processes, the other of which says nothing that is heard here.
+    phases = Phase([[1.0, 0.0], [0.0, 1.0]]), Phase([[0.5, 0.5], [0.5, 0.5]])
+    apart = Consensus(PeriodicNetwork(phases), exchange=OneProcess(processes=2))
+    apart.pool(torch.zeros(1, 4), torch.ones(1, 4), round=1)
+
+
+def sparse_simulation() -> None:
+    """Simulate a network whose weights are kept sparse."""
+    from exact import Run, simulate
+    from tests.models import coins
+    from theory import Network
+
+    agents = 300
+    simulate(
+        Network.from_topology("ring", agents=agents), coins(agents), run=Run(rounds=3, replicates=3)
+    )
 
 
 def autoencoder() -> None:
@@ -125,6 +143,7 @@ def main(processes: int) -> None:
     works: list[Callable[[], None]] = [
         training_of_the_papers,
         autoencoder,
+        sparse_simulation,
         *(partial(training, learner, codec) for learner, codec in TRAININGS),
         *(partial(command, *words) for words in COMMANDS),
     ]

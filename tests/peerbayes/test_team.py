@@ -68,7 +68,7 @@ def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch)
     assert len(alone) > 2, "there is more than one part to share"
     first = run_in_two(monkeypatch, two)
     assert files(two) == alone
-    assert first.reused == ()
+    assert first.run.reused == ()
     # Parts on record are taken where that is asked for, but for those that are gone or damaged.
     parts = sorted(two.glob("*.parts/*.json"))
     parts[1].unlink()
