@@ -102,10 +102,8 @@ def sparse_simulation() -> None:
     from tests.models import coins
     from theory import Network
 
-    agents = 300
-    simulate(
-        Network.from_topology("ring", agents=agents), coins(agents), run=Run(rounds=3, replicates=3)
-    )
+    ring = Network.from_topology("ring", agents=300)
+    simulate(ring, coins(300), run=Run(rounds=3, replicates=3, seed=0))
 
 
 def autoencoder() -> None:
