@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -13,13 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import peerbayes as pb
-from peerbayes.cli import main
 from peerbayes.kinds.finite.certificates import fingerprint
 from peerbayes.problem.new_batch import with_batch
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema
-from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 from tests.peerbayes.regressions import LINE
 from theory.rational import rational_rate
@@ -166,35 +163,6 @@ def test_a_list_and_an_entry_exclude_each_other() -> None:
         ValueError, match=r"one number for all beside a batch of model\.agents\[0\]"
     ):
         problem_from_document(own)
-
-
-def test_the_commands_take_batches(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    def said(*arguments: str) -> Any:
-        assert main([*arguments, "--json", "--quiet"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    one, four = (said("analyse", "two-coins", *b) for b in ((), ("--batch", "4")))
-    assert four["problem"] == "two-coins batch=4"
-    assert four["learning"]["batch"] == [4, 4]
-    assert four["learning"]["rate"] == pytest.approx(4 * one["learning"]["rate"])
-    assert four["samples"]["printed"] == -(-one["samples"]["printed"] // 4)
-    exact = said("analyse", "two-coins", "--batch", "4,1", "--exact")
-    assert exact["learning"]["rate"]["expression"] == "25/14*log(2) - 25/28*log(3)"
-    assert exact["learning"]["batch"] == [4, 1]
-    assert exact["samples"]["printed_p2"] in range(2 * exact["samples"]["printed"] - 1, 10**9)
-    run = said("simulate", "two-coins", "--batch", "4,1", "--rounds", "20", "--replicates", "20")
-    assert Path(run["record"]).exists()
-    assert "batch" in run["record"]
-    placed = said("place", "two-coins", "--batch", "1,4", "--replicates", "0")
-    assert placed["problem"] == "two-coins batch=1,4"
-    designed = said(
-        "design", "two-coins", "--batch", "1,4", "--replicates", "0", "--write", "new.toml"
-    )
-    assert designed["rate"] > said("analyse", "two-coins", "--batch", "1,4")["learning"]["rate"]
-    assert tomllib.loads(Path("new.toml").read_text("utf-8"))["learning"] == {"batch": [1, 4]}
-    assert pb.load("new.toml").model.batches.tolist() == [1, 4]
 
 
 def test_verified_with_batches(tmp_path: Path) -> None:

@@ -20,8 +20,6 @@ from peerbayes import cli
 from peerbayes.experiments import campaign_worker, find_experiment
 from peerbayes.experiments.build import (
     build_of_nets,
-    deciding_files,
-    fingerprint_of_code,
 )
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
@@ -91,16 +89,6 @@ def test_parts_are_chosen_by_words_or_pattern() -> None:
 
 
 # The build --------------------------------------------------------------------------------------
-
-
-def test_only_what_decides_numbers_makes_another_build() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in deciding_files()]
-    assert fingerprint_of_code(sources) == build_of_nets()
-    whole = "\n".join(["# Words.", *sources]).replace("from __future__ import annotations", "")
-    assert fingerprint_of_code([whole]) == build_of_nets()  # moved into one file
-    (place,) = [k for k, text in enumerate(sources) if "SMALLEST_BATCH = 8" in text]
-    sources[place] = sources[place].replace("SMALLEST_BATCH = 8", "SMALLEST_BATCH = 9")
-    assert fingerprint_of_code(sources) != build_of_nets()
 
 
 # A file that is held ----------------------------------------------------------------------------

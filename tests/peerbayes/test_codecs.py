@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS, CodecsExperiment
-from peerbayes.experiments.codecs_documents import CodecsRun
+from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.run import run_experiment
-from peerbayes.records import read_record
-from peerbayes.report.codecs import codecs_view
 from tests.peerbayes.commands import Capture, Patch, complaint
 
 TINY = CodecSetting("digits", (8,), rounds=2, local_steps=2, batch=10)
@@ -95,33 +90,6 @@ def test_every_codec_that_writes_beliefs_is_tried() -> None:
             assert name in tried
     for one in CONTENDERS:
         codec_from_words(one.words).coder(layout)
-
-
-def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    tiny: CodecsExperiment = replace(CODECS, seeds=2, is_quick=True, setting=TINY)
-    done = run_experiment(tiny, out=tmp_path)
-    before = done.record_path.read_bytes()
-    again = run_experiment(tiny, resume=True, out=tmp_path)
-    assert again.reused == ("codecs seed 0", "codecs seed 1")
-    assert done.record_path.read_bytes() == before
-    other = run_experiment(tiny, out=tmp_path / "other")
-    assert other.record_path.read_bytes() == before
-
-    run = CodecsRun.model_validate(read_record(done.record_path).body)
-    first, second = run.runs
-    assert (first.seed, second.seed) == (0, 1)
-    assert first.silence != second.silence
-    assert first.weights == 64 * 8 + 8 + 8 * 10 + 10
-    assert first.curve.normal[-1] == 0.0  # where the curve ends, silence does
-    assert first.curve.normal[0] > first.curve.normal[60] > 0.0
-    view = codecs_view(run, key="k")
-    assert [one.title for one in view.pictures] == [
-        "Bits against nats of divergence, codec by codec", "Distance to the limit",
-    ]  # fmt: skip
-    assert "Not drawn, for nothing is lost: plain, float32." in view.pictures[0].finding
-    for family in ("posterior", "difference + topk", "low-rank"):
-        assert any(entry.label == family for entry in view.pictures[0].legend)
 
 
 def test_without_torch(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:

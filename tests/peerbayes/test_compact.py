@@ -158,18 +158,6 @@ def test_every_style_is_a_class_of_the_sheet() -> None:
     assert " style=" not in re.sub(r">[^<]*<", "><", body).replace('aria-label=""', "")
 
 
-def test_a_page_of_many_problems_is_small(tmp_path: Any) -> None:
-    """79 problems of this size and their sweeps stay well below 2.5 MB: 25 kB each at most."""
-    sizes = []
-    for count in (2, 8):
-        problems = [reports.problem(f"p2-star a={i / 100:g}") for i in range(1, count + 1)]
-        folder = tmp_path / str(count)
-        folder.mkdir()
-        _, text = page_of(folder, reports.verify_body(*problems))
-        sizes.append(len(text.encode()))
-    assert (sizes[1] - sizes[0]) / 6 < 25_000
-
-
 def test_the_first_table_counts_verdicts_and_finds_the_worst_deviation(tmp_path: Any) -> None:
     body = full_body()
     problems = body["problems"]

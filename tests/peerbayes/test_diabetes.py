@@ -7,17 +7,12 @@ import pytest
 
 from empirical import load_diabetes
 from peerbayes import cli
-from peerbayes.figures.canvas import plotting_style
-from peerbayes.kinds.regression import verify as verification
 from peerbayes.kinds.regression.analyse import analyse_regression
 from peerbayes.kinds.regression.approach import first_order_error
 from peerbayes.kinds.regression.learners import learners
-from peerbayes.kinds.regression.verify import verify_regression
-from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem
-from peerbayes.records import plain
-from tests.peerbayes.commands import Capture, Patch, complaint, text_of
+from tests.peerbayes.commands import Capture, complaint, text_of
 from theory.regression import alone_error, predicted_error
 
 
@@ -78,43 +73,10 @@ def test_the_coefficient_of_one_over_n_is_that_of_the_error_itself(
     assert abs(analysis.over_n - limits.excess_error_constant) > 0.01
 
 
-def test_what_stays_is_said(problems: dict[str, RegressionProblem], monkeypatch: Patch) -> None:
-    for name, value in (("_ROUNDS", 60), ("_REPLICATES", 100), ("_RECORDS", 5), ("_DRAWS", 12)):
-        monkeypatch.setattr(verification, name, value)
-    words = {}
-    for split in ("features", "components"):
-        entry = plain(verify_regression(problems[split]).as_record())
-        with plotting_style():
-            view = regression_view(entry, key="k")
-        words[split] = (view.finding, view.facts[0].value)
-    finding, tile = words["features"]
-    assert "stays at 0.6841: it is 0.6841 − 1.744/n after n rounds" in finding
-    assert "less than together" in finding
-    assert tile == "0.6841 − 1.744/n"
-    # A limit of 1e-29 is a zero.
-    finding, tile = words["components"]
-    assert "falls as 9.137/n" in finding
-    assert tile == "9.137/n"
-
-
 def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) -> None:
     roles = [learner.role for learner in learners(problems["rows"])]
     assert roles == ["cooperating", "alone", "alone", "alone", "central node"]
     assert all(first_order_error(one, 100).correction > 0 for one in learners(problems["rows"]))
-
-
-def test_verify(problems: dict[str, RegressionProblem], monkeypatch: Patch) -> None:
-    monkeypatch.setattr(verification, "_ROUNDS", 400)
-    monkeypatch.setattr(verification, "_REPLICATES", 200)
-    for split in ("features", "rows"):
-        result = verify_regression(problems[split], seed=2)
-        assert len(result.comparisons) == 10
-        assert all(comparison.holds for comparison in result.comparisons)
-        together = result.comparisons[0]
-        assert together.kind == "asymptotic"
-        assert together.measured is not None
-        # Tight as well: the limit is seen to a few hundredths.
-        assert abs(together.measured - result.analysis.limits.limit) < 0.03
 
 
 def test_commands(capsys: Capture) -> None:

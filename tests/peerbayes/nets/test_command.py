@@ -45,28 +45,6 @@ def test_tables_record_and_page(tmp_path: Path, capsys: Capture) -> None:
     assert "wells, trained" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_codec_is_on_record_and_on_the_page(tmp_path: Path, capsys: Capture) -> None:
-    path, out = write_net(tmp_path, spoilt(messages={"codec": "seeds"})), tmp_path / "out"
-    printed = text_of(capsys, ["train", str(path), "--out", str(out), "--codec", "difference+sign"])
-    body = read_record(out / "train-wells-s4.json").body
-    Draft202012Validator(read_schema("train")).validate({**body, "record": None})
-    messages = TrainRecord.model_validate(body).messages
-    assert messages is not None
-    assert messages.codec == {"codec": "difference", "inner": {"codec": "sign"}, "mixing": 0.5}
-    assert messages.bytes_sent == body["history"]["bytes_sent"][-1]
-    # Six directed links, six rounds, 27 weights and the noise's: their means and precisions.
-    weights = body["parameters"]
-    assert messages.bytes_uncoded == 6 * 6 * 8 * weights
-    blocks = 5  # of two layers with biases, and the constant
-    assert messages.bytes_sent == 6 * 6 * (40 + 2 * (4 * blocks + -(-weights // 8)))
-    assert "difference (inner sign, mixing 0.5)" in printed
-    page = (out / "train-wells-s4.html").read_text(encoding="utf-8")
-    assert "difference (inner sign, mixing 0.5)" in page
-    assert "MB without it" in page
-    assert main(["train", str(path), "--out", str(out), "--codec", "none", "--force"]) == 0
-    assert "messages" not in read_record(out / "train-wells-s4.json").body
-
-
 def test_targets_and_agents_go_by_their_names(tmp_path: Path, capsys: Capture) -> None:
     parts = [{"kind": "gaussian", "std": "learned"}, {"kind": "gaussian", "std": 1.0}]
     changes = {"data__target": ["level", "a"], "likelihood": {"kind": "heads", "parts": parts}}
@@ -86,22 +64,6 @@ def test_targets_and_agents_go_by_their_names(tmp_path: Path, capsys: Capture) -
     for said in ("RMSE of level", "NLL [nats] of a", "calibration error of a"):
         assert said in printed
         assert said in page
-
-
-def test_damaged_beliefs_are_told(tmp_path: Path, capsys: Capture) -> None:
-    path, out = write_net(tmp_path, rounds=2), tmp_path / "out"
-    assert main(["train", str(path), "--out", str(out), "--quiet"]) == 0
-    beliefs = out / "train-wells-s4.trained" / "trained.safetensors"
-    content = bytearray(beliefs.read_bytes())
-    content[-2] ^= 1
-    beliefs.write_bytes(content)
-    capsys.readouterr()
-    assert main(["report", "--out", str(out)]) == 1
-    assert "trained.safetensors" in capsys.readouterr().err
-    beliefs.unlink()
-    assert main(["report", "--out", str(out)]) == 1
-    beliefs.parent.rmdir()  # the record alone was taken elsewhere
-    assert main(["report", "--out", str(out)]) == 0
 
 
 def test_json_fits_its_schema_and_the_record(tmp_path: Path, capsys: Capture) -> None:

@@ -14,7 +14,7 @@ from empirical.nets.keeping import load_tensors
 from empirical.train.checkpoints import Checkpoints
 from peerbayes.front.train_file import train_file
 from peerbayes.records import read_record
-from tests.peerbayes.nets.support import NUMBERS, run, write_net
+from tests.peerbayes.nets.support import NUMBERS, write_net
 
 KILLED = ("-m", "tests.peerbayes.nets.killed")
 TRAIN = ("-m", "peerbayes", "train")
@@ -31,7 +31,7 @@ def kept(out: Path) -> tuple[bytes, dict[str, Any]]:
 
 
 class Dead(BaseException):
-    """In place of SIGKILL, which the first test sends."""
+    """In place of SIGKILL, which a test of tests/thorough sends."""
 
 
 def die_in_round(last: int, net: Path, out: Path) -> None:
@@ -60,36 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[bytes, 
     return path, kept(folder / "out")
 
 
-def test_a_killed_run_ends_with_the_same_bits(
-    whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
-) -> None:
-    path, known = whole
-    done = run(*KILLED, path, tmp_path, 3)
-    assert done.returncode == -9, done.stderr
-    assert not list(tmp_path.glob("train-*.json"))
-    assert len(list(tmp_path.glob("*unfinished*"))) == 2
-    outcome = train_file(path, out=tmp_path, resume=True)
-    assert kept(tmp_path) == known
-    assert len(outcome.looks) == 1  # nobody had looked at the test data
-
-
 CODED = {"codec": "difference", "settings": {"inner": {"codec": "low-rank"}, "mixing": 0.7}}
-
-
-def test_a_killed_run_ends_with_the_same_bits_whatever_replicas_its_codec_has(
-    tmp_path: Path,
-) -> None:
-    path = write_net(tmp_path, {**NUMBERS, "messages": CODED})
-    train_file(path, out=tmp_path / "whole")
-    known = kept(tmp_path / "whole")
-    die_in_round(3, path, tmp_path / "killed")
-    train_file(path, out=tmp_path / "killed", resume=True)
-    assert kept(tmp_path / "killed") == known
-    # Replicas of one codec are of no use to another: a run of other settings begins anew.
-    die_in_round(3, path, tmp_path / "other")
-    said: list[str] = []
-    train_file(path, out=tmp_path / "other", resume=True, codec="sign", notice=said.append)
-    assert any("not used, for it is of other settings" in line for line in said)
 
 
 def test_a_second_look_at_test_data_is_on_record(tmp_path: Path) -> None:

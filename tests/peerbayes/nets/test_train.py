@@ -6,7 +6,6 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ class Gated(torch.nn.Module):
 
 
 def trained(module: Any = None, data: Any = SIGNS, **options: Any) -> Any:
-    settings = {"rounds": 8, "local_steps": 5, "batch": 20, **options}
+    settings = {"rounds": 4, "local_steps": 4, "batch": 20, **options}
     module = torch.nn.Linear(4, 2) if module is None else module
     return pb.train(module, data, RING, **settings)
 
@@ -268,36 +267,17 @@ def test_a_module_that_nobody_set_is_drawn_by_the_seed(made: Any, kept_for: str 
         torch.testing.assert_close(one.state_dict(0)[name], tensor, rtol=1e-6, atol=1e-20)
 
 
-def test_rates_and_products_are_those_asked_for(tmp_path: Path) -> None:
-    """They are in the record, name the training, and reach the steps."""
-    rates = []
-    for how in ({}, {"schedule": "geometric", "decay": 0.5}, {"warm_up": 0.5}):
-        folder = tmp_path / str(len(rates))
-        one = trained(lambda: Gated(2), out=folder, products="bfloat16", seed=3, **how)
-        body = read_record(*folder.glob("train-*.json")).body
-        asked = {"schedule": "cosine", "decay": 1.0, "warm_up": 0.0, "products": "bfloat16", **how}
-        assert {name: body["settings"][name] for name in asked} == asked
-        rates.append((body["fingerprint"], one.mean))
-    assert len({fingerprint for fingerprint, _ in rates}) == 3
-    assert not any(torch.equal(rates[0][1], other) for _, other in rates[1:])
-    noted = set()
-
-    class Noting(Gated):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            noted.add((self.training, torch.is_autocast_enabled("cpu")))
-            return super().forward(x)
-
-    build = Noting(2)
-    noted.clear()
-    trained(build, products="bfloat16", rounds=1)
-    assert {(True, True), (False, True)} <= noted  # training, and validation
-    chosen = trained(lambda: Gated(2), out=tmp_path / "auto", rounds=1)
-    assert chosen.settings["products"] in ("highest", "medium")
-    body = read_record(*(tmp_path / "auto").glob("train-*.json")).body
-    assert body["settings"]["products"] == chosen.settings["products"]
+def test_rates_are_those_asked_for(tmp_path: Path) -> None:
+    """They are in the record, and reach the steps; tests/thorough has all of them."""
+    plain = trained(lambda: Gated(2), rounds=2)
+    how = {"schedule": "geometric", "decay": 0.5, "warm_up": 0.5}
+    one = trained(lambda: Gated(2), rounds=2, out=tmp_path, **how)
+    settings = read_record(*tmp_path.glob("train-*.json")).body["settings"]
+    assert {name: settings[name] for name in how} == how
+    assert not torch.equal(one.mean, plain.mean)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", ["averaging", "natural-gradient"])
 def test_every_learner_learns(learner: str, tmp_path: Path) -> None:
     found = trained(
         lambda: Gated(2), rounds=30, local_steps=10, learner=learner, test=SIGNS[0], out=tmp_path
@@ -412,7 +392,7 @@ class Centred(torch.nn.Module):
 )
 def test_what_labels_and_inputs_are_is_seen(called: Any, classes: Any, seen: str) -> None:
     whole = [(np.round(20 * x).astype(int), np.array(called)[y]) for x, y in SIGNS]
-    found = trained(torch.nn.Linear(4, 2), whole)
+    found = trained(torch.nn.Linear(4, 2), whole, rounds=1)
     assert found.classes == classes
     assert found.notes[-1] == f"likelihood: 2 classes, for labels are {seen}"
     assert found.input_type == "float32"
@@ -481,11 +461,11 @@ def test_parameters_without_axes_are_trained(learner: str, tmp_path: Path) -> No
 
 
 def test_softmax_is_noted() -> None:
-    soft = trained(Warm(lambda y, x: y.softmax(dim=1)))
+    soft = trained(Warm(lambda y, x: y.softmax(dim=1)), rounds=1)
     assert any("leave the last softmax out" in note for note in soft.notes)
-    logs = trained(Warm(lambda y, x: y.log_softmax(dim=1)))
+    logs = trained(Warm(lambda y, x: y.log_softmax(dim=1)), rounds=1)
     assert not any("softmax" in note for note in logs.notes)
-    one = trained(data=[(x, 0 * y) for x, y in SIGNS])
+    one = trained(data=[(x, 0 * y) for x, y in SIGNS], rounds=1)
     assert any("all training labels are one class, '0'" in note for note in one.notes)
 
 
@@ -608,25 +588,13 @@ def dropping() -> Any:
     return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), Gated(2, 8))
 
 
-def test_runs_side_by_side_draw_what_they_draw_alone() -> None:
-    seeds = range(3)
-    alone = [trained(dropping, seed=seed) for seed in seeds]
-    with ThreadPoolExecutor(len(seeds)) as pool:
-        together = list(pool.map(lambda seed: trained(dropping, seed=seed), seeds))
-    for one, other in zip(alone, together, strict=True):
-        assert torch.equal(one.mean, other.mean)
-        assert torch.equal(one.variance, other.variance)
-    assert torch.get_num_threads() >= 1
-
-
 @pytest.mark.parametrize("module", [lambda: torch.nn.Linear(4, 2), dropping, Gated(2)])
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
-def test_what_was_trained_is_pickled_and_copied(module: Any, how: Any) -> None:
+def test_what_was_trained_is_pickled_and_copied(module: Any) -> None:
     result = trained(module, validation=0.2, test=SIGNS[0], rounds=2)
-    copied = how(result)
-    assert copied == result
-    assert repr(copied) == repr(result)
-    np.testing.assert_array_equal(copied.predict(X[0]), result.predict(X[0]))
+    for copied in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert copied == result
+        assert repr(copied) == repr(result)
+        np.testing.assert_array_equal(copied.predict(X[0]), result.predict(X[0]))
     assert result != trained(module, validation=0.2, test=SIGNS[0], rounds=2, seed=1)
 
 

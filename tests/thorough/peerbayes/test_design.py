@@ -11,9 +11,13 @@ import pytest
 
 import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
+from peerbayes.designs.documents import NextEdgeDocument
+from peerbayes.designs.request import DesignRequest
+from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
+from peerbayes.report.designed import design_view, finding
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import check_weights, designed, designed_stations, stations
@@ -192,3 +196,42 @@ def test_target() -> None:
         assert result["rate"] > 0
     with pytest.raises(ValueError, match="dry"):
         designed(problem, target="dry")
+
+
+def test_the_next_edge_among_those_that_the_file_lists() -> None:
+    grid = [[int(i), int(j)] for i, j in stations().network.edges if i < j]
+    limits = {"edges": [*grid, [0, 4], [8, 4]], "edge_budget": 20}
+    result = designed(stations("design", limits), "next-edge")
+    assert sorted(effect["edge"] for effect in result["added"]) == [[0, 4], [4, 8]]
+    assert "passed by: edge_budget" in result["notes"][0]
+    one_way = stations("design", {"edges": [[i, (i + 1) % 9] for i in range(9)], "directed": True})
+    with pytest.raises(ValueError, match=r"stations: design\.edges: .* both ways"):
+        designed(one_way, "next-edge")
+
+
+def test_what_is_as_good_as_the_target_does_not_bind() -> None:
+    same = changed("model.agents.0.likelihood.2", [["1/2", "1/2"]], base=STATIONS)
+    result = designed(problem_from_document(same), "mixing")
+    assert result["binding"] == ["dry"]
+
+
+def test_the_page_says_what_is_true() -> None:
+    request = DesignRequest("mixing", replicates=100)
+    ring = changed("network", {"topology": "ring", "agents": 9}, base=STATIONS)
+    body = design(problem_from_document(ring), request).record().as_json()
+    # As given and by the uniform rule are one network, and one curve.
+    assert [curve["name"] for curve in body["curves"]] in (
+        ["designed", "as given"],
+        ["designed"],
+    )
+    assert "No reversible W with this v does better" in design_view(body, key="a").finding
+    body["result"] |= {"certificate": None, "failed": True}
+    assert "gave up" in design_view(body, key="a").finding
+    edges = design(problem_from_document(ring), DesignRequest("next-edge")).document()
+    assert isinstance(edges, NextEdgeDocument)
+    edge = edges.added[0].model_copy(update={"edge": (0, 2), "chernoff": 9})
+    for most, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):
+        base = edges.base.model_copy(update={"chernoff": most})
+        assert words in finding(
+            edges.model_copy(update={"base": base, "added": [edge]}), delta=0.05
+        )

@@ -16,8 +16,11 @@ pytest.importorskip("safetensors")
 from peerbayes.front.train_file import train_file
 from peerbayes.nets.looks import looks_path
 from peerbayes.records import read_record
+from tests.peerbayes.nets import test_resuming as quick
 from tests.peerbayes.nets.support import NUMBERS, ROOT, TORCHRUN, run, write_net
-from tests.peerbayes.nets.test_resuming import CODED, KILLED, TRAIN, kept
+from tests.peerbayes.nets.test_resuming import CODED, KILLED, TRAIN, die_in_round, kept
+
+whole = quick.whole
 
 
 @pytest.mark.parametrize("document", [NUMBERS, {**NUMBERS, "messages": CODED}])
@@ -52,3 +55,32 @@ def test_looks_of_parallel_processes_are_all_kept(tmp_path: Path) -> None:
     looks = read_record(looks_path(tmp_path, "f" * 64)).body["looks"]
     assert Counter(look["run"] for look in looks) == dict.fromkeys("0123", 20)
     assert [file.name for file in tmp_path.iterdir()] == ["test-looks-ffffffffffff.json"]
+
+
+def test_a_killed_run_ends_with_the_same_bits(
+    whole: tuple[Path, tuple[bytes, dict[str, Any]]], tmp_path: Path
+) -> None:
+    path, known = whole
+    done = run(*KILLED, path, tmp_path, 3)
+    assert done.returncode == -9, done.stderr
+    assert not list(tmp_path.glob("train-*.json"))
+    assert len(list(tmp_path.glob("*unfinished*"))) == 2
+    outcome = train_file(path, out=tmp_path, resume=True)
+    assert kept(tmp_path) == known
+    assert len(outcome.looks) == 1  # nobody had looked at the test data
+
+
+def test_a_killed_run_ends_with_the_same_bits_whatever_replicas_its_codec_has(
+    tmp_path: Path,
+) -> None:
+    path = write_net(tmp_path, {**NUMBERS, "messages": CODED})
+    train_file(path, out=tmp_path / "whole")
+    known = kept(tmp_path / "whole")
+    die_in_round(3, path, tmp_path / "killed")
+    train_file(path, out=tmp_path / "killed", resume=True)
+    assert kept(tmp_path / "killed") == known
+    # Replicas of one codec are of no use to another: a run of other settings begins anew.
+    die_in_round(3, path, tmp_path / "other")
+    said: list[str] = []
+    train_file(path, out=tmp_path / "other", resume=True, codec="sign", notice=said.append)
+    assert any("not used, for it is of other settings" in line for line in said)
