@@ -1,4 +1,4 @@
-"""Tiny runs that train the autoencoder of 12.7 million weights."""
+"""Tiny runs that are interrupted, or train the autoencoder of 12.7 million weights."""
 
 # ruff: noqa: F811 - the fixture `tiny` is a parameter too
 
@@ -86,3 +86,12 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
     path.write_bytes(path.read_bytes()[:-4] + b"1234")
     assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
+
+
+@pytest.mark.parametrize("name", ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0"])
+def test_an_interrupted_run_ends_the_same(
+    tiny: GaeExperiment, monkeypatch: Patch, name: str
+) -> None:
+    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
+    assert rounds == [3]
+    assert resumed == whole
