@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -39,6 +40,7 @@ def _style() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=1)  # drawing is what takes time, and a test asks of one figure several times
 def text_boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     """What is written in a figure, and where, in pixels."""
     canvas = FigureCanvasAgg(figure)

@@ -280,6 +280,21 @@ def test_several_agents_without_tables_have_the_same_analysis() -> None:
         assert second["learning"][key] == first["learning"][key]
 
 
+CHANGING = pb.problem_of(
+    MarkovNetwork(
+        (Phase([[0.5, 0.5], [0.25, 0.75]]), Phase([[0.9, 0.1], [0.6, 0.4]])),
+        np.array([[0.5, 0.5], [0.25, 0.75]]),
+        np.array([1.0, 0.0]),
+    ),
+    COINS,
+    name="changing",
+)
+LIAR = pb.problem_of(
+    pb.Network.from_topology("complete", agents=5),
+    pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5]),
+    faults=Faults({1: Push(1, 2.0)}, Median()),
+    name="liar",
+)
 LINE = pb.problem_of(
     pb.Network.from_topology("path", agents=3),
     pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[3]),
@@ -287,11 +302,11 @@ LINE = pb.problem_of(
 )
 RESULTS: dict[str, Callable[[], Any]] = {
     "problem": lambda: pb.load("two-coins"),
-    "analysis": lambda: pb.analyse("two-coins", rounds=20),
+    "analysis": lambda: pb.analyse("two-coins", rounds=5),
     "proved": lambda: pb.analyse("two-coins", exact=True),
     "certified": lambda: pb.analyse("two-coins", certify=True),
-    "of changes": lambda: pb.analyse("restless-ring"),
-    "of faults": lambda: pb.analyse("liars-torus"),
+    "of changes": lambda: pb.analyse(CHANGING),
+    "of faults": lambda: pb.analyse(LIAR),
     "of a regression": lambda: pb.analyse("p1-regression"),
     "simulation": lambda: pb.simulate("two-coins", rounds=9, replicates=4),
     "simulated regression": lambda: pb.simulate("p1-regression", rounds=9, replicates=4),

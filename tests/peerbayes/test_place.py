@@ -37,7 +37,7 @@ def placed(name: str, **options: Any) -> dict[str, Any]:
 
 def test_the_centre_beats_the_side_beats_the_corner() -> None:
     # P2 4.2.2: predicted for all three classes of places, and simulated.
-    result = placed("p2-grid corner", replicates=3000)
+    result = placed("p2-grid corner", replicates=1000)
     classes = result["classes"]
     assert [entry["count"] for entry in classes] == [1, 4, 4]
     rates = [entry["rate"] for entry in classes]
@@ -82,7 +82,7 @@ def test_no_other_placement_is_better() -> None:
 
 
 def test_agents_that_keep_their_data() -> None:
-    free = placed("p2-grid corner", replicates=3000)
+    free = placed("p2-grid corner", replicates=1000)
     kept = placed("p2-grid corner", fixed=(4,))
     assert kept["value"] < free["value"]
     assert 4 not in kept["moved"]

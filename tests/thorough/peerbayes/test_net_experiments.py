@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes import cli
 from peerbayes.experiments.net_rows import ROWS
 from tests.peerbayes.commands import Capture, Patch, json_of
 from tests.peerbayes.test_net_experiments import (  # noqa: F401
     QUICK_ROWS,
     Run,
+    check_resumption,
     check_row,
     digits,
     run,
@@ -20,6 +22,29 @@ from tests.peerbayes.test_net_experiments import (  # noqa: F401
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in QUICK_ROWS])
 def test_every_row_runs_and_has_a_page(name: str, run: Run) -> None:  # noqa: F811
     check_row(name, run)
+
+
+def test_parts_of_more_seeds_are_read_back(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    """With a third seed the numbers of the first two stay."""
+    options = ("fmnist-2-balanced-a", "--part", "best seed", "--replicates")
+    first = run(*options, "2")
+    before = Path(first["record"]).read_bytes()
+    again = run(*options, "2", "--resume")
+    assert again["reused"] == ["best seed 0", "best seed 1"]
+    assert Path(first["record"]).read_bytes() == before
+    more = run(*options, "3", "--resume")
+    assert more["reused"] == ["best seed 0", "best seed 1"]
+    assert more["parts"][-1] == "best seed 2"
+    assert cli.main(["report", "--out", str(tmp_path)]) == 0
+
+
+def test_a_stopped_part_is_gone_on_with(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    capsys: Capture,  # noqa: F811
+) -> None:
+    check_resumption("none", run, tmp_path, monkeypatch, capsys)
 
 
 def test_a_real_one(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:

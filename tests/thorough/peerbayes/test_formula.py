@@ -1,0 +1,21 @@
+"""Sheets of formulas that take long."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.peerbayes.commands import Capture
+from tests.peerbayes.test_formula import check_sheet
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["path"],
+        ["star", "--samples"],
+        ["complete", "--agents", "5", "--samples", "--set", "delta=1/20", "--set", "M=2"],
+    ],
+    ids=" ".join,
+)
+def test_json_fits_its_schema_and_the_tables(arguments: list[str], capsys: Capture) -> None:
+    check_sheet(arguments, capsys)
