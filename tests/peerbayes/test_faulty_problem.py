@@ -60,19 +60,18 @@ def test_a_file_says_who_does_what() -> None:
     assert isinstance(problem.faults.behaviours[0], StuckData)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"behaviour": "constant-belief", "belief": ["1/10", "9/10"]},
-        {"behaviour": "silent"},
-        {"behaviour": "stuck-data", "outcome": 1},
-        PUSH,
-        {"behaviour": "random-lies", "scale": "2"},
-        {"behaviour": "split", "first": "fair", "second": "loaded", "strength": 1.0},
-        {"behaviour": "colluding", "hypothesis": "loaded"},
-    ],
-    ids=lambda fault: fault["behaviour"],
-)
+FAULTS: list[dict[str, Any]] = [
+    {"behaviour": "constant-belief", "belief": ["1/10", "9/10"]},
+    {"behaviour": "silent"},
+    {"behaviour": "stuck-data", "outcome": 1},
+    PUSH,
+    {"behaviour": "random-lies", "scale": "2"},
+    {"behaviour": "split", "first": "fair", "second": "loaded", "strength": 1.0},
+    {"behaviour": "colluding", "hypothesis": "loaded"},
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["behaviour"])
 def test_every_behaviour_can_be_written(fault: dict[str, Any]) -> None:
     content = {"agents": [{"agents": [4], **fault}]}
     problem = faulty(content)
@@ -83,7 +82,15 @@ def test_every_behaviour_can_be_written(fault: dict[str, Any]) -> None:
     Draft202012Validator(read_schema("problem")).validate(document(content))
     analysis = FaultyAnalysis(problem)
     Draft202012Validator(read_schema("analyse")).validate(analysis.as_json())
-    verification = verify_faulty(problem, seed=1)
+
+
+def test_what_is_claimed_of_a_liar_holds() -> None:
+    check_claims(PUSH)
+
+
+def check_claims(fault: dict[str, Any]) -> None:
+    """That nothing that is claimed where agent 4 is faulty is broken."""
+    verification = verify_faulty(faulty({"agents": [{"agents": [4], **fault}]}), seed=1)
     assert not any(comparison.is_broken for comparison in verification.comparisons)
 
 

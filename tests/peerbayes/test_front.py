@@ -111,18 +111,22 @@ def network_numbers(network: Any) -> Any:
 
 
 FAMILIES = [one for one in BUILTINS.values() if not one.needs_data and one.name != "digits"]
-# Both endings for one problem of a family, JSON for all.
-SAVED = [f"{name}.json" for family in FAMILIES for name in family.variants] + [
-    f"{family.variants[0]}.toml" for family in FAMILIES
+# The first variant of a family in one form, the last in the other.
+SAVED = [f"{family.variants[0]}.toml" for family in FAMILIES] + [
+    f"{family.variants[-1]}.json" for family in FAMILIES
 ]
 
 
 @pytest.mark.parametrize("file", SAVED)
 def test_a_saved_problem_loads_as_it_was(file: str, tmp_path: Path) -> None:
     name, _, ending = file.rpartition(".")
-    problem = load_problem(name)
+    check_saved(load_problem(name), tmp_path / f"p.{ending}")
+
+
+def check_saved(problem: AnyProblem, path: Path) -> None:
+    """That a problem is read back equal, with the file that it is from and without."""
     for one in (problem, without_file(problem)):
-        again = pb.load(pb.save(one, tmp_path / f"p.{ending}"))
+        again = pb.load(pb.save(one, path))
         assert type(again) is type(one)
         assert (again.name, again.title) == (one.name, one.title)
         assert by_agents(again) == by_agents(one)

@@ -69,7 +69,7 @@ def check(parts: list[RenderableType], monkeypatch: Patch) -> None:
 
 COMMANDS = (
     "analyse coins.toml",
-    "analyse coins.toml --exact --rounds 20",
+    "analyse coins.toml --exact --rounds 5",
     "analyse coins.toml --certify",
     "analyse p1-regression --exact",
     "analyse p2-regression",

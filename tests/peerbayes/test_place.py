@@ -121,10 +121,10 @@ def test_regressions() -> None:
 
 
 def test_the_record(tmp_path: Path, capsys: Capture) -> None:
-    arguments = ["place", "p2-grid", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
+    arguments = ["place", "two-coins", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
     out = text_of(capsys, arguments)
     assert "Placements that are alike" in out
-    body = read_record(tmp_path / "place-p2-grid-centre-rate.json").body
+    body = read_record(tmp_path / "place-two-coins-rate.json").body
     assert {"result", "network", "seed", "delta"} <= set(body)
 
 

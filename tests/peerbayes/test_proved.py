@@ -125,8 +125,6 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
         analyse_proved(floats, arithmetic="exact", out=tmp_path)
-    with pytest.raises(ValueError, match="learnt from data"):
-        analyse_proved(load_problem("digits"), arithmetic="exact", out=tmp_path)
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -228,6 +226,7 @@ def test_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "--certify" in lines[1]
+    assert "learnt from data" in lines[1]
 
 
 def test_a_folder_that_takes_no_records_is_found_at_once(
@@ -268,7 +267,7 @@ def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) 
     assert again.as_json() == first.as_json()
 
 
-@pytest.mark.parametrize("weak", ["1e-40", "1e-300", f"1/1{'0' * 100}"])
+@pytest.mark.parametrize("weak", ["1e-300", f"1/1{'0' * 100}"])
 def test_couplings_that_no_double_adds_to_one(weak: str, tmp_path: Path, capsys: Capture) -> None:
     coupling = Fraction(float(weak)) if "e" in weak else Fraction(weak)
     row = [float(1 - coupling), float(weak)] if "e" in weak else [f"{1 - coupling}", weak]

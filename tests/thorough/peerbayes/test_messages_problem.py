@@ -9,8 +9,13 @@ import pytest
 
 import peerbayes as pb
 from peerbayes.problem.reading import problem_from_document
-from tests.peerbayes.commands import Patch
-from tests.peerbayes.test_messages_problem import check_verification, coins, document
+from tests.peerbayes.commands import Capture, Patch
+from tests.peerbayes.test_messages_problem import (
+    check_proof,
+    check_verification,
+    coins,
+    document,
+)
 from theory.messages import MeanBytes
 
 
@@ -77,3 +82,7 @@ def test_verify_checks_expected_bytes(monkeypatch: Patch) -> None:
 def test_a_design_for_bytes_needs_no_messages_in_the_file() -> None:
     printed = pb.design("two-coins", objective="bytes", replicates=0).as_json()
     assert printed["messages"]["message_bytes"] == 5
+
+
+def test_proofs_know_messages(tmp_path: Path, capsys: Capture) -> None:
+    check_proof("--certify", tmp_path, capsys)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,8 @@ from tests.peerbayes.test_net_experiments import (  # noqa: F401
     digits,
     run,
 )
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in QUICK_ROWS])
@@ -39,10 +44,10 @@ def test_parts_of_more_seeds_are_read_back(run: Run, tmp_path: Path) -> None:  #
 
 
 def test_a_stopped_part_is_gone_on_with(
-    run: Run,
+    run: Run,  # noqa: F811
     tmp_path: Path,
     monkeypatch: Patch,
-    capsys: Capture,  # noqa: F811
+    capsys: Capture,
 ) -> None:
     check_resumption("none", run, tmp_path, monkeypatch, capsys)
 
@@ -67,3 +72,31 @@ def test_a_real_one(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None
         # A quick run reaches 78 to 82; linear readers of raw pixels about 80.
         for when in ("before", "after"):
             assert measured[f"accuracy [%], best, {node}, {when} consensus"] > 70
+
+
+PROGRAM = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "safetensors"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refuse())
+from peerbayes.cli import main
+
+assert main(["list", "--out", sys.argv[1]]) == 0
+assert main(["report", "--out", sys.argv[1]]) == 0
+"""
+
+
+def test_list_and_report_need_no_torch(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    run("fmnist-central", "--replicates", "1")
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert "2 parts, seed 0" in " ".join(ended.stdout.split())
+    assert "MB sent" in (tmp_path / "report.html").read_text(encoding="utf-8")

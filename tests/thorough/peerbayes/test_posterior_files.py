@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes import cli
 from tests.peerbayes.commands import Capture
 from tests.peerbayes.test_posterior_files import (
     DAMAGE,
+    RUN,
     check_repair,
     flip,
     parts,  # noqa: F401
@@ -44,3 +46,12 @@ def test_report_needs_no_torch_to_see_damage(parts: Path) -> None:
     )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
     assert "paper-seed-1.safetensors: expected content that fits its checksum" in ended.stderr
+
+
+def test_equal_runs_leave_equal_bytes(parts: Path) -> None:
+    again = parts.parent / "again"
+    assert cli.main([*RUN, "--out", str(again), "--quiet"]) == 0
+    paths = sorted(parts.glob("*.safetensors"))
+    assert len(paths) == 2
+    for path in paths:
+        assert path.read_bytes() == (again / parts.name / path.name).read_bytes()
