@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -39,6 +40,7 @@ def _style() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=1)  # drawing is what takes time, and a test asks of one figure several times
 def text_boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     """What is written in a figure, and where, in pixels."""
     canvas = FigureCanvasAgg(figure)
@@ -125,8 +127,8 @@ def rates(rows: list[dict[str, Any]]) -> list[RateDocument]:
 
 @pytest.mark.parametrize(
     ("count", "ratio", "scale"),
-    [(1, 1.0, 1e-6), (1, 1.7, 40.0), (2, 1.1, 0.02), (9, 1.0, 40.0), (9, 1.7, 0.02),
-     (20, 1.1, 1e-6), (45, 1.0, 0.02), (45, 1.7, 1e-6)],
+    [(1, 1.0, 1e-6), (1, 1.7, 40.0), (2, 1.1, 0.02), (9, 1.7, 0.02),
+     (20, 1.1, 1e-6), (45, 1.7, 1e-6)],
 )  # fmt: skip
 def test_rates(count: int, ratio: float, scale: float) -> None:
     names = [f"{index} {LONG}" for index in range(count)]

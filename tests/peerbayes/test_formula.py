@@ -22,22 +22,16 @@ from theory.symbolic import FAMILIES
 from theory.symbolic.checks import Comparison, FormulaCheck
 
 SCHEMA = Draft202012Validator(read_schema("formula"))
-# A sheet of every family costs seconds; these cover classes, indices, sums, cases and letters.
+# A sheet of every family costs seconds; these cover classes, cases and letters.
 SHOWN: list[list[str]] = [
     ["star"],
-    ["hub-and-ring"],
-    ["wheel", "--agents", "8"],
     ["ring", "--self-confidence", "0.25"],
-    ["path"],
-    ["complete"],
     ["two-agents", "--a", "1/3"],
     ["weights", "--weights", "1-a a; b 1-b"],
     ["weights", "--weights", "1/2 1/2 0, 0 1/2 1/2; 1/2, 0, 1/2".replace(" 0, 0", " 0; 0")],
     ["weights", "--weights", "1"],
     ["two-coins"],
     ["p2-grid"],
-    ["star", "--samples"],
-    ["complete", "--agents", "5", "--samples", "--set", "delta=1/20", "--set", "M=2"],
     ["risk", "--set", "r=1/10", "--set", "span=2"],
 ]
 
@@ -50,6 +44,11 @@ def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("arguments", SHOWN, ids=" ".join)
 def test_json_fits_its_schema_and_the_tables(arguments: list[str], capsys: Capture) -> None:
+    check_sheet(arguments, capsys)
+
+
+def check_sheet(arguments: list[str], capsys: Capture) -> None:
+    """That a sheet passes its checks, and that its table says what its JSON says."""
     code, out, err = run([*arguments, "--json"], capsys)
     assert (code, err) == (0, "")
     result = json.loads(out)
@@ -103,8 +102,6 @@ def test_sample_sizes_and_risk_as_numbers(capsys: Capture) -> None:
     _, out, _ = run(["risk", "--set", "B=1", "--set", "r=4/25", "--json"], capsys)
     (printed, *_) = json.loads(out)["bounds"]
     assert printed["value"] == 0.2
-    _, out, _ = run(["star", "--samples", "--latex"], capsys)
-    assert r"\text{n repaired} &=" in out.replace("\\text", r"\text")
 
 
 def test_latex(capsys: Capture) -> None:
@@ -117,11 +114,10 @@ def test_latex(capsys: Capture) -> None:
 
 
 def test_the_list(capsys: Capture) -> None:
-    for arguments in ([], ["list"]):
-        code, out, _ = run(arguments, capsys)
-        assert code == 0
-        assert all(name in out for name in FAMILIES)
-        assert max(map(len, out.splitlines())) <= 80
+    code, out, _ = run(["list"], capsys)
+    assert code == 0
+    assert all(name in out for name in FAMILIES)
+    assert max(map(len, out.splitlines())) <= 80
     _, out, _ = run(["--json"], capsys)
     listing = json.loads(out)
     SCHEMA.validate(listing)
@@ -150,15 +146,16 @@ def test_edges_and_rules_of_a_problem_are_exact(tmp_path: Path, monkeypatch: Pat
 def test_a_failed_check_is_exit_code_1(monkeypatch: Patch, capsys: Capture) -> None:
     broken = FormulaCheck(({"a": "1/2"},) * 2, (Comparison("Z", "exact", 2, ("a=1/2",)),), False)
     monkeypatch.setattr(peerbayes.formulas.checked, "check_formula", lambda *_, **__: broken)
-    code, out, _ = run(["star"], capsys)
+    sheet = ["weights", "--weights", "1"]
+    code, out, _ = run(sheet, capsys)
     assert code == 1
     assert "CHECK FAILED at 2 random rational parameter values: Z" in out
-    assert run(["star", "--json"], capsys)[0] == 1
-    assert run(["star", "--latex"], capsys)[0] == 1
+    assert run([*sheet, "--json"], capsys)[0] == 1
+    assert run([*sheet, "--latex"], capsys)[0] == 1
 
 
 def test_the_seed_moves_the_points() -> None:
-    first, again, other = (formula_of("ring", {}, seed=s).check.points for s in (1, 1, 2))
+    first, again, other = (formula_of("two-agents", {}, seed=s).check.points for s in (1, 1, 2))
     assert first == again
     assert first != other
 

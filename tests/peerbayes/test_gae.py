@@ -25,7 +25,6 @@ from peerbayes.experiments.gae_rows import (
     RUNS,
     TABLE_1,
     TRIALS,
-    GaePart,
     looks,
 )
 from peerbayes.experiments.net_run import Setting
@@ -460,43 +459,6 @@ def test_a_tiny_run_without_autoencoder(tiny: GaeExperiment, tmp_path: Path) -> 
     assert set(again.reused) == set(only), again.discarded
 
 
-def test_a_trial_looks_at_training_images_that_nobody_holds(
-    tiny: GaeExperiment, monkeypatch: Patch
-) -> None:
-    def load(name: str, *, split: str, **_: Any) -> Images:
-        assert (name, split) == ("mnist", "train")
-        return images
-
-    # Every image has a pixel of its own.
-    pixels = np.zeros((80, 28, 28), np.uint8)
-    pixels[np.arange(80), 0, 0] = np.arange(80)
-    images = Images(pixels, np.arange(80) % 10, "mnist", tuple("0123456789"))
-    monkeypatch.setattr(gae_runs, "load_images", load)
-    monkeypatch.setattr(gae_runs, "TRIAL_IMAGES", 40)
-    monkeypatch.setattr(gae_runs, "TRIAL_TEST", 20)
-    learnt, held = gae_runs.images_of_trial(tiny.setting)
-    own, others = ({*one.pixels[:, 0, 0].tolist()} for one in (learnt, held))
-    assert (len(own), len(others), own & others) == (40, 20, set())
-    assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
-    (run,) = [one for one in TRIALS if one.name == "trial differences"]
-    recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
-    found = gae_runs.run_gae(
-        run, recipe, GaePart(run), is_quick=False, setting=Setting(), seed=0, fingerprint="",
-        autoencoder={}, progress=None,
-    )  # fmt: skip
-    assert found.test_images == 20
-    assert found.images == 4 * 8
-    assert [one.exchanges for one in found.closing] == [0, 1, 2]
-    assert found.traffic is not None
-    assert found.traffic.messages == 4 * 5
-    total = found.traffic.message_bits * found.traffic.messages
-    sent = [*(one.sent_bits for one in found.closing), total]
-    assert 0 < sent[0] < sent[1] < sent[2] < sent[3]
-    # Before the last round, of two exchanges one is over.
-    assert found.traffic.sent_bits is not None
-    assert found.traffic.sent_bits[found.rounds.index(3)] < sent[0]
-
-
 def gone_on_with(
     tiny: GaeExperiment, name: str, last: int, monkeypatch: Patch
 ) -> tuple[list[int], Any, Any]:
@@ -526,15 +488,9 @@ def gone_on_with(
     return steps, whole, resumed
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0", "differences unbalanced 4 seed 0"],
-)
-def test_an_interrupted_run_ends_the_same(
-    tiny: GaeExperiment, monkeypatch: Patch, name: str
-) -> None:
+def test_an_interrupted_run_ends_the_same(tiny: GaeExperiment, monkeypatch: Patch) -> None:
     """Stopped after its second round, taken up from the state it left, codecs' memories in it."""
-    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
+    rounds, whole, resumed = gone_on_with(tiny, "differences unbalanced 4 seed 0", 3, monkeypatch)
     assert rounds == [3]
     assert resumed == whole
 

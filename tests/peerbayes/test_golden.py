@@ -41,8 +41,8 @@ def differences(kept: Any, now: Any, *, within: float, place: str = "") -> list[
 
 
 # Of designs, placements and verifications one each; the rest is in tests/thorough.
-_LONG = ("design", "place", "verify")
-_OF_THEM = {"design finite rate", "place finite rate", "verify finite"}
+_LONG = ("design", "place", "verify", "analyse finite rounds")
+_OF_THEM = {"design changing", "place finite rate", "verify finite"}
 QUICK = [name for name in CASES if not name.startswith(_LONG) or name in _OF_THEM]
 
 

@@ -69,20 +69,17 @@ def check(parts: list[RenderableType], monkeypatch: Patch) -> None:
 
 COMMANDS = (
     "analyse coins.toml",
-    "analyse coins.toml --exact --rounds 20",
+    "analyse coins.toml --exact --rounds 5",
     "analyse coins.toml --certify",
-    "analyse p2-grid",
     "analyse p1-regression --exact",
     "analyse p2-regression",
-    "analyse rotating-star",
     "analyse liars-torus",
     "simulate coins.toml --rounds 100 --replicates 50",
     "simulate p1-regression --rounds 20 --replicates 5",
     "verify coins.toml",
     "design coins.toml",
-    "place p2-grid --replicates 0",
+    "place coins.toml --replicates 0",
     "formula star --agents 9",
-    "formula wheel",
     "formula list",
     "list",
 )
@@ -90,6 +87,11 @@ COMMANDS = (
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_cuts_a_number(command: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    check_command(command, tmp_path, monkeypatch)
+
+
+def check_command(command: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    """That narrow terminals show all that a wide one does."""
     monkeypatch.chdir(tmp_path)
     Path("coins.toml").write_text(TWO_COINS)
     printed: list[RenderableType] = []

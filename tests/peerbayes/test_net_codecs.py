@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes import cli
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
@@ -49,39 +48,6 @@ def parts(result: dict[str, Any]) -> dict[str, Any]:
         for point in part["curve"]["points"]:
             del point["seconds"]
     return content
-
-
-def test_coded_and_plain_parts_are_kept_apart(tmp_path: Path, capsys: Capture) -> None:
-    options = ("--part", "a=0.5", "--replicates", "1")
-    plain = run(capsys, tmp_path, *options)
-    before = Path(plain["record"]).read_bytes()
-    none = run(capsys, tmp_path / "none", *options, "--codec", "none")
-    coded = run(capsys, tmp_path, *options, "--codec", "plain")
-    assert coded["experiment"] == f"{ROW} plain"
-    assert coded["title"].endswith(", messages by plain")
-    assert Path(plain["record"]).read_bytes() == before
-    assert coded["record"] != plain["record"]
-    # Without a codec records have the form that they had.
-    body = read_record(plain["record"]).body
-    assert "codec" not in body["settings"]
-    assert "codec" not in body["content"]["best a=0.5 seed 0"]
-    assert parts(none) == parts(plain)
-
-    words = {"codec": "plain", "kind": "float32"}
-    body = read_record(coded["record"]).body
-    assert body["settings"]["codec"] == words
-    part, other = parts(coded)["best a=0.5 seed 0"], parts(plain)["best a=0.5 seed 0"]
-    assert part["codec"] == words
-    # A lossless codec says the same in frames: 16 directed links of a star of nine.
-    for here, there in zip(part["curve"]["points"], other["curve"]["points"], strict=True):
-        assert here["bytes"] == there["bytes"] + 16 * HEADER * here["round"] > 0
-    assert part["curve"]["last"]["mean"]["nll"] == pytest.approx(
-        other["curve"]["last"]["mean"]["nll"], rel=1e-3
-    )
-    page = Path(coded["report"]).read_text(encoding="utf-8")
-    for words_of_page in ("Against bytes: accuracy", "NLL [nats]", "plain (kind float32)"):
-        assert words_of_page in page
-    assert cli.main(["report", "--out", str(tmp_path)]) == 0
 
 
 def test_a_codec_runs_the_parts_that_it_can_write(tmp_path: Path, capsys: Capture) -> None:

@@ -225,7 +225,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(documents())
 def test_round_trip(document: dict[str, Any]) -> None:
     problem = problem_from_document(document)

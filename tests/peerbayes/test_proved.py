@@ -61,11 +61,11 @@ def ends(value: Any) -> tuple[Fraction, Fraction]:
     return Fraction(value["lower"]), Fraction(value["upper"])
 
 
-@pytest.mark.parametrize("name", ["two-coins", "p2-star a=0.7"])
-def test_three_arithmetics_agree(name: str, tmp_path: Path) -> None:
+def check_arithmetics(name: str, folder: Path) -> None:
+    """That doubles, fractions and intervals say the same of a built-in problem."""
     given = load_problem(name)
     floats = analyse(given).as_json()
-    exact, certified = (solved(given, kind, tmp_path) for kind in ("exact", "certified"))
+    exact, certified = (solved(given, kind, folder) for kind in ("exact", "certified"))
     compared = 0
     for room, keys in (
         ("network", ("stationary_distribution", "slem", "second_eigenvalue", "deviation")),
@@ -90,6 +90,10 @@ def test_three_arithmetics_agree(name: str, tmp_path: Path) -> None:
     lower, upper = certified["samples"]["certified"]
     # The float ladder is a bound on the same number.
     assert lower <= upper <= floats["samples"]["chernoff"]
+
+
+def test_three_arithmetics_agree(tmp_path: Path) -> None:
+    check_arithmetics("two-coins", tmp_path)
 
 
 def test_exact_numbers_are_fractions_and_expressions(tmp_path: Path) -> None:
@@ -121,8 +125,6 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
         analyse_proved(floats, arithmetic="exact", out=tmp_path)
-    with pytest.raises(ValueError, match="learnt from data"):
-        analyse_proved(load_problem("digits"), arithmetic="exact", out=tmp_path)
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -224,6 +226,7 @@ def test_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "--certify" in lines[1]
+    assert "learnt from data" in lines[1]
 
 
 def test_a_folder_that_takes_no_records_is_found_at_once(
@@ -264,7 +267,7 @@ def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) 
     assert again.as_json() == first.as_json()
 
 
-@pytest.mark.parametrize("weak", ["1e-40", "1e-300", f"1/1{'0' * 100}"])
+@pytest.mark.parametrize("weak", ["1e-300", f"1/1{'0' * 100}"])
 def test_couplings_that_no_double_adds_to_one(weak: str, tmp_path: Path, capsys: Capture) -> None:
     coupling = Fraction(float(weak)) if "e" in weak else Fraction(weak)
     row = [float(1 - coupling), float(weak)] if "e" in weak else [f"{1 - coupling}", weak]

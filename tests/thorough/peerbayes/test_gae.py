@@ -1,4 +1,4 @@
-"""Tiny runs that train the autoencoder of 12.7 million weights."""
+"""Tiny runs that are interrupted, or train the autoencoder of 12.7 million weights."""
 
 # ruff: noqa: F811 - the fixture `tiny` is a parameter too
 
@@ -6,16 +6,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from empirical.data import Images
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_documents import GaeRun
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
+    TRIALS,
     GaePart,
 )
+from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.short_parts import read_short, write_short
 from peerbayes.records import read_record
@@ -78,7 +83,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
     assert ours.traffic.message_bits < 350_000
     # Short records have the same lines, and a second run reads all parts back.
-    short = read_short(write_short(tmp_path, only[1], found.parts[only[1]]))
+    short = read_short(write_short(tmp_path, tiny, only[1], found.parts[only[1]]))
     assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
     again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
     assert set(again.reused) == set(only), again.discarded
@@ -86,3 +91,49 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     path = parts_folder(tmp_path, "gae quick") / gae_runs.file_of(GaePart(None))
     path.write_bytes(path.read_bytes()[:-4] + b"1234")
     assert tiny.damage(AUTOENCODER, found.parts[AUTOENCODER], path.parent) is not None
+
+
+@pytest.mark.parametrize("name", ["pruned balanced 4 seed 0", "coded unbalanced 4 seed 0"])
+def test_an_interrupted_run_ends_the_same(
+    tiny: GaeExperiment, monkeypatch: Patch, name: str
+) -> None:
+    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
+    assert rounds == [3]
+    assert resumed == whole
+
+
+def test_a_trial_looks_at_training_images_that_nobody_holds(
+    tiny: GaeExperiment, monkeypatch: Patch
+) -> None:
+    def load(name: str, *, split: str, **_: Any) -> Images:
+        assert (name, split) == ("mnist", "train")
+        return images
+
+    # Every image has a pixel of its own.
+    pixels = np.zeros((80, 28, 28), np.uint8)
+    pixels[np.arange(80), 0, 0] = np.arange(80)
+    images = Images(pixels, np.arange(80) % 10, "mnist", tuple("0123456789"))
+    monkeypatch.setattr(gae_runs, "load_images", load)
+    monkeypatch.setattr(gae_runs, "TRIAL_IMAGES", 40)
+    monkeypatch.setattr(gae_runs, "TRIAL_TEST", 20)
+    learnt, held = gae_runs.images_of_trial(tiny.setting)
+    own, others = ({*one.pixels[:, 0, 0].tolist()} for one in (learnt, held))
+    assert (len(own), len(others), own & others) == (40, 20, set())
+    assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
+    (run,) = [one for one in TRIALS if one.name == "trial differences"]
+    recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
+    found = gae_runs.run_gae(
+        run, recipe, GaePart(run), is_quick=False, setting=Setting(), seed=0, fingerprint="",
+        autoencoder={}, progress=None,
+    )  # fmt: skip
+    assert found.test_images == 20
+    assert found.images == 4 * 8
+    assert [one.exchanges for one in found.closing] == [0, 1, 2]
+    assert found.traffic is not None
+    assert found.traffic.messages == 4 * 5
+    total = found.traffic.message_bits * found.traffic.messages
+    sent = [*(one.sent_bits for one in found.closing), total]
+    assert 0 < sent[0] < sent[1] < sent[2] < sent[3]
+    # Before the last round, of two exchanges one is over.
+    assert found.traffic.sent_bits is not None
+    assert found.traffic.sent_bits[found.rounds.index(3)] < sent[0]

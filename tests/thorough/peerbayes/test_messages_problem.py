@@ -1,12 +1,22 @@
-"""Designs for bytes on networks of several agents."""
+"""Designs for bytes on networks of several agents; verification of messages that take long."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import peerbayes as pb
 from peerbayes.problem.reading import problem_from_document
-from tests.peerbayes.test_messages_problem import document
+from tests.peerbayes.commands import Capture, Patch
+from tests.peerbayes.test_messages_problem import (
+    check_proof,
+    check_verification,
+    coins,
+    document,
+)
+from theory.messages import MeanBytes
 
 
 def test_trees_for_bytes_grow_from_the_middle_and_from_the_agent_that_knows_most() -> None:
@@ -39,3 +49,40 @@ def test_a_design_for_bytes_leaves_out_links_that_do_not_pay(tmp_path: Path) -> 
     assert (
         pb.analyse(path).as_json()["messages"]["certified_bytes"] == prices["uniform, tree from 0"]
     )
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        {"step": 4, "mixing": "1/4"},
+        {"quantiser": "deadband", "step": 1, "threshold": 12, "mixing": "1/20"},
+        {"quantiser": "acknowledged", "step": "1/2", "loss": "1/10", "burst": 1, "mixing": "1/10"},
+    ],
+)
+def test_verify_holds_and_leaves_a_report(messages: dict[str, Any], tmp_path: Path) -> None:
+    check_verification(messages, tmp_path)
+
+
+def test_verify_checks_expected_bytes(monkeypatch: Patch) -> None:
+    """Both ends; and an end that is a tenth of the way beyond what is sent is found out."""
+    problem = coins({"quantiser": "deadband", "step": 1, "threshold": 4, "mixing": "1/4"})
+    expected = [one for one in pb.verify(problem).statements if "expected bytes" in one.statement]
+    assert [(one.side, one.holds) for one in expected] == [("upper", True), ("lower", True)]
+    measured = expected[0].measured
+    assert measured is not None
+
+    def wrong(speaking: Any, bytes_each: Any) -> MeanBytes:
+        return MeanBytes(1.1 * measured, measured, 0.9 * measured)
+
+    monkeypatch.setattr(MeanBytes, "of", wrong)
+    broken = [one.statement for one in pb.verify(problem).statements if one.is_broken]
+    assert broken == [one.statement for one in expected]
+
+
+def test_a_design_for_bytes_needs_no_messages_in_the_file() -> None:
+    printed = pb.design("two-coins", objective="bytes", replicates=0).as_json()
+    assert printed["messages"]["message_bytes"] == 5
+
+
+def test_proofs_know_messages(tmp_path: Path, capsys: Capture) -> None:
+    check_proof("--certify", tmp_path, capsys)
