@@ -16,7 +16,7 @@ from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.problem.builtins.loading import BUILTINS
 from peerbayes.record_names import file_name
-from tests.peerbayes.commands import Capture
+from tests.peerbayes.commands import Capture, Patch
 
 COINS = """
 name = {name}
@@ -116,8 +116,13 @@ def test_two_problems_in_chinese_leave_two_records(tmp_path: Path, capsys: Captu
     assert len(list((tmp_path / "out").iterdir())) == len(names)
 
 
-def test_a_record_of_other_problems_is_not_written_over(tmp_path: Path, capsys: Capture) -> None:
+def test_a_record_of_other_problems_is_not_written_over(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
     from peerbayes.records import read_record
+
+    for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
+        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
 
     def verify(name: str) -> list[str]:
         path = tmp_path / "my.toml"

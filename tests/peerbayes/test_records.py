@@ -51,7 +51,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(body=JSON_VALUES)
 def test_round_trip(body: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("records") / "deep" / "record.json"
@@ -323,13 +323,17 @@ def test_the_command_line_says_so_in_one_line(tmp_path: Path, capsys: Capture) -
     assert cli.main(["simulate", coins, *rest, "--force"]) == 0
 
 
-def test_an_earlier_verification_gets_another_name_or_goes_by_force(tmp_path: Path) -> None:
+def test_an_earlier_verification_gets_another_name_or_goes_by_force(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
+        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
     said: list[str] = []
     for seed in (0, 0, 1):
-        pb.verify("p1-regression", seed=seed, out=tmp_path, notice=said.append)
+        pb.verify("two-coins", seed=seed, out=tmp_path, notice=said.append)
     assert len(said) == 1
     assert "was of another seed or delta" in said[0]
-    pb.verify("p1-regression", seed=2, out=tmp_path, force=True)
+    pb.verify("two-coins", seed=2, out=tmp_path, force=True)
     seeds = {path.name: read_record(path).body["seed"] for path in tmp_path.glob("*.json")}
     assert seeds == {"verify-1.json": 0, "verify.json": 2}
 
