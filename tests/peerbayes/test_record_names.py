@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from peerbayes import cli
@@ -80,6 +80,7 @@ def test_what_used_to_share_a_name_does_no_more(names: tuple[str, ...]) -> None:
         assert len({make(name) for name in names}) == len(names)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=8), unique=True, min_size=2, max_size=6))
 @example(["-", " ", "."])
 def test_no_two_names_share_a_file(names: list[str]) -> None:
@@ -123,6 +124,7 @@ def test_a_record_of_other_problems_is_not_written_over(
 
     for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
         monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
 
     def verify(name: str) -> list[str]:
         path = tmp_path / "my.toml"

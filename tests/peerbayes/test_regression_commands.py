@@ -277,7 +277,7 @@ def test_exact_analysis_knows_its_problem() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("seed", [0, 40])
+@pytest.mark.parametrize("seed", [0])
 def test_no_false_alarm(seed: int) -> None:
     for document in (LINE, NORMAL):
         result = verify_regression(regression(document), seed=seed)
