@@ -17,9 +17,8 @@ from peerbayes.front.figures import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verified import Verified
 from peerbayes.sources.catalogue import FIGURES
+from tests.house.test_showing import check_html, check_text
 from theory.robustness import Faults, Median, StuckData
-
-from ..test_showing import check_html, check_text
 
 COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
 COINS = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[5])

@@ -61,10 +61,7 @@ def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -
     return load_problem(path), result.document()
 
 
-@pytest.mark.parametrize(
-    ("objective", "suffix"),
-    [("rate", "toml"), ("exponent", "json")],
-)
+@pytest.mark.parametrize(("objective", "suffix"), [("exponent", "json")])
 def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
     check_file(objective, suffix, tmp_path)
 

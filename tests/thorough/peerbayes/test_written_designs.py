@@ -49,7 +49,9 @@ def test_a_changing_design_is_written(tmp_path: Path) -> None:
     np.testing.assert_allclose(analysis["network"]["influence"], said.influence, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("objective", "suffix"), [("samples", "toml"), ("mixing", "json")])
+@pytest.mark.parametrize(
+    ("objective", "suffix"), [("rate", "toml"), ("samples", "toml"), ("mixing", "json")]
+)
 def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
     check_file(objective, suffix, tmp_path)
 
