@@ -9,14 +9,14 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.problem.builtins.loading import BUILTINS
 from peerbayes.record_names import file_name
-from tests.peerbayes.commands import Capture
+from tests.peerbayes.commands import Capture, Patch
 
 COINS = """
 name = {name}
@@ -80,6 +80,7 @@ def test_what_used_to_share_a_name_does_no_more(names: tuple[str, ...]) -> None:
         assert len({make(name) for name in names}) == len(names)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=8), unique=True, min_size=2, max_size=6))
 @example(["-", " ", "."])
 def test_no_two_names_share_a_file(names: list[str]) -> None:
@@ -116,8 +117,14 @@ def test_two_problems_in_chinese_leave_two_records(tmp_path: Path, capsys: Captu
     assert len(list((tmp_path / "out").iterdir())) == len(names)
 
 
-def test_a_record_of_other_problems_is_not_written_over(tmp_path: Path, capsys: Capture) -> None:
+def test_a_record_of_other_problems_is_not_written_over(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
     from peerbayes.records import read_record
+
+    for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
+        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
 
     def verify(name: str) -> list[str]:
         path = tmp_path / "my.toml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from empirical.tensor_files import read_words
 from exact.checkpoint import Checkpoint
 from exact.whole_files import MOST_BYTES
 from peerbayes import cli
+from peerbayes.experiments import find_experiment
+from peerbayes.experiments.regression import RegressionExperiment
 from peerbayes.front.claims import verify_claims
 from peerbayes.front.figures import redraw
 from peerbayes.problem.reading import problem_from_document
@@ -51,7 +54,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(body=JSON_VALUES)
 def test_round_trip(body: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("records") / "deep" / "record.json"
@@ -253,6 +256,13 @@ def edited_coins() -> Any:
     return problem_from_document({**document, "network": {"weights": [["1/2", "1/2"]] * 2}})
 
 
+def short_regression() -> RegressionExperiment:
+    """An experiment of a fraction of a second."""
+    whole = find_experiment("regression-2")
+    assert isinstance(whole, RegressionExperiment)
+    return replace(whole, rounds=50, draws=5)
+
+
 def of_coins(run: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
     return lambda problem="two-coins", **more: run(problem, **{**settings, **more})
 
@@ -272,7 +282,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
     "place": (of_coins(pb.place, replicates=0), [{"problem": edited_coins}, {"seed": 1}]),
     "claims": (one_claim, [{"seed": 1}]),
     "run": (
-        lambda **more: pb.run("regression-2", **{"replicates": 2, **more}),
+        lambda **more: pb.run(short_regression(), **{"replicates": 2, **more}),
         [{"seed": 1}, {"replicates": 3}],
     ),
     "figures": (
@@ -287,6 +297,7 @@ def test_a_record_of_something_else_is_replaced_by_force_alone(
     name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
+    monkeypatch.setattr("theory.bounds.samples._MOST_AGENTS", 0)  # no certified rounds
     run, others = COMMANDS[name]
 
     def files() -> dict[Path, bytes]:
@@ -323,13 +334,18 @@ def test_the_command_line_says_so_in_one_line(tmp_path: Path, capsys: Capture) -
     assert cli.main(["simulate", coins, *rest, "--force"]) == 0
 
 
-def test_an_earlier_verification_gets_another_name_or_goes_by_force(tmp_path: Path) -> None:
+def test_an_earlier_verification_gets_another_name_or_goes_by_force(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
+        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
     said: list[str] = []
     for seed in (0, 0, 1):
-        pb.verify("p1-regression", seed=seed, out=tmp_path, notice=said.append)
+        pb.verify("two-coins", seed=seed, out=tmp_path, notice=said.append)
     assert len(said) == 1
     assert "was of another seed or delta" in said[0]
-    pb.verify("p1-regression", seed=2, out=tmp_path, force=True)
+    pb.verify("two-coins", seed=2, out=tmp_path, force=True)
     seeds = {path.name: read_record(path).body["seed"] for path in tmp_path.glob("*.json")}
     assert seeds == {"verify-1.json": 0, "verify.json": 2}
 

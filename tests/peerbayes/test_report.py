@@ -109,7 +109,7 @@ def full_page() -> tuple[Page, str]:
 
 
 def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
-    page, text = page_of(tmp_path, full_body(), full_body())
+    page, text = page_of(tmp_path, full_body(), reports.verify_body(reports.problem()))
     assert text.startswith("<!DOCTYPE html>")
     assert page.tags["html"] == page.tags["main"] == page.tags["title"] == 1
     assert page.tags["script"] == page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
@@ -122,7 +122,7 @@ def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
     # Five figures a problem and one a sweep, all with a description in words.
     figures = [v for tag, name, v in page.attributes if (tag, name) == ("svg", "class")]
-    assert figures == ["plot"] * 2 * (3 * 5 + 2)
+    assert figures == ["plot"] * (3 * 5 + 2 + 5)
     assert all(len(label) > 1 for label in page.values("aria-label"))
     # Light and dark: all colours are the style sheet's.
     assert "prefers-color-scheme: dark" in text
@@ -192,8 +192,8 @@ def test_what_was_not_run_is_no_success(tmp_path: Path) -> None:
     assert not_run == NOT_RUN
     assert worst([not_run, holds]) == holds
     assert worst([not_run]) == not_run
-    body = full_body()
-    total = sum(len(group["comparisons"]) for group in [*body["problems"], *body["sweeps"]])
+    body = reports.verify_body(reports.problem("p2-star a=0.1"), reports.problem())
+    total = sum(len(group["comparisons"]) for group in body["problems"])
     body["problems"][1]["comparisons"][0]["holds"] = None
     page, _ = page_of(tmp_path, body)
     assert f"✓ {total - 1} of {total} statements hold" in page.text
@@ -250,8 +250,9 @@ def test_characters_that_no_page_may_hold() -> None:
 
 
 def test_same_records_same_page(tmp_path: Path) -> None:
-    text = page_of(tmp_path, full_body())[1]
-    assert text == full_page()[1]
+    body = reports.verify_body(reports.problem(), sweeps=(reports.sweep(),))
+    text, again = (page_of(tmp_path / name, body)[1] for name in ("a", "b"))
+    assert text == again
     assert str(tmp_path) not in text
 
 
@@ -311,7 +312,9 @@ def test_simulations_are_shown(tmp_path: Path, replicates: int) -> None:
 
 def test_several_records_one_after_the_other(tmp_path: Path) -> None:
     paths = [
-        write_record(tmp_path / "a.json", kind="verify", body=full_body()),
+        write_record(
+            tmp_path / "a.json", kind="verify", body=reports.verify_body(reports.problem())
+        ),
         write_record(tmp_path / "b.json", kind="simulate", body=reports.simulate_body()),
         write_record(tmp_path / "c.json", kind="another", body={"weights": [[1.0]]}),
     ]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ KINDS = {
 def test_workers_change_no_byte_of_any_kind_of_record(
     kind: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    command = ["simulate", KINDS[kind], "--rounds", "30", "--replicates", "3000", "--quiet"]
+    command = ["simulate", KINDS[kind], "--rounds", "30", "--replicates", "1500", "--quiet"]
     for folder, options in (("a", []), ("b", ["--workers", "2", "--backend", "threading"])):
         assert run(capsys, *command, *options, "--out", str(tmp_path / folder)) == (0, [])
     (first,) = (tmp_path / "a").iterdir()
@@ -119,7 +120,7 @@ def die_in_the_middle(out: Path, command: list[str]) -> None:
             cli.main([*command, "--out", str(out)])
 
 
-def kill_in_the_middle(out: Path, command: list[str], checkpoint: str) -> None:
+def kill_in_the_middle(out: Path, command: list[str]) -> None:
     """Run the command, and kill it with signal 9 as soon as there is a checkpoint."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *command, "--out", str(out)],
@@ -129,15 +130,23 @@ def kill_in_the_middle(out: Path, command: list[str], checkpoint: str) -> None:
         check=False,
     )
     assert done.returncode == -signal.SIGKILL
-    assert [path.name for path in out.iterdir()] == [checkpoint]
 
 
-def test_killed_and_resumed_leaves_the_same_record(
+def test_stopped_and_resumed_leaves_the_same_record(
     tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
+    check_resumed(die_in_the_middle, tmp_path, capsys, monkeypatch)
+
+
+def check_resumed(
+    stop: Callable[[Path, list[str]], None], tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    """That a run that was stopped goes on where it was, and only if it is the same run."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(capsys, *RUN, "--quiet", "--out", str(whole))[0] == 0
-    kill_in_the_middle(killed, RUN, CHECKPOINT)
+    stop(killed, RUN)
+    assert [path.name for path in killed.iterdir()] == [CHECKPOINT]
+    capsys.readouterr()
     left = (killed / CHECKPOINT).read_bytes()
 
     # Another version of the program, or a damaged file: refused, and left as it is.

@@ -79,10 +79,6 @@ def check_ending(start: Start, out: Path, number: int, code: int, words: str | N
     assert not list(out.glob(".*"))
 
 
-def test_nobody_is_left_at_work(start: Start, tmp_path: Path) -> None:
-    check_ending(start, tmp_path, signal.SIGTERM, 143, "terminated")
-
-
 @pytest.mark.parametrize(
     ("number", "code", "words"),
     [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "terminated"),

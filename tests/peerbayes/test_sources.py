@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from peerbayes.experiments.net_measures import group_mean, last_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.printed import DEVIATIONS, SPREAD, Printed, accuracy_tolerance
-from peerbayes.experiments.short_parts import read_row, short_path, write_short
+from peerbayes.experiments.short_parts import short_path, write_short
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
@@ -90,6 +91,12 @@ def made_up(
     return part.as_json()
 
 
+@cache
+def documented() -> Kept:
+    """The records of the documentation, read once."""
+    return Kept(RECORDS)
+
+
 def keep(folder: Path, row: str, content: dict[str, Any]) -> None:
     name = NetPart.model_validate(content).name
     write_short(folder, NetExperiment(ROWS[row]), name, content)
@@ -126,9 +133,8 @@ def test_the_spread_is_that_of_the_seeds_on_record() -> None:
     """No row with several seeds spreads more before consensus, nor after it; one comes near."""
     shares = []
     for row in ROWS:
-        kept = Kept(RECORDS)
         for variant in ROWS[row].variants:
-            runs = kept.runs(Need(row, variant.name))
+            runs = documented().runs(Need(row, variant.name))
             if len(runs) < 3:
                 continue
             for when in ("before", "after"):
@@ -476,7 +482,7 @@ def test_records_of_run_count_before_short_ones(tmp_path: Path) -> None:
     write_record(tmp_path / f"run-{row}.json", kind="run", body=body)
     figure = FIGURES["p1-2"].redraw(Kept(RECORDS, tmp_path))
     assert figure.verdict == "reproduced"
-    assert FIGURES["p1-2"].redraw(Kept(RECORDS)).checks[0].measured != pytest.approx(85.8)
+    assert FIGURES["p1-2"].redraw(documented()).checks[0].measured != pytest.approx(85.8)
 
 
 def test_an_edited_record_is_one_line(tmp_path: Path, capsys: Capture) -> None:
@@ -505,7 +511,7 @@ def test_a_hostile_record_is_harmless_on_the_page(tmp_path: Path) -> None:
 def test_what_the_page_of_experiments_says_of_remark_7() -> None:
     """By the records of the documentation: lost at first on halves, and nowhere at the end."""
     checks = {
-        check.what: check.holds for check in FIGURES["p2-remark-7"].redraw(Kept(RECORDS)).checks
+        check.what: check.holds for check in FIGURES["p2-remark-7"].redraw(documented()).checks
     }
     lost = {what.rpartition("initialisation, ")[2]: holds for what, holds in checks.items()}
     assert lost["fmnist-2-iid, by the first consensus [points]"] is True
@@ -550,20 +556,32 @@ def test_the_page_shows_every_figure_of_the_sources() -> None:
     assert all(name == called for name, _, called in shown)
 
 
-def test_the_page_draws_all_that_is_on_record(monkeypatch: Patch) -> None:
+@pytest.fixture
+def page(monkeypatch: Patch) -> Any:
+    """What the page of the documentation shows, by the records read here."""
     monkeypatch.syspath_prepend(str(RECORDS))
     pytest.importorskip("IPython")
     import source_figures
 
+    monkeypatch.setattr(source_figures, "KEPT", documented())
+    return source_figures
+
+
+def test_the_page_says_all_that_is_on_record(page: Any) -> None:
+    kinds = set()
     for name, figure in FIGURES.items():
         if not figure.needs:
             continue
-        redrawn = source_figures.redrawn(name)
-        on_record = {need.row for need in figure.needs if read_row(RECORDS, need.row)}
-        assert bool(redrawn.panels) == any(Kept(RECORDS).runs(need) for need in figure.needs)
-        assert redrawn.verdict in source_figures.words(name).lower() or redrawn.missing
-        for panel in redrawn.panels:
-            assert source_figures.drawing(panel).axes
+        redrawn, words = page.redrawn(name), page.words(name)
+        on_record = any([*(RECORDS / need.row).glob("*.json")] for need in figure.needs)
+        assert bool(redrawn.panels) == any(documented().runs(need) for need in figure.needs)
+        assert redrawn.verdict in words.lower() or redrawn.missing
         for lack in redrawn.missing:
-            assert lack.command in source_figures.words(name)
+            assert lack.command in words
         assert not on_record or redrawn.builds or redrawn.missing
+        for panel in redrawn.panels:
+            kind = panel.confusion is None
+            if kind not in kinds:  # one of each; all are drawn in the thorough tier
+                kinds.add(kind)
+                assert page.drawing(panel).axes
+    assert kinds == {False, True}

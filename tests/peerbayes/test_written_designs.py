@@ -27,9 +27,8 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
-from tests.peerbayes.commands import Capture, complaint
+from tests.peerbayes.commands import Capture, Patch, complaint
 from tests.peerbayes.documents import STATIONS, changed
-from tests.peerbayes.test_design import stations
 from theory import Network
 from theory.changing import RandomLinks, influence, mean_slem
 from theory.regression import regression_limits
@@ -48,6 +47,12 @@ DICE: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def uncertified(monkeypatch: Patch) -> None:
+    """Without certified rounds, which take most of the time of a small design."""
+    monkeypatch.setattr("theory.bounds.samples._MOST_AGENTS", 0)
+
+
 def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -> Any:
     """The problem of the file that a design wrote, with the document of the design."""
     request = DesignRequest(objective, replicates=0, **options)
@@ -56,11 +61,13 @@ def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -
     return load_problem(path), result.document()
 
 
-@pytest.mark.parametrize(
-    ("objective", "suffix"),
-    [("rate", "toml"), ("exponent", "json"), ("samples", "toml"), ("mixing", "json")],
-)
+@pytest.mark.parametrize(("objective", "suffix"), [("exponent", "json")])
 def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
+    check_file(objective, suffix, tmp_path)
+
+
+def check_file(objective: str, suffix: str, tmp_path: Path) -> None:
+    """That the problem of the file that a design wrote has the numbers of its table."""
     problem = problem_from_document(DICE)
     again, said = written(problem, tmp_path / f"faster.{suffix}", objective)
     assert np.array_equal(again.network.weights, np.array(said.weights))
@@ -93,6 +100,7 @@ def test_verify_agrees(tmp_path: Path) -> None:
     assert any(s.predicted == pytest.approx(said.rate, rel=1e-9) for s in statements)
 
 
+@pytest.mark.usefixtures("uncertified")
 def test_exact_designs_are_written_as_fractions(tmp_path: Path) -> None:
     again, said = written(problem_from_document(DICE), tmp_path / "exact.toml", exact=True)
     file = tomllib.loads((tmp_path / "exact.toml").read_text())
@@ -105,6 +113,7 @@ def test_exact_designs_are_written_as_fractions(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.array(rows, dtype=float), said.weights, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.usefixtures("uncertified")
 def test_rows_that_stay_keep_their_fractions(tmp_path: Path) -> None:
     problem = problem_from_document({**DICE, "design": {"fixed_agents": [2]}})
     again, _ = written(problem, tmp_path / "fixed.toml", "mixing")
@@ -217,13 +226,7 @@ def test_the_fewest_certified_rounds_are_recommended() -> None:
     assert by_rounds("rate", {"designed": None}, delta=0.1) is None
 
 
-def test_every_design_says_what_is_best(tmp_path: Path) -> None:
-    said = design(stations(), DesignRequest("rate", replicates=0, delta=0.01)).as_json()
-    ends = {name: row["samples"]["certified"][1] for name, row in said["baselines"].items()}
-    ends["designed"] = said["samples"]["certified"][1]
-    assert ends[said["recommended"]["network"]] == min(ends.values())
-    assert said["recommended"]["network"] != "designed"
-    assert "the objective rate costs" in said["recommended"]["sentence"]
+def test_a_design_says_what_is_best() -> None:
     line = design(load_problem("p1-regression"), DesignRequest(replicates=0)).as_json()
     assert line["recommended"]["network"] == "designed"
 
@@ -259,6 +262,7 @@ def test_mean_mixing_by_the_mean_weights() -> None:
     assert mean_slem(RandomLinks(network, up=0.75)) == pytest.approx(values[-2], abs=1e-12)
 
 
+@pytest.mark.usefixtures("uncertified")
 def test_what_cannot_be_written_is_said_early(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "dice.json"
     file.write_text(json.dumps(DICE))
@@ -288,6 +292,7 @@ def test_what_cannot_be_written_is_said_early(tmp_path: Path, capsys: Capture) -
     assert load_problem(tmp_path / "new.toml").name == "dice"
 
 
+@pytest.mark.usefixtures("uncertified")
 def test_problems_built_in_memory_are_written_too(tmp_path: Path) -> None:
     bare = replace(problem_from_document(DICE), specification=None)
     again, said = written(bare, tmp_path / "bare.toml")

@@ -11,6 +11,7 @@ from tests.peerbayes.test_signals import Start, check_ending, start  # noqa: F40
 @pytest.mark.parametrize(
     ("number", "code", "words"),
     [
+        (signal.SIGTERM, 143, "terminated"),
         (signal.SIGHUP, 129, "terminated"),
         (signal.SIGINT, 130, "interrupted"),
         (signal.SIGKILL, -9, None),

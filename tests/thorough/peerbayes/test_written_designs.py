@@ -19,7 +19,8 @@ from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view
 from tests.peerbayes.documents import STATIONS, changed
-from tests.peerbayes.test_written_designs import DICE, _analysis, written
+from tests.peerbayes.test_design import stations
+from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written
 from theory import Network
 
 
@@ -46,6 +47,22 @@ def test_a_changing_design_is_written(tmp_path: Path) -> None:
     assert analysis["learning"]["rate"] == pytest.approx(said.rate, rel=1e-9)
     assert analysis["learning"]["error_exponent"] == pytest.approx(said.error_exponent, rel=1e-9)
     np.testing.assert_allclose(analysis["network"]["influence"], said.influence, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("objective", "suffix"), [("rate", "toml"), ("samples", "toml"), ("mixing", "json")]
+)
+def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
+    check_file(objective, suffix, tmp_path)
+
+
+def test_another_network_than_the_designed_one_may_be_best() -> None:
+    said = design(stations(), DesignRequest("rate", replicates=0, delta=0.01)).as_json()
+    ends = {name: row["samples"]["certified"][1] for name, row in said["baselines"].items()}
+    ends["designed"] = said["samples"]["certified"][1]
+    assert ends[said["recommended"]["network"]] == min(ends.values())
+    assert said["recommended"]["network"] != "designed"
+    assert "the objective rate costs" in said["recommended"]["sentence"]
 
 
 def test_the_table_can_be_pasted() -> None:
