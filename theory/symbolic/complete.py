@@ -17,6 +17,7 @@ from theory.symbolic.parts import (
     Eigenvalues,
     Matrix,
     Members,
+    OneClass,
     Pair,
     PairFormula,
     Statement,
@@ -47,7 +48,7 @@ def complete() -> Formula:
             PairFormula("i, j", -1 / (N * gap)),
         ),
         statements=(),
-        members=Members(N, _weights, lambda values: [0] * int(values[N]), _pair),
+        members=Members(N, _weights, OneClass(N), _pair),
         docs="mathematics/formulas.md#complete",
     )
 

@@ -22,6 +22,7 @@ from theory.symbolic.parts import (
     Index,
     Matrix,
     Members,
+    OneClass,
     Pair,
     PairFormula,
     Statement,
@@ -75,7 +76,7 @@ def ring() -> Formula:
             ),
         ),
         statements=(),
-        members=Members(N, _ring_weights, lambda values: [0] * int(values[N]), _ring_pair),
+        members=Members(N, _ring_weights, OneClass(N), _ring_pair),
         docs="mathematics/formulas.md#ring",
     )
 

@@ -9,6 +9,7 @@ written as 0 must be positive: the network's classes and period are those of tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -23,6 +24,7 @@ from theory.symbolic.parameter import Constraint, Parameter
 from theory.symbolic.parsing import parse_weights
 from theory.symbolic.parts import (
     AgentClass,
+    ClassEach,
     Eigenvalues,
     Matrix,
     Members,
@@ -123,13 +125,23 @@ def weights_formula(rows: Sequence[Sequence[object]], *, name: str = "weights") 
         statements=(),
         members=Members(
             sympy.Integer(agents),
-            lambda values: _weights(entries, values),
-            lambda values: list(range(agents)),
-            lambda values, row, column: Pair(row * agents + column),
+            _Weights(tuple(map(tuple, entries))),
+            ClassEach(agents),
+            _Pairs(agents),
         ),
         docs="mathematics/formulas.md#any-small-network",
         characteristic=characteristic,
     )
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Every pair of agents has an expression of its own."""
+
+    agents: int
+
+    def __call__(self, values: Values, row: int, column: int) -> Pair:
+        return Pair(row * self.agents + column)
 
 
 def _check(entries: list[list[sympy.Expr]]) -> None:
@@ -203,9 +215,15 @@ def _subdominant(
     return sympy.Max(*(sympy.Abs(value) for value in rest)), sympy.Max(*rest)
 
 
-def _weights(entries: list[list[sympy.Expr]], values: Values) -> Matrix:
-    rows = []
-    for row in entries:
-        numbers = [evaluate(entry, values) for entry in row]
-        rows.append(tuple(number for number in numbers if isinstance(number, Fraction)))
-    return tuple(rows)
+@dataclass(frozen=True)
+class _Weights:
+    """W at values of the letters."""
+
+    entries: tuple[tuple[sympy.Expr, ...], ...]
+
+    def __call__(self, values: Values) -> Matrix:
+        rows = []
+        for row in self.entries:
+            numbers = [evaluate(entry, values) for entry in row]
+            rows.append(tuple(number for number in numbers if isinstance(number, Fraction)))
+        return tuple(rows)

@@ -22,6 +22,7 @@ from theory.symbolic.parts import (
     Index,
     Matrix,
     Members,
+    OneClass,
     Pair,
     PairFormula,
     Statement,
@@ -63,7 +64,7 @@ def hypercube() -> Formula:
             ),
         ),
         statements=(),
-        members=Members(2**q, _weights, lambda values: [0] * 2 ** int(values[q]), _pair),
+        members=Members(2**q, _weights, OneClass(2**q), _pair),
         docs="mathematics/formulas.md#hypercube",
     )
 

@@ -24,6 +24,7 @@ from theory.symbolic.parts import (
     Index,
     Matrix,
     Members,
+    OneClass,
     Pair,
     PairFormula,
     Statement,
@@ -70,7 +71,7 @@ def path() -> Formula:
             ),
         ),
         statements=(),
-        members=Members(N, _path_weights, lambda values: [0] * int(values[N]), _path_pair),
+        members=Members(N, _path_weights, OneClass(N), _path_pair),
         docs="mathematics/formulas.md#path",
     )
 

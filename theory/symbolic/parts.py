@@ -108,3 +108,25 @@ class Members(Shown):
     weights: Callable[[Values], Matrix]
     class_of: Callable[[Values], list[int]]
     pair: Callable[[Values, int, int], Pair]
+
+
+@dataclass(frozen=True)
+class OneClass:
+    """`class_of` of members whose agents are all alike; two of as many are equal."""
+
+    agents: sympy.Expr
+
+    def __call__(self, values: Values) -> list[int]:
+        """Class 0 for every agent."""
+        return [0] * int(self.agents.subs(values))
+
+
+@dataclass(frozen=True)
+class ClassEach:
+    """`class_of` of members no two of whose agents are alike."""
+
+    agents: int
+
+    def __call__(self, values: Values) -> list[int]:
+        """A class of its own for every agent."""
+        return list(range(self.agents))

@@ -16,6 +16,7 @@ from theory.symbolic.letters import a, b
 from theory.symbolic.parameter import Constraint, Parameter
 from theory.symbolic.parts import (
     AgentClass,
+    ClassEach,
     Eigenvalues,
     Matrix,
     Members,
@@ -85,7 +86,7 @@ def two_agents() -> Formula:
                 "each z is c with probability p > 1/2, else -c, any c > 0: twice one agent's",
             ),
         ),
-        members=Members(sympy.Integer(2), _weights, lambda values: [0, 1], _pair),
+        members=Members(sympy.Integer(2), _weights, ClassEach(2), _pair),
         docs="mathematics/formulas.md#two-agents",
     )
 

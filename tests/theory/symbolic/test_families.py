@@ -6,6 +6,7 @@ are also tried by other routes: rules of weights, powers of W, and values known 
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +29,7 @@ from theory.symbolic.letters import N, a
 @pytest.mark.parametrize("name", FAMILIES)
 def test_formulas_agree_with_exact_arithmetic(name: str) -> None:
     formula = closed_form(name)
+    assert vars(pickle.loads(pickle.dumps(formula))) == vars(formula)
     check = check_formula(formula, points=4, seed=1)
     assert check.passed, [c for c in check.comparisons if c.failures]
     compared = {(c.quantity, c.method) for c in check.comparisons}
