@@ -15,7 +15,8 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -99,6 +100,12 @@ for _name, (_command, _summary) in _COMMANDS.items():
 app.add_typer(keys, name="keys", short_help="Keys of a live network's processes.")
 
 
+@cache
+def _parser() -> Any:
+    """What reads a command line; made once, however many commands a process runs."""
+    return typer.main.get_command(app)
+
+
 def _complain(text: str, code: int) -> int:
     """One line on standard error."""
     from peerbayes.terminal import say
@@ -152,7 +159,7 @@ def _guarded(arguments: list[str] | None) -> int:
     from peerbayes.terminal import say
 
     try:
-        code = app(args=arguments, prog_name="peerbayes", standalone_mode=False)
+        code = _parser()(args=arguments, prog_name="peerbayes", standalone_mode=False)
     except _UsageError as error:
         return _complain(_usage(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from peerbayes.cli import main
 from tests.peerbayes.commands import Capture, Patch, assert_says, complaint
@@ -225,15 +223,6 @@ CASES = [
     for command, lines in LINES.items()
     for line, words in lines
 ]
-
-
-# Typer builds its parser anew at each call, which takes longer than a case.
-one_parser = cache(typer.main.get_command)
-
-
-@pytest.fixture(autouse=True)
-def _one_parser(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("typer.main.get_command", one_parser)
 
 
 @pytest.fixture

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from peerbayes.cli import main
-from tests.peerbayes.commands import Capture, Patch, assert_says, complaint_of
+from tests.peerbayes.commands import Capture, assert_says, complaint_of
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
 from tests.peerbayes.regressions import LINE, NORMAL
-
-# Typer builds its parser anew at each call, which takes longer than a case.
-one_parser = cache(typer.main.get_command)
-
-
-@pytest.fixture(autouse=True)
-def _one_parser(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("typer.main.get_command", one_parser)
-
 
 COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 

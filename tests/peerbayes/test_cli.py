@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,6 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         check=False,
         **options,
     )
-
-
-# Typer builds its parser anew at each call, which takes longer than a case.
-one_parser = cache(typer.main.get_command)
-
-
-@pytest.fixture(autouse=True)
-def _one_parser(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("typer.main.get_command", one_parser)
 
 
 @pytest.fixture
