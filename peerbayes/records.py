@@ -32,6 +32,7 @@ from peerbayes.messages import shorten
 from theory.validation import fail
 
 _REMEDY = "choose another folder with --out"
+_ATTEMPTS = 20  # at making a folder that others make and take away meanwhile
 FORMAT = "peerbayes-record"
 VERSION = 1
 # Letters of a setting that is written out where two records differ in it.
@@ -254,18 +255,29 @@ def check_folder(folder: Path, *, remedy: str = _REMEDY) -> None:
     ValueError
         If records cannot be written there; in one line.
     """
+    try:
+        for attempt in range(_ATTEMPTS):
+            try:
+                return _try_folder(folder)
+            except FileNotFoundError:  # another run has taken away what it had made to see the same
+                if attempt == _ATTEMPTS - 1:
+                    raise
+    except (OSError, ValueError) as error:
+        # ValueError: a name with a null character.
+        raise unwritable(folder, "a folder", error, remedy=remedy) from None
+
+
+def _try_folder(folder: Path) -> None:
     made: list[Path] = []
     try:
         absent = [place for place in (folder, *folder.parents) if not place.exists()]
         for place in reversed(absent):
-            place.mkdir(exist_ok=True)
-            made.append(place)
+            with suppress(FileExistsError):  # another run has made it
+                place.mkdir()
+                made.append(place)
         probe = folder / f".{secrets.token_hex(8)}"
         probe.touch(exist_ok=False)
         probe.unlink()
-    except (OSError, ValueError) as error:
-        # ValueError: a name with a null character.
-        raise unwritable(folder, "a folder", error, remedy=remedy) from None
     finally:
         for place in reversed(made):
             # Another run may have begun to write there.

@@ -75,7 +75,7 @@ class FiniteLearner:
         return self._peer.round
 
     @property
-    def is_open(self) -> bool:
+    def has_open_round(self) -> bool:
         """Whether a round has begun and is not pooled yet."""
         return self._peer.is_open
 

@@ -83,7 +83,7 @@ class KeptLearner:
     def _go_on(self, saved: Saved, kept: dict[str, Any]) -> None:
         learner = self._learner
         learner.restore(saved)
-        if self.replays and learner.is_open:  # type: ignore[attr-defined]
+        if self.replays and learner.has_open_round:  # type: ignore[attr-defined]
             # Kept within a round, as where an agent stops while it looks for its neighbours.
             self.is_open = True
             self._tensors = {"log_belief": learner.log_belief}  # type: ignore[attr-defined]

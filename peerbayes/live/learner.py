@@ -54,7 +54,7 @@ class Learner(Protocol):
     replays
         Whether `learn`, `take`, `pool`, `skip`, `lose` and `reweigh`, called again on the same
         input after `restore`, lead to the same state, bit for bit, and quickly: then a journal of
-        them keeps it; it has a `log_belief` then, in a round that `is_open` what it said, numbers
+        them keeps it; it has a `log_belief` then, in an open round what it said, numbers
         for names (`number`, `name`), and `deliver` for what was taken. Otherwise its state is kept
         whole whenever that is cheap.
     """

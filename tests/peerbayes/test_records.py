@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -384,3 +385,12 @@ def test_pipes_devices_and_giants_are_refused_at_once(tmp_path: Path) -> None:
             read_words(path)
     with pytest.raises(ValueError, match="records of 'peerbayes verify'"):
         find_records(tmp_path, kind="verify")
+
+
+def test_runs_that_begin_together_do_not_take_each_others_folder_away(tmp_path: Path) -> None:
+    def begin(number: int) -> None:
+        check_folder(tmp_path / str(number // 4) / "deep" / "out")
+
+    with ThreadPoolExecutor(4) as runs:
+        list(runs.map(begin, range(800)))
+    assert list(tmp_path.iterdir()) == []

@@ -1,15 +1,12 @@
 """Processes of torchrun share the parts of an experiment; the record is that of one process.
 
-Here they are threads; real processes are in tests/thorough.
+Here one runs after the other; real processes are in tests/thorough.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,18 +20,13 @@ from tests.peerbayes.commands import Capture, Patch
 
 
 class Store:
-    """What torchrun's processes tell each other, among threads."""
-
-    def __init__(self) -> None:
-        self.told: dict[str, threading.Event] = defaultdict(threading.Event)
+    """What torchrun's processes tell each other, where one runs after the other."""
 
     def set(self, word: str, value: str) -> None:
-        """Tell all that wait for a word."""
-        self.told[word].set()
+        """Nobody listens."""
 
     def wait(self, words: Sequence[str], patience: timedelta) -> None:
-        """Until all words are told; a minute bounds a hang."""
-        assert all(self.told[word].wait(60) for word in words), words
+        """Nobody is waited for: who is to wait comes last."""
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -47,22 +39,15 @@ def run(out: Path, **options: Any) -> Any:
 
 
 def run_in_two(monkeypatch: Patch, out: Path, **options: Any) -> Any:
-    """What the first of two processes returns."""
-    store, teams = Store(), threading.local()
-
-    @contextmanager
-    def team_of_threads() -> Iterator[Team]:
-        yield teams.own
-        teams.own.wait("end")
+    """What the first of two processes returns, which waits for the other at the end."""
 
     def process(rank: int) -> Any:
-        teams.own = Team(2, rank, store=store)
+        team = Team(2, rank, store=Store())
+        monkeypatch.setattr("peerbayes.front.run.team_of_torchrun", lambda: nullcontext(team))
         return run(out, **options)
 
-    monkeypatch.setattr("peerbayes.front.run.team_of_torchrun", team_of_threads)
-    with ThreadPoolExecutor(2) as pool:
-        first, _ = pool.map(process, range(2))
-    return first
+    process(1)
+    return process(0)
 
 
 def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -70,7 +55,6 @@ def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch)
     run(tmp_path / "alone")
     alone, two = files(tmp_path / "alone"), tmp_path / "two"
     assert len(alone) > 2, "there is more than one part to share"
-    two.mkdir()
     first = run_in_two(monkeypatch, two)
     assert files(two) == alone
     assert first.run.reused == ()
