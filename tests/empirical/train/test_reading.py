@@ -251,7 +251,7 @@ def test_whole_numbers_stay_apart(tmp_path: Path, first: int) -> None:
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n"
 KINDS: list[tuple[str, bytes, str]] = [
-    ("a.csv", gzip.compress(b"x,y\n1,2\n"), "one packed by gzip; unpack it"),
+    ("a.csv", gzip.compress(b"x,y\n1,2\n", mtime=0), "one packed by gzip; unpack it"),
     ("a.csv", "x,y\n1,2\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
     ("a.csv", "x,y\n1,2\n".encode("utf-16-le"), "zero bytes, as in UTF-16"),
     ("a.csv", b"sep=;\nx;y\n1;2\n", """Excel's line 'sep=;'; take the line out, and write"""),
