@@ -378,7 +378,7 @@ def test_interrupted_whatever_typer_makes_of_it(
     def interrupt(**_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "app", interrupt)
+    monkeypatch.setattr(cli, "_parser", lambda: interrupt)
     assert cli.main(["list"]) == 130
     assert capsys.readouterr().err == "peerbayes: interrupted\n"
 

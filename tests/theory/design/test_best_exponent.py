@@ -75,7 +75,7 @@ NO_TARGET = ("fits worse", "tells the target", "favour over")
 
 
 @given(st.integers(2, 5).flatmap(mixed_models), st.sampled_from(["1/1000000", "1/1000", None]))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_kind_of_model(model: FiniteModel, floor: str | None) -> None:
     allowed = InfluenceSet(model.agents, floor)
     try:
