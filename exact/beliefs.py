@@ -145,7 +145,7 @@ def pooled(matrix: Weights, values: FloatArray) -> FloatArray:
 
 
 def as_pooling(weights: ArrayLike | csr_array) -> Weights:
-    """A matrix, dense or scipy sparse of any format, as a fresh dense or as a CSR array.
+    """A matrix, dense or scipy sparse of any format, as a dense or a CSR array.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def as_pooling(weights: ArrayLike | csr_array) -> Weights:
         entries = np.asarray(matrix.data)
     else:
         remedy = "give every row the same number of numbers"
-        matrix = entries = np.array(as_numbers("weights", weights, remedy))
+        matrix = entries = as_numbers("weights", weights, remedy)
     if matrix.ndim != 2 or 0 in matrix.shape:
         remedy = "give every agent a row of weights"
         raise fail("weights", "a matrix, shape (N, N)", f"shape {matrix.shape}", remedy)

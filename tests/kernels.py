@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import sys
@@ -151,4 +152,9 @@ def main(processes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("processes", nargs="?", type=int, default=2)
+    asked = parser.parse_args().processes
+    if asked < 1:
+        parser.error(f"processes: expected at least 1, got {asked}")
+    main(asked)
