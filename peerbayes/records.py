@@ -32,6 +32,8 @@ from peerbayes.messages import shorten
 from theory.validation import fail
 
 _REMEDY = "choose another folder with --out"
+_AGAIN = "write it again, by repeating the run with --force"
+_WANTED = "a record written by peerbayes"
 _ATTEMPTS = 20  # at making a folder that others make and take away meanwhile
 FORMAT = "peerbayes-record"
 VERSION = 1
@@ -112,14 +114,9 @@ def write_record(
         If the folder or the file cannot be written; in one line.
     """
     path = Path(path)
-    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
-    if of is not None:
-        head["of"] = plain(of)
-    content = plain(body)
-    record = {**head, "sha256": checksum({**head, "body": content}), "body": content}
     separators = None if indent else (",", ":")
     text = json.dumps(
-        record,
+        sealed(kind, body, of=of),
         indent=indent or None,
         separators=separators,
         ensure_ascii=False,
@@ -128,6 +125,15 @@ def write_record(
     text += "\n"
     write_whole(path, text)
     return path
+
+
+def sealed(kind: str, body: object, *, of: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A record as JSON takes it, with its checksum."""
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
+    if of is not None:
+        head["of"] = plain(of)
+    content = plain(body)
+    return {**head, "sha256": checksum({**head, "body": content}), "body": content}
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,21 +310,35 @@ def read_record(path: str | Path) -> Record:
     """
     path = Path(path)
     source = str(path)
-    wanted = "a record written by peerbayes"
-    again = "write it again, by repeating the run with --force"
     try:
-        content = json.loads(read_regular(path).decode("utf-8"))
+        text = read_regular(path)
     except FileNotFoundError:
-        raise fail(source, wanted, "no such file", "correct the path") from None
+        raise fail(source, _WANTED, "no such file", "correct the path") from None
     except IsADirectoryError:
-        raise fail(source, wanted, "a directory", "name the record inside it") from None
+        raise fail(source, _WANTED, "a directory", "name the record inside it") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise fail(source, wanted, reason, "correct the path or its permissions") from None
+        raise fail(source, _WANTED, reason, "correct the path or its permissions") from None
+    return parse_record(text, path)
+
+
+def parse_record(text: bytes, path: Path, *, place: str = "", again: str = _AGAIN) -> Record:
+    """Verify the text of a record: the whole of a file, or a `place` in it, such as ``line 7``.
+
+    `again` is what to do about a damaged one.
+
+    Raises
+    ------
+    ValueError
+        As :func:`read_record`, if the text is damaged or changed.
+    """
+    source = f"{path}, {place}" if place else str(path)
+    try:
+        content = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise fail(source, wanted, "a damaged or truncated file, or no JSON", again) from None
+        raise fail(source, _WANTED, "a damaged or truncated file, or no JSON", again) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise fail(source, wanted, "another JSON file", "name a file from the --out folder")
+        raise fail(source, _WANTED, "another JSON file", "name a file from the --out folder")
     version = content.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise fail(source, f"version {VERSION}", shorten(repr(version)), again)

@@ -1,6 +1,6 @@
 """Tables and figures of the page on predicted rates and measured speeds, from the records here.
 
-`rate-link.json` has the lines of the first run. ``NAME.json`` of the other rows has what the parts
+``rate-link.jsonl.gz`` has a line a row: of the first run its lines, of the others what the parts
 found, shortened; their lines are computed when the page is built.
 
     python docs/experiments/link.py RECORD    # keeps what `peerbayes run` left, shortened
@@ -8,7 +8,6 @@ found, shortened; their lines are computed when the page is built.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,11 @@ from peerbayes.experiments.link_documents import LinkContent
 from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.experiments.link_networks import WIDE
 from peerbayes.experiments.link_unseen import heard_again
+from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
+from peerbayes.records import read_record
 
 HERE = Path(__file__).parent
+PATH, KIND = HERE / f"rate-link{ENDING}", "short-run"
 ROWS = {row.name: row for row in LINKS}
 # Digits that are kept.
 _DIGITS = 5
@@ -34,14 +36,16 @@ Line = Mapping[str, Any]
 
 def lines_of(name: str) -> Sequence[Line]:
     """The lines of a row that is on record; none if it is not."""
-    path = HERE / f"{name}.json"
-    if not path.is_file():
-        return ()
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = bodies().get(name, {"lines": ()})
     if "content" in record:
         return [line.as_json() for line in ROWS[name].conclude(record["content"])]
     lines: Sequence[Line] = record["lines"]
     return lines
+
+
+def bodies() -> Mapping[str, Any]:
+    """What is on record of every row."""
+    return {name: record.body for name, record in read_lines(PATH).records.items()}
 
 
 def table(name: str) -> str:
@@ -83,7 +87,7 @@ def orders(*names: str) -> str:
     ]  # fmt: skip
     for name in names:
         row = ROWS[name]
-        content = LinkContent.of(json.loads((HERE / f"{name}.json").read_text("utf-8"))["content"])
+        content = LinkContent.of(bodies()[name]["content"])
         assert content.snapshots is not None
         logs = -np.log([content.snapshots.forecasts[one].rate for one in row.setting.networks])
         again = np.array([heard_again(one) for one in row.setting.networks])
@@ -137,13 +141,11 @@ def speeds(*names: str) -> Figure:
 
 def keep(record: Path) -> Path:
     """Keep what a record found, shortened, beside this file."""
-    body = json.loads(record.read_text(encoding="utf-8"))["body"]
+    body = read_record(record).body
     content = LinkContent.of(body["content"]).short()
     words = {name: body[name] for name in ("experiment", "title", "source", "seed", "replicates")}
-    path = HERE / f"{body['experiment']}.json"
     kept = {**words, "settings": body["settings"], "content": _rounded(content)}
-    path.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
-    return path
+    return put_record(PATH, kind=KIND, body=kept)
 
 
 def _rounded(value: Any) -> Any:

@@ -1,13 +1,12 @@
 """Tables and figures of the page on experiments with neural nets, from the short records here.
 
-``ROW/PART.json`` are parts as `peerbayes campaign` keeps them. ``earlier/ROW.json`` has lines of
-runs before parts were kept with their build and measured before consensus; they are shown until a
-part of the same row and recipe takes their place.
+``ROW.jsonl.gz`` has a row's parts as `peerbayes campaign` keeps them. ``earlier.jsonl.gz`` has
+lines of runs before parts were kept with their build and measured before consensus; they are shown
+until a part of the same row and recipe takes their place.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,15 @@ from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import accuracy_verdict
-from peerbayes.experiments.short_parts import ShortPart, read_row
+from peerbayes.experiments.record_lines import ENDING, read_lines
+from peerbayes.experiments.short_rows import ShortPart, read_row
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import accuracies
 
 HERE = Path(__file__).parent
-PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row) for row in ROWS}
+PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row).parts for row in ROWS}
 EARLIER: Mapping[str, Any] = {
-    path.stem: json.loads(path.read_text(encoding="utf-8"))
-    for path in sorted((HERE / "earlier").glob("*.json"))
+    row: record.body for row, record in read_lines(HERE / f"earlier{ENDING}").records.items()
 }
 KEPT = Kept(HERE)
 _HEADS = ("| | printed | measured | ± s.e. | predicted | |", "|---|---|---:|---:|---:|---|")

@@ -1,6 +1,6 @@
 """The comparison of methods that were tuned alike, from the short records here.
 
-``ROW-tuned/PART.json`` are parts as `peerbayes campaign` keeps them.
+``ROW-tuned.jsonl.gz`` has the parts as `peerbayes campaign` keeps them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_parts import ShortPart, read_row
+from peerbayes.experiments.short_rows import ShortPart, read_row
 from peerbayes.experiments.tuned import tuned_name
 from peerbayes.experiments.tuned_lines import (
     MEASURES,
@@ -27,7 +27,7 @@ from peerbayes.experiments.tuned_tasks import TunedTask
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {
-    row: read_row(HERE, tuned_name(row)) for row in COURSES
+    row: read_row(HERE, tuned_name(row)).parts for row in COURSES
 }
 _DIGITS = {"accuracy": 2, "nll": 3, "calibration_error": 3, "other_data_auroc": 3}
 

@@ -65,7 +65,7 @@ def campaign(
     """Run the papers' experiments with neural nets, part by part, until nothing is missing.
 
     Most telling parts come first. A campaign may be stopped or killed at any moment: started
-    again, it goes on where it was. Exit code 1 if a part failed.
+    again, it goes on where it was. Exit code 1 if a part failed, or a short record is damaged.
     """
     from peerbayes.experiments.net_run import check_installed
 
@@ -95,5 +95,5 @@ def campaign(
                 progress=stages,
                 say=None if quiet else to_standard_error,
             )
-    code = CHECK_FAILED if result.failed and not status else DONE
+    code = CHECK_FAILED if result.damage or (result.failed and not status) else DONE
     return show(result, json=json, code=code)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from peerbayes.commands.options import DEFAULT_OUT, Data, Force, Json, Out, Quiet, Seed, folder
-from peerbayes.commands.output import show
+from peerbayes.commands.output import CHECK_FAILED, DONE, show
 
 
 def figures(
@@ -37,12 +37,14 @@ def figures(
     """Redraw the figures of the papers from records: each beside what is printed, with a verdict.
 
     A figure is reproduced, not reproduced, or undecidable here; then the command that makes what
-    is missing is named. Records of 'run' in the --out folder count too.
+    is missing is named. Records of 'run' in the --out folder count too. Exit code 1 if a short
+    record is damaged: the others count.
     """
     from peerbayes.experiments.campaign_state import usual_records
     from peerbayes.front.figures import redraw
     from peerbayes.progress import Stages
     from peerbayes.records import check_folder
+    from peerbayes.resources import to_standard_error
 
     check_folder(out)
     with Stages(quiet=quiet) as stages:
@@ -53,4 +55,6 @@ def figures(
             force=force,
             progress=stages,
         )
-    return show(found, json=json)
+    for words in found.damage:
+        to_standard_error(words)
+    return show(found, json=json, code=CHECK_FAILED if found.damage else DONE)

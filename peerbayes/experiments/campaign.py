@@ -52,11 +52,14 @@ class CampaignResult(Documented):
         Where every part that was asked for stands now.
     finished
         The names of the parts that this call ran to their end.
+    damage
+        A sentence about every line of the short records that cannot be read.
     """
 
     campaign: Campaign
     states: tuple[TaskState, ...]
     finished: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -76,6 +79,7 @@ class CampaignResult(Documented):
             records=str(self.campaign.records),
             hours_left=round(self.hours_left, 3),
             finished=list(self.finished),
+            damage=list(self.damage),
             parts=[
                 TaskDocument(
                     row=one.task.record,
@@ -103,9 +107,9 @@ def campaign_status(campaign: Campaign, tasks: Sequence[Task]) -> CampaignResult
     Raises
     ------
     ValueError
-        If a short record is damaged or was edited; in one line.
+        If short records cannot be opened; in one line. Damage in them is part of the result.
     """
-    return CampaignResult(campaign, campaign.states(tasks))
+    return CampaignResult(campaign, campaign.states(tasks), damage=campaign.damage(tasks))
 
 
 def run_campaign(
@@ -133,6 +137,8 @@ def run_campaign(
         If a record is damaged, data are missing, the folder is of another build, or the disk is
         full; in one line.
     """
+    for words in campaign.damage(tasks):
+        raise ValueError(words)
     states = campaign.states(tasks)
     wanted = [one.task for one in states if one.state != "done"]
     _check_data(campaign, wanted)  # before anything is written

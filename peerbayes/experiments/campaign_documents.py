@@ -34,4 +34,5 @@ class CampaignDocument(Document):
     records: str = Field(description="folder of short records")
     hours_left: float = Field(ge=0, description="of one core; an estimate")
     finished: list[str] = Field(description="names of the parts that this call ran to their end")
+    damage: list[str] = Field(description="a sentence about every short record that is unreadable")
     parts: list[TaskDocument]

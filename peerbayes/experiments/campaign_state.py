@@ -22,10 +22,9 @@ from peerbayes.experiments.net_run import Setting, lock_of, share_done
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.short_parts import (
     CampaignExperiment,
-    read_short,
     settings_mark,
-    short_path,
 )
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name
@@ -113,7 +112,7 @@ class Campaign:
         Raises
         ------
         ValueError
-            If a short record is damaged or was edited; in one line.
+            If short records cannot be opened; in one line. Of damaged ones, see `damage`.
         """
         found = [self.state(task) for task in tasks]
         ratios: dict[str, list[float]] = {}
@@ -130,10 +129,9 @@ class Campaign:
 
     def state(self, task: Task, *, is_claimed: bool = False) -> TaskState:
         """Where one part stands; whoever has claimed it does not run it by that."""
-        path = short_path(self.records, task.record, task.part.name)
+        short = read_row(self.records, task.record).parts.get(task.part.name)
         remark = ""
-        if path.exists():
-            short = read_short(path)
+        if short is not None:
             if short.settings != settings_mark(self.experiment(task), task.part.name):
                 remark = "the record is of other settings"
             elif self.again and short.build != build_of(task):
@@ -151,6 +149,11 @@ class Campaign:
             reason = str(read_record(note).body["reason"])
             return TaskState(task, "failed", share, left, remark=reason)
         return TaskState(task, "missing", share, left, remark=remark)
+
+    def damage(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """A sentence about every line of the short records of these parts that cannot be read."""
+        rows = dict.fromkeys(task.record for task in tasks)
+        return tuple(words for row in rows for words in read_row(self.records, row).damage)
 
     def claim_path(self, task: Task) -> Path:
         """The file that a campaign holds while it looks after a part."""

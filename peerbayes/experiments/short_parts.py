@@ -3,28 +3,26 @@
 A short record has the shape of the part's full record, with fewer entries: the same functions make
 lines and figures of either. Gone are the beliefs, the way to predict that is not the sampled one,
 widths of all agents but the first, confusion matrices of all but the first two, and digits beyond
-the fourth. A folder of short records has a folder for each row and a file for each part.
+the fourth. A folder of short records has a file for each row, with a line for each part
+(:mod:`peerbayes.experiments.record_lines`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.record_lines import put_record
+from peerbayes.experiments.short_rows import KIND, row_path
 from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.record_names import file_name
-from peerbayes.records import checksum, plain, read_record, write_record
-from theory.validation import fail
+from peerbayes.records import checksum, plain
 
 CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
 """What a campaign runs the parts of."""
 
-KIND = "short-part"
 _DIGITS = 4
 _KEPT = (
     "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "build",
@@ -37,53 +35,13 @@ _BY_MEAN_WEIGHTS = ("accuracy", "nll")
 _CONFUSIONS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class ShortPart:
-    """A short record as read back.
-
-    Attributes
-    ----------
-    row, part
-        What it is of.
-    settings
-        The fingerprint of all settings that its numbers depend on, without that of the code.
-    content
-        As in a part's record.
-    """
-
-    row: str
-    part: str
-    settings: str
-    content: Mapping[str, Any]
-
-    @property
-    def found(self) -> NetPart:
-        """What the part found, of a network of beliefs."""
-        return NetPart.model_validate(self.content)
-
-    @property
-    def seconds(self) -> float:
-        """How long training took."""
-        return float(self.content.get("curve", {}).get("seconds") or self.content["seconds"])
-
-    @property
-    def build(self) -> str:
-        """The fingerprint of the code that made it."""
-        return str(self.content["build"])
-
-
-def short_path(folder: Path, row: str, part: str) -> Path:
-    """The file of a part in a folder of short records."""
-    return folder / row / file_name(part)
-
-
 def write_short(folder: Path, experiment: CampaignExperiment, part: str, content: Any) -> Path:
-    """Keep a part's short record.
+    """Add a part's short record to its row, in place of an earlier one; return the row's file.
 
     Raises
     ------
     ValueError
-        If it cannot be written; in one line.
+        If it cannot be written, or the file has damage; in one line.
     """
     body = {
         "experiment": experiment.name,
@@ -91,34 +49,7 @@ def write_short(folder: Path, experiment: CampaignExperiment, part: str, content
         "settings": settings_mark(experiment, part),
         "content": shortened(content),
     }
-    return write_record(short_path(folder, experiment.name, part), kind=KIND, body=body, indent=0)
-
-
-def read_short(path: Path) -> ShortPart:
-    """Read a short record back.
-
-    Raises
-    ------
-    ValueError
-        If it is damaged or was edited, or is another kind of record; in one line.
-    """
-    record = read_record(path)
-    body = record.body
-    if record.kind != KIND or not isinstance(body, dict):
-        raise fail(str(path), "a short record of a part", record.kind, "name another file")
-    return ShortPart(body["experiment"], body["part"], body["settings"], body["content"])
-
-
-def read_row(folder: Path, row: str) -> dict[str, ShortPart]:
-    """All short records of a row, by the name of the part.
-
-    Raises
-    ------
-    ValueError
-        If one is damaged or was edited; in one line.
-    """
-    found = [read_short(path) for path in sorted((folder / row).glob("*.json"))]
-    return {one.part: one for one in found}
+    return put_record(row_path(folder, experiment.name), kind=KIND, body=body)
 
 
 def settings_mark(experiment: CampaignExperiment, part: str) -> str:

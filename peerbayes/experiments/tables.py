@@ -75,6 +75,7 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
         table,
         Text(f"{', '.join(words)}{ending}"),
         Text(f"this build: {result.build}; short records: {result.records}"),
+        *(Text(words, style="bold red") for words in result.damage),
     ]
 
 

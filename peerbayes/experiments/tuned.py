@@ -18,6 +18,7 @@ from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_problem import weights_mark
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import Setting, alone, check_setting
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_plan import (
     COURSES,
@@ -200,11 +201,8 @@ class TunedExperiment(PartsBySeed):
         ValueError
             If it is not there, or of other settings.
         """
-        for path in self._places(part.name):
-            if not path.exists():
-                continue
-            body = read_record(path).body
-            found = TunedTraining.model_validate(body["content"])
+        for content in self._records_of(part.name):
+            found = TunedTraining.model_validate(content)
             if found.mark == self._mark(part.name):
                 return found
         raise fail(
@@ -212,12 +210,15 @@ class TunedExperiment(PartsBySeed):
             f"run it first, with --part {part.method}-search",
         )  # fmt: skip
 
-    def _places(self, name: str) -> Iterator[Path]:
-        """Where the record of a part may be: the full one, then the short one."""
-        if self.setting.folder is not None:
-            yield self.setting.folder / file_name(name)
+    def _records_of(self, name: str) -> Iterator[Any]:
+        """What a part found, by its full record and by its short one, if they are there."""
+        full = None if self.setting.folder is None else self.setting.folder / file_name(name)
+        if full is not None and full.exists():
+            yield read_record(full).body["content"]
         if self.records is not None:
-            yield self.records / self.name / file_name(name)
+            short = read_row(self.records, self.name).parts.get(name)
+            if short is not None:
+                yield short.content
 
     def _mark(self, name: str) -> str:
         """The checksum of everything but code and seed that a part's numbers depend on."""

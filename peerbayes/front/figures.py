@@ -22,11 +22,15 @@ KIND = "figures"
 
 @dataclass(frozen=True, eq=False)
 class Redrawn(Documented):
-    """Figures with their verdicts, and where their record and their page are."""
+    """Figures with their verdicts, and where their record and their page are.
+
+    `damage` has a sentence about every short record that cannot be read; the others count.
+    """
 
     figures: tuple[FigureDocument, ...]
     record_path: Path
     report_path: Path
+    damage: tuple[str, ...] = ()
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         for figure in self.figures:
@@ -90,8 +94,9 @@ def redraw(
     Raises
     ------
     ValueError
-        If there is no figure of a name, a record is damaged, or the record cannot be written to
-        `out` or would replace another one; in one line.
+        If there is no figure of a name, a record of `run` is damaged, or the record cannot be
+        written to `out` or would replace another one; in one line. Damage in short records is
+        part of the result.
     """
     from peerbayes.report import write_report
 
@@ -99,7 +104,9 @@ def redraw(
     place = RecordPlace(out / "figures.json", KIND, of, force)
     place.check()
     report = None if progress is None else progress("figures")
-    figures = redrawn(names, Kept(records, out), progress=report)
+    kept = Kept(records, out)
+    figures = redrawn(names, kept, progress=report)
     body = FiguresRecord(figures=list(figures)).as_json()
     path = place.write(body)
-    return Redrawn(figures, path, write_report([path], out / "figures.html"))
+    page = write_report([path], out / "figures.html")
+    return Redrawn(figures, path, page, kept.damage)

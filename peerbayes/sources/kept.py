@@ -18,7 +18,7 @@ from peerbayes.experiments.net_documents import Beliefs, NetPart, When
 from peerbayes.experiments.net_parts import Part, Role
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.run import KIND
-from peerbayes.experiments.short_parts import read_row
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record
 from peerbayes.sources.documents import MissingDocument
@@ -93,7 +93,8 @@ class Kept:
     Raises
     ------
     ValueError
-        When a record is read that is damaged or was edited; in one line.
+        When a record of `run` is read that is damaged or was edited; in one line. Short ones that
+        are (`damage`) are left out.
     """
 
     short: Path
@@ -104,7 +105,7 @@ class Kept:
         return {row: self._row(row) for row in ROWS}
 
     def _row(self, row: str) -> Mapping[str, NetPart]:
-        found = {name: one.found for name, one in read_row(self.short, row).items()}
+        found = {name: one.found for name, one in read_row(self.short, row).parts.items()}
         for name, content in self._full(row).items():
             found[name] = NetPart.model_validate(content)
         return found
@@ -122,8 +123,13 @@ class Kept:
     @cached_property
     def gae(self) -> GaeContent:
         """The parts of `gae`."""
-        parts = {name: one.content for name, one in read_row(self.short, GAE).items()}
+        parts = {name: one.content for name, one in read_row(self.short, GAE).parts.items()}
         return GaeContent.of({**parts, **self._full(GAE)})
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """A sentence about every line of the short records that cannot be read."""
+        return tuple(words for row in (*ROWS, GAE) for words in read_row(self.short, row).damage)
 
     def runs(self, need: Need) -> tuple[NetPart, ...]:
         """All seeds of one build, that with most of them, whose records have what is needed."""

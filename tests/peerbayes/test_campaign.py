@@ -5,6 +5,7 @@ Kills and company of real processes are in tests/thorough.
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -27,7 +28,8 @@ from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_parts import read_row, read_short
+from peerbayes.experiments.record_lines import put_record, read_lines
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -134,6 +136,11 @@ def folders(home: Campaign) -> tuple[str, ...]:
     return ("--out", str(home.out), "--records", str(home.records), "--quiet")
 
 
+def body_of(path: Path) -> dict[str, Any]:
+    (record,) = read_lines(path).records.values()
+    return dict(record.body)
+
+
 class WorkerHere:
     """A worker process, of which the work is done in the thread that follows it."""
 
@@ -169,9 +176,12 @@ def test_parts_are_run_kept_and_found_done(
     assert said.err.count(": on record in ") == 3
     # What is kept for good is small, and says what the whole record says.
     full = home.out / "fmnist-2-iid.parts"
-    assert max(path.stat().st_size for path in home.records.rglob("*.json")) < 40_000
+    assert [path.name for path in home.records.iterdir()] == ["fmnist-2-iid.jsonl.gz"]
+    assert (home.records / "fmnist-2-iid.jsonl.gz").stat().st_size < 30_000
     assert not list(full.glob(".*.held"))
-    shorts = {name: one.content for name, one in read_row(home.records, "fmnist-2-iid").items()}
+    shorts = {
+        name: one.content for name, one in read_row(home.records, "fmnist-2-iid").parts.items()
+    }
     wholes = {
         name: read_record(full / f"{name.replace(' ', '-')}.json").body["content"]
         for name in shorts
@@ -192,27 +202,33 @@ def test_parts_are_run_kept_and_found_done(
 
 def test_an_edited_record_is_named(home: Campaign, capsys: Capture) -> None:
     path = run_here(home, f"{IID} 0")
-    path.write_text(path.read_text(encoding="utf-8").replace('"nll":', '"nlL":', 1))
+    run_here(home, f"{IID} 1")
+    first, second = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(first + second.replace(b'"nll":', b'"nlL":', 1)))
     capsys.readouterr()
-    for options in ((), ("--status",)):
-        text = complaint(capsys, "campaign", "--only", IID, *folders(home), *options)
-        assert str(path) in text
-        assert "content that fits its checksum" in text
+    words = ("campaign", "--only", IID, *folders(home))
+    line = f"{path}, line 2: expected content that fits its checksum"
+    assert line in complaint(capsys, *words)  # before anything is run
+    assert cli.main([*words, "--status", "--json"]) == 1  # what is whole is read
+    result = json.loads(capsys.readouterr().out)
+    assert [one["state"] for one in result["parts"]] == ["done", "missing", "missing"]
+    (said,) = result["damage"]
+    assert said.startswith(line)
 
 
 def test_a_record_of_other_settings_is_not_done(home: Campaign) -> None:
     path = run_here(home, f"{IID} 0")
-    body = read_record(path).body
-    write_record(path, kind="short-part", body={**body, "settings": "0" * 64}, indent=0)
+    body = body_of(path)
+    put_record(path, kind="short-part", body={**body, "settings": "0" * 64})
     (state,) = home.states(selected(f"{IID} 0"))
     assert (state.state, state.remark) == ("missing", "the record is of other settings")
 
 
 def test_another_build_counts_as_done_unless_asked_again(home: Campaign) -> None:
     path = run_here(home, f"{IID} 0")
-    body = read_record(path).body
-    body["content"]["build"] = "0123456789ab"
-    write_record(path, kind="short-part", body=body, indent=0)
+    body = body_of(path)
+    content = {**body["content"], "build": "0123456789ab"}
+    put_record(path, kind="short-part", body={**body, "content": content})
     (state,) = home.states(selected(f"{IID} 0"))
     assert (state.state, state.build) == ("done", "0123456789ab")
     (state,) = Campaign(home.out, home.records, again=True).states(selected(f"{IID} 0"))
@@ -307,8 +323,8 @@ def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: Patch) -> No
         patch.setattr(keeping, "save_file", full)
         with pytest.raises(ValueError, match="no space left on device"):
             run_here(home, f"{IID} 0")
-    assert not list(home.records.rglob("*.json"))
-    assert read_short(run_here(home, f"{IID} 0")).build == build_of_nets()
+    assert not home.records.exists() or not list(home.records.iterdir())
+    assert body_of(run_here(home, f"{IID} 0"))["content"]["build"] == build_of_nets()
 
 
 def test_seeds_of_a_campaign_are_those_of_run(home: Campaign, capsys: Capture) -> None:

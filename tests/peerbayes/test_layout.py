@@ -121,7 +121,7 @@ def test_tables_of_runs_that_take_long(monkeypatch: Patch) -> None:
     }  # fmt: skip
     campaign = {
         "parts": [part, {**part, "state": "done", "build": "0123456789ab"}],
-        "hours_left": 123.4, "build": "0123456789ab", "records": "docs/experiments",
+        "hours_left": 123.4, "build": "0123456789ab", "records": "docs/experiments", "damage": [],
         "out": "peerbayes-out", "finished": [],
     }  # fmt: skip
     printed = run_parts(RunPrinted.model_validate(run))

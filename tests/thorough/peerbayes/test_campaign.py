@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 
 from peerbayes.experiments.build import build_of_nets, deciding_files, fingerprint_of_code
 from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.short_parts import read_short, short_path
+from peerbayes.experiments.short_rows import read_row
 
 ROOT = Path(__file__).parents[3]
 IID = "fmnist-2-iid: paper seed"
@@ -65,8 +65,8 @@ def test_parts_are_run_by_two_workers_and_found_done(start: Start) -> None:
     assert json.loads(out)["finished"] == []
 
 
-def without_times(path: Path) -> dict[str, Any]:
-    content = dict(read_short(path).content)
+def without_times(folder: Path) -> dict[str, Any]:
+    content = dict(read_row(folder, "star-mnist-1").parts["paper a=0.5 seed 0"].content)
     return {**content, "curve": {**content["curve"], "seconds": None}}
 
 
@@ -94,9 +94,7 @@ def test_a_killed_campaign_goes_on_and_ends_with_the_same_numbers(
     assert state["state"] == "missing"
     assert 0 < state["share"] < 1
     ended(start("--only", part))
-    short = short_path(tmp_path / "one-short", "star-mnist-1", "paper a=0.5 seed 0")
-    other = short_path(tmp_path / "whole-short", "star-mnist-1", "paper a=0.5 seed 0")
-    assert without_times(short) == without_times(other)
+    assert without_times(tmp_path / "one-short") == without_times(tmp_path / "whole-short")
     assert not list(folder.glob("*.unfinished*"))
 
 

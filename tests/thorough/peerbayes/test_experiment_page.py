@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_parts import read_short
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.experiments.tuned_plan import COURSES
 from tests.peerbayes import test_experiment_page as quick
 from tests.peerbayes.commands import Patch
@@ -26,8 +26,8 @@ def test_the_page_shows_every_row_and_names_builds(monkeypatch: Patch) -> None:
     table = show.table(*ROWS)
     for row in ROWS.values():
         assert f"`{row.name}`" in table
-    for path in PARTS:
-        assert f"build {read_short(path).build}" in table
+    for short in PARTS:
+        assert f"build {short.build}" in table
     # A recipe that was run anew is not shown twice.
     for row in ROWS:
         shown = [line["what"] for line, _ in show.lines_of(row)]
@@ -50,7 +50,9 @@ def test_the_page_says_of_every_comparison_whether_it_was_run(
     assert [one for one in every if f"`{one[0]}`, {one[1]} steps a round" in missing] == [
         (row, steps)
         for row, steps in every
-        if not any((FOLDER / f"{row}-tuned").glob(f"{steps}-steps-*.json"))
+        if not any(
+            name.startswith(f"{steps}-steps ") for name in read_row(FOLDER, f"{row}-tuned").parts
+        )
     ]
     for row in TUNED:
         tests = [one for one in tuned.contents(row).values() if one["purpose"] == "seed"]

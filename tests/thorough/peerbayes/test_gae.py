@@ -22,7 +22,8 @@ from peerbayes.experiments.gae_rows import (
 )
 from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.run import parts_folder, run_experiment
-from peerbayes.experiments.short_parts import read_short, write_short
+from peerbayes.experiments.short_parts import write_short
+from peerbayes.experiments.short_rows import read_row
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from tests.peerbayes.commands import Patch
@@ -83,7 +84,8 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
     assert ours.traffic.message_bits < 350_000
     # Short records have the same lines, and a second run reads all parts back.
-    short = read_short(write_short(tmp_path, tiny, only[1], found.parts[only[1]]))
+    write_short(tmp_path, tiny, only[1], found.parts[only[1]])
+    short = read_row(tmp_path, tiny.name).parts[only[1]]
     assert short.seconds == pytest.approx(coded.seconds, rel=1e-3)
     again = run_experiment(tiny, only=only, out=tmp_path, resume=True)
     assert set(again.reused) == set(only), again.discarded
