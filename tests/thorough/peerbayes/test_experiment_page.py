@@ -51,7 +51,7 @@ def test_the_page_says_of_every_comparison_whether_it_was_run(
         (row, steps)
         for row, steps in every
         if not any(
-            name.startswith(f"{steps}-steps ") for name in read_row(FOLDER, f"{row}-tuned").parts
+            name.startswith(f"{steps}-steps-") for name in read_row(FOLDER, f"{row}-tuned").parts
         )
     ]
     for row in TUNED:
