@@ -26,7 +26,7 @@ from peerbayes.record_names import file_name
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
-    from empirical.nets.keeping import Generations
+    from empirical.keeping import Generations
     from empirical.nets.posterior import Posterior
 
 
@@ -168,7 +168,7 @@ def _kept_beliefs(
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
-    from empirical.nets.keeping import save_posterior
+    from empirical.nets.posterior_files import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
@@ -188,7 +188,7 @@ def unfinished(
     """Where the part keeps what is unfinished; `stage` names one of several trainings in it."""
     if setting.folder is None:
         return None
-    from empirical.nets.keeping import Generations
+    from empirical.keeping import Generations
 
     made_by = " ".join(f"{name} {number}" for name, number in versions().items())
     path = setting.folder / ".".join(filter(None, (_file(part), "unfinished", stage)))
