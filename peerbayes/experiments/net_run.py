@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
-from peerbayes import __version__
+from peerbayes._version import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
