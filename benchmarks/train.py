@@ -30,13 +30,13 @@ from torch import Tensor
 from benchmarks.limits import SinglePrecisionProduct, interleaved, spread, turns
 from benchmarks.nets import BATCH, RATE, STD, Batches, Loop, Size, data, operations
 from benchmarks.tables import Row, report
+from empirical.kernels.noise import keys, normals
+from empirical.kernels.product import product
+from empirical.kernels.products import chosen, products
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.train.kernel_net import KernelNet
-from empirical.train.kernels.noise import keys, normals
-from empirical.train.kernels.product import product
-from empirical.train.kernels.products import chosen, products
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.classes import Classes
 from empirical.train.run import TrainingRun

@@ -12,10 +12,12 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from peerbayes._version import __version__  # noqa: E402
+
 project = "peerbayes"
 author = "The peerbayes developers"
 copyright = author
-release = "0.1.0"
+release = __version__
 
 extensions = [
     "myst_nb",

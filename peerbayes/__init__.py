@@ -29,6 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerbayes import shadowing
+from peerbayes._version import __version__ as __version__
 
 shadowing.refuse_hidden_packages()
 
@@ -75,8 +76,6 @@ if TYPE_CHECKING:
     from theory.regression import RegressionAgent, RegressionModel
 else:
     show_lazily(__name__)
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BUILTINS",

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
+from peerbayes._version import __version__
 from peerbayes.commands.analyse import analyse
 from peerbayes.commands.campaign import campaign
 from peerbayes.commands.design import design
@@ -57,8 +58,6 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from peerbayes import __version__
-
         print_lines(f"peerbayes {__version__}\n")
         raise typer.Exit
 

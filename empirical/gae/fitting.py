@@ -18,8 +18,8 @@ from empirical.gae.adam import Moments, step
 from empirical.gae.local import stream
 from empirical.gae.net import SIZE
 from empirical.gae.recipe import Recipe
+from empirical.keeping import Generations
 from empirical.messages.autoencoder import Autoencoder, untrained
-from empirical.nets.keeping import Generations
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 

@@ -37,7 +37,7 @@ from empirical.gae.vector_code import (
     new_function,
 )
 from empirical.gae.winograd import POOLED, Floats
-from empirical.train.kernels.product import LANES
+from empirical.kernels.product import LANES
 
 _WHOLE = ir.IntType(32).as_pointer()
 # Of a stretch at once: its sums and its weights fill 12 of 32 registers with AVX-512, else 8 of 16.

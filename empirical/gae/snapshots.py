@@ -22,8 +22,8 @@ from empirical.gae.local import epoch, side_by_side, stream
 from empirical.gae.net import SIZE, initial
 from empirical.gae.passes import Passes
 from empirical.gae.recipe import Recipe
+from empirical.keeping import load_tensors, save_tensors
 from empirical.messages.codecs.pruned import largest
-from empirical.nets.keeping import load_tensors, save_tensors
 from theory.progress import Progress
 from theory.validation import IntArray, as_integer, fail
 

@@ -5,7 +5,7 @@ a 2 x 2 max-pool follows. Nearly all of a net's multiplications are in it: forwa
 :mod:`empirical.gae.winograd`, backward in :mod:`empirical.gae.scaled_rows`.
 
 numba has no words for vectors, so that these loops are written in LLVM's own terms, as in
-:mod:`empirical.train.kernels.product`, whose width of vectors they share.
+:mod:`empirical.kernels.product`, whose width of vectors they share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
-from empirical.train.kernels.product import LANES
+from empirical.kernels.product import LANES
 
 # Of the convolution: channels in and out, width of its input, of a window's row.
 INNER, OUTER, WIDTH = 32, 64, 26

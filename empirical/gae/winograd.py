@@ -39,7 +39,7 @@ from empirical.gae.vector_code import (
     index,
     new_function,
 )
-from empirical.train.kernels.product import LANES
+from empirical.kernels.product import LANES
 
 # Pixels of a tile each way, of the input under it, and of the entries multiplied.
 TILE, UNDER = 4, 6

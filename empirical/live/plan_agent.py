@@ -66,7 +66,7 @@ class PlanAgent:
 
     @property
     def products(self) -> str:
-        """What matrices are multiplied by (:mod:`empirical.train.kernels.products`)."""
+        """What matrices are multiplied by (:mod:`empirical.kernels.products`)."""
         return self._run.products
 
     def learn(self) -> Said:

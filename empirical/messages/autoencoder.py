@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.keeping import load_tensors, save_tensors
+from empirical.keeping import load_tensors, save_tensors
 from theory.validation import fail
 
 KIND = "gae-autoencoder"

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.kernels.noise import uniform
-from empirical.train.kernels.threefry import words
+from empirical.kernels.noise import uniform
+from empirical.kernels.threefry import words
 from theory.validation import IntArray
 
 UNIT = 1 << 10

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from empirical.dealing import stratified_subset
+from empirical.keeping import Generations
 from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.keeping import Generations
 from empirical.nets.learners import Learner
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior

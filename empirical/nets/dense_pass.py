@@ -3,7 +3,7 @@
 What :mod:`empirical.nets.layers` does in torch's operations, layer by layer, is done here agent
 after agent, so that a net's weights are read from the cache by all products that need them. The
 formulas are those of :mod:`empirical.nets.likelihood`; the products are
-:func:`empirical.train.kernels.product.product`.
+:func:`empirical.kernels.product.product`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.product import ADDRESS
 from empirical.nets.architecture import Architecture, Dense
 from empirical.nets.dense_pass_kernel import backward, forward
 from empirical.nets.update import Numbers, Rows, State, rows_of
-from empirical.train.kernels.product import ADDRESS
 
 Float32 = NDArray[np.float32]
 

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from empirical.kernels.product import multiply
 from empirical.nets.update import step_of_range
-from empirical.train.kernels.product import multiply
 from theory.validation import IntArray
 
 Float32 = NDArray[np.float32]

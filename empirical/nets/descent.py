@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.noise import Noise
 from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture
 from empirical.nets.dense_pass import DensePass
@@ -21,7 +22,6 @@ from empirical.nets.likelihood import Likelihood, gradient
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
 from empirical.nets.update import Moments, Numbers, State, states_of, update
-from empirical.train.kernels.noise import Noise
 from theory.validation import IntArray
 
 UInt32 = NDArray[np.uint32]

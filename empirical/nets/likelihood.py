@@ -21,6 +21,8 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from empirical.kernels import cross_entropy
+from empirical.kernels.noise import Noise
 from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Block, Layer, MaxPool
 from empirical.nets.layers import (
@@ -34,8 +36,6 @@ from empirical.nets.layers import (
 )
 from empirical.nets.posterior import Posterior
 from empirical.nets.update import rows_of
-from empirical.train.kernels import cross_entropy
-from empirical.train.kernels.noise import Noise
 from theory.validation import as_integer, as_positive
 
 Estimator = Literal["local", "weights", "point"]

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.kernels.noise import keys
 from empirical.nets.architecture import Architecture
 from empirical.nets.consensus import Consensus, Exchange, RoundPooling
 from empirical.nets.descent import Beliefs, Descent
@@ -25,7 +26,6 @@ from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Order, Shares
 from empirical.nets.state import restore_tensors
 from empirical.nets.update import Moments, Numbers
-from empirical.train.kernels.noise import keys
 from theory.changing import influence
 from theory.changing.periodic import PeriodicNetwork
 from theory.network import Network

@@ -1,6 +1,6 @@
 """Unfinished trainings on disk, one pair of files a process, and the round that all go on from.
 
-Every process keeps the state of its own agents (:class:`empirical.nets.keeping.Generations`), all
+Every process keeps the state of its own agents (:class:`empirical.keeping.Generations`), all
 of them after the same rounds. A process that is killed while it writes leaves its newest file
 behind the others'; the run then goes on from the last round that every process has whole.
 """
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from empirical.keeping import Generations, Kept
 from empirical.nets.consensus import Exchange, block_of
-from empirical.nets.keeping import Generations, Kept
 from empirical.tensor_files import verify_file
 from empirical.train.data.source_files import Sources, check_unchanged
 from exact.whole_files import remove_leftovers

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from empirical.kernels.products import SETTINGS, chosen
 from empirical.messages.codec import Codec, Layout
 from empirical.messages.coordinates import PRECISION
 from empirical.nets.consensus import Exchange, block_of
 from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import CodedPooling
-from empirical.train.kernels.products import SETTINGS, chosen
 from empirical.train.learners.learner import Learner, Share, State
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net
@@ -116,7 +116,7 @@ def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, 
     Raises
     ------
     ValueError
-        As :func:`~empirical.train.kernels.products.chosen`; or if the net cannot take the product.
+        As :func:`~empirical.kernels.products.chosen`; or if the net cannot take the product.
     """
     if net.words.get("kind") != "module":
         if chosen("highest" if setting == "auto" else setting, device=device) != "highest":

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.kernels.products import products
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.threads import one_thread
 from empirical.nets.training import check_device
 from empirical.train.checkpoints import Checkpoints
 from empirical.train.course import Course
 from empirical.train.history import History
-from empirical.train.kernels.products import products
 from empirical.train.learners.learner import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun

@@ -14,8 +14,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from empirical.kernels.products import in_use
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.train.kernels.products import in_use
 
 ALIGNMENT = 64  # bytes: a line of the cache, and the widest register
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from empirical.nets.keeping import load_tensors
+from empirical.keeping import load_tensors
 from empirical.train.data.scaling import Filling, Scaling
 from empirical.train.history import History
 from empirical.train.likelihoods.words import likelihood_of

@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.kernels.products import SETTINGS, chosen
+from empirical.kernels.products import products as torch_products
 from empirical.messages.codec import Codec
 from empirical.nets.consensus import Exchange, OneProcess
 from empirical.nets.schedule import Schedule, share_of_rate
@@ -26,8 +28,6 @@ from empirical.nets.training import AT_ONCE, check_device
 from empirical.train.checked import checked
 from empirical.train.fitting import agreed_products, check_fit, pooling_of, share_of
 from empirical.train.history import RoundReport
-from empirical.train.kernels.products import SETTINGS, chosen
-from empirical.train.kernels.products import products as torch_products
 from empirical.train.learners.checks import below_one, one_of
 from empirical.train.learners.learner import Belief, Learner, State
 from empirical.train.likelihoods.likelihood import Likelihood
@@ -65,7 +65,7 @@ class TrainingRun:
         linearly over the share `warm_up` of the rounds.
     products
         What a module multiplies float32 matrices by
-        (:func:`empirical.train.kernels.products.chosen`); the run's `products` says the choice.
+        (:func:`empirical.kernels.products.chosen`); the run's `products` says the choice.
     codec, missing
         How messages are written, and what stands in for what they say nothing of
         (:class:`~empirical.train.coded_pooling.CodedPooling`); left out: float32, without frames.

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.kernels.noise import Noise, keys, normals
 from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
-from empirical.train.kernels.noise import Noise, keys, normals
 from empirical.train.likelihoods.likelihood import Likelihood
 from empirical.train.net import Net, NoiseKey
 from theory.validation import IntArray

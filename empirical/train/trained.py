@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from empirical.nets.keeping import save_tensors
+from empirical.keeping import save_tensors
 from empirical.train.data.examples import as_finite, plain
 from empirical.train.data.labelled_rows import column_order, names_of_columns
 from empirical.train.data.scaling import Filling, Scaling

@@ -16,7 +16,9 @@ from pathlib import Path
 
 _HOUSE = Path(__file__).parents[2]
 # Where beliefs are kept, who computes them, and data of others, decide no number.
-_WITHOUT_NUMBERS = {"__init__.py", "distributed.py", "keeping.py", "own_data.py", "threads.py"}
+_WITHOUT_NUMBERS = {
+    f"{name}.py" for name in ("__init__", "distributed", "own_data", "posterior_files", "threads")
+}
 
 
 def deciding_files() -> tuple[Path, ...]:
@@ -43,6 +45,7 @@ def build_of_tuned() -> str:
     """
     train = _HOUSE / "empirical" / "train"
     files = [path for path in sorted(train.rglob("*.py")) if path.parent.name != "data"]
+    files += sorted((_HOUSE / "empirical" / "kernels").glob("*.py"))
     own = _HOUSE / "peerbayes" / "experiments"
     files += [own / f"tuned_{name}.py" for name in ("plan", "runs", "search")]
     return _fingerprint_of_files(*deciding_files(), *files)
@@ -61,7 +64,7 @@ def build_of_gae() -> str:
 def build_of_codecs() -> str:
     """The fingerprint of the code that trains with, and tries, codecs: 12 hex digits."""
     files = list(deciding_files())
-    for folder in ("messages", "train"):
+    for folder in ("kernels", "messages", "train"):
         files += sorted((_HOUSE / "empirical" / folder).rglob("*.py"))
     return _fingerprint_of_files(*files)
 

@@ -33,7 +33,7 @@ from theory.validation import IntArray, fail
 if TYPE_CHECKING:
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes
-    from empirical.nets.keeping import Generations
+    from empirical.keeping import Generations
 
 # Purposes of random numbers that all runs of a seed share.
 _BEGINNING, _DEALING = 4, 5

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
-from peerbayes import __version__
+from peerbayes._version import __version__
 from peerbayes.experiments.build import build_of_nets
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
@@ -26,7 +26,7 @@ from peerbayes.record_names import file_name
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
-    from empirical.nets.keeping import Generations
+    from empirical.keeping import Generations
     from empirical.nets.posterior import Posterior
 
 
@@ -168,7 +168,7 @@ def _kept_beliefs(
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
-    from empirical.nets.keeping import save_posterior
+    from empirical.nets.posterior_files import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
@@ -188,7 +188,7 @@ def unfinished(
     """Where the part keeps what is unfinished; `stage` names one of several trainings in it."""
     if setting.folder is None:
         return None
-    from empirical.nets.keeping import Generations
+    from empirical.keeping import Generations
 
     made_by = " ".join(f"{name} {number}" for name, number in versions().items())
     path = setting.folder / ".".join(filter(None, (_file(part), "unfinished", stage)))

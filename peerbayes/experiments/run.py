@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes import __version__
+from peerbayes._version import __version__
 from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.team import PartFailed, Team

@@ -103,7 +103,7 @@ def train(
         factor `decay` a round; and over which share of the rounds, below 1, they first rise.
     products
         How a module multiplies: ``"auto"``, the fastest as accurate as float32; ``"highest"``;
-        ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.train.kernels.products`).
+        ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.kernels.products`).
     codec
         How messages are written: a codec, its name (``empirical.messages.codecs.CODECS``), or a
         table such as ``{"codec": "seeds", "share": 0.05}``. Left out: float32 as it is.

@@ -104,8 +104,8 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
 
 
 def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
+    from empirical.kernels.products import products
     from empirical.live.plan_agent import PlanAgent
-    from empirical.train.kernels.products import products
     from empirical.train.scores import score as scored
     from peerbayes.nets.planning import plan_of
     from peerbayes.nets.reading import read_net_file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerbayes import __version__
+from peerbayes._version import __version__
 from peerbayes.documents import GraphDocument, names_of, numbers
 from peerbayes.nets.documents import (
     DataDocument,

@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from peerbayes import __version__
+from peerbayes._version import __version__
 from peerbayes.claims import ClaimsRecord
 from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.gae_documents import GaeRun

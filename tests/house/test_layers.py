@@ -2,7 +2,8 @@
 
 Two independent checks. One reads the source (every import statement, also those inside functions).
 The other imports every module of a room in a fresh interpreter that refuses the rooms above, and
-looks at what was loaded. Inside a room no files, and no folders, import each other in a circle.
+looks at what was loaded. No files import each other in a circle, and no folders: neither those at
+the top of a room, each with all that lies in it, nor those of one folder further down.
 All are shown to fail on a house that is built wrong.
 """
 
@@ -13,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import networkx as nx
@@ -21,12 +23,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("theory", "exact", "empirical", "peerbayes")
 ABOVE = {room: set(ROOMS[floor + 1 :]) for floor, room in enumerate(ROOMS)}
-WITHOUT_CIRCLES = ("theory", "exact", "empirical", "peerbayes")
 FORBIDDEN = {  # the room: what must not be loaded when all of it is imported
     "theory": {*ABOVE["theory"], "torch"},
     "exact": {*ABOVE["exact"], "torch"},
     "empirical": {*ABOVE["empirical"]},
 }
+# Files at the top of a room that stand above its folders, where the others stand below them: what a
+# user starts, and the schemas of what all commands print. Any other would make a circle of folders.
+ABOVE_FOLDERS = ("peerbayes.__main__", "peerbayes.cli", "peerbayes.schemas")
 FRONT_DOORS = {  # the room: what importing its front door alone must not load (it costs seconds)
     "theory": {"torch", "numba", "matplotlib", "sklearn"},
     "exact": {"torch", "matplotlib", "sklearn"},
@@ -47,7 +51,7 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    with_torch = "gae", "live", "messages", "nets", "train"
+    with_torch = "gae", "keeping", "kernels", "live", "messages", "nets", "train"
     needs_torch = tuple(f"empirical.{name}" for name in with_torch)
     if not ("torch" in forbidden and module.name.startswith(needs_torch)):
         importlib.import_module(module.name)
@@ -115,8 +119,8 @@ def wanted_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
 def files_that_import(root: Path, rooms: tuple[str, ...]) -> nx.DiGraph:
     """From every file to those whose definitions it imports, as modules.
 
-    A name that a package only shows leads on to the file that defines it; what it shows of its own
-    modules is no import. Imports inside functions and for the types alone count like any other.
+    A name that a package only shows leads on to the file that defines it. Imports inside functions
+    and for the types alone count like any other.
     """
     paths = {
         module_name(path, root): path for room in rooms for path in (root / room).rglob("*.py")
@@ -138,7 +142,7 @@ def files_that_import(root: Path, rooms: tuple[str, ...]) -> nx.DiGraph:
     graph = nx.DiGraph()
     for module, names in wanted.items():
         targets = {defined_in(source, name) for source, name in names} & set(paths) - {module}
-        graph.add_edges_from((module, t) for t in targets if not t.startswith(f"{module}."))
+        graph.add_edges_from((module, target) for target in targets)
     return graph
 
 
@@ -149,18 +153,28 @@ def circles(graph: nx.DiGraph) -> list[list[str]]:
     )
 
 
-def folders_that_import(root: Path, files: nx.DiGraph) -> nx.DiGraph:
-    """From every folder to those it imports from.
+def folders_that_import(
+    root: Path, files: nx.DiGraph, above: tuple[str, ...] = ABOVE_FOLDERS
+) -> nx.DiGraph:
+    """From every folder to those beside it, and those in it, that it imports from.
 
-    The files at the top of `peerbayes`, its ground and its door, count as folders of their own.
+    Beside others a folder is all that lies in it on the disk, however deep. Among its own folders
+    it is the files at its top, but for those of `above`, which count as folders of their own. A
+    package that shows what its folders define does not import from them.
     """
 
-    def folder(module: str) -> str:
-        if module.startswith("peerbayes.") and module.count(".") == 1:
-            return module
-        return module if (root / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
+    def folders(module: str) -> list[str]:
+        parts = module.split(".")
+        is_folder = (root / Path(*parts)).is_dir() or module in above
+        return parts if is_folder else parts[:-1]
 
-    graph = nx.DiGraph((folder(a), folder(b)) for a, b in files.edges)
+    graph = nx.DiGraph()
+    for one, other in files.edges:
+        if not other.startswith(f"{one}."):
+            mine, theirs = folders(one), folders(other)
+            pairs = zip(mine, theirs, strict=False)
+            depth = 1 + len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+            graph.add_edge(".".join(mine[:depth]), ".".join(theirs[:depth]))
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     return graph
 
@@ -169,12 +183,22 @@ def test_no_file_imports_upwards() -> None:
     assert breaches(ROOT) == []
 
 
-def test_no_files_and_no_folders_import_each_other_in_a_circle() -> None:
+@pytest.fixture(scope="module")
+def files() -> nx.DiGraph:
+    return files_that_import(ROOT, ROOMS)
+
+
+def test_no_files_and_no_folders_import_each_other_in_a_circle(files: nx.DiGraph) -> None:
     """Not even if every import that stands inside a function stood at the top."""
-    files = files_that_import(ROOT, WITHOUT_CIRCLES)
     assert len(files) > 300
     assert circles(files) == []
     assert circles(folders_that_import(ROOT, files)) == []
+
+
+@pytest.mark.parametrize("name", ABOVE_FOLDERS)
+def test_no_file_is_called_above_folders_that_is_not(name: str, files: nx.DiGraph) -> None:
+    others = tuple(other for other in ABOVE_FOLDERS if other != name)
+    assert circles(folders_that_import(ROOT, files, others)) != []
 
 
 @pytest.mark.parametrize("room", FORBIDDEN)
@@ -198,6 +222,8 @@ def test_empirical_stands_without_torch() -> None:
 @pytest.mark.parametrize(
     ("package", "extra"),
     [
+        ("empirical.kernels", "empirical"),
+        ("empirical.keeping", "empirical"),
         ("empirical.nets", "empirical"),
         ("empirical.train", "train"),
         ("empirical.messages", "messages"),
@@ -222,7 +248,7 @@ def build_house(root: Path, sources: dict[str, str]) -> Path:
         (root / room).mkdir()
         (root / room / "__init__.py").write_text("")
     for name, text in sources.items():
-        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
 
@@ -286,6 +312,54 @@ def test_a_circle_through_what_a_package_shows_is_seen(tmp_path: Path) -> None:
     }
     files = files_that_import(build_house(tmp_path, sources), ("theory",))
     assert circles(files) == [["theory.learning.rate", "theory.network.mixing"]]
+
+
+def test_a_circle_through_a_package_that_defines_and_shows_is_seen(tmp_path: Path) -> None:
+    sources = {
+        "theory/__init__.py": "from theory.rate import rate\nversion = 1\n",
+        "theory/rate.py": "from theory import version\n",
+    }
+    files = files_that_import(build_house(tmp_path, sources), ("theory",))
+    assert circles(files) == [["theory", "theory.rate"]]
+
+
+@pytest.mark.parametrize("inside", ["theory", "theory/learning", "theory/learning/rates"])
+def test_a_circle_of_folders_through_one_that_lies_deeper_is_seen(
+    tmp_path: Path, inside: str
+) -> None:
+    """A folder is all that lies in it: its deeper folders are not looked at by themselves."""
+    package = inside.replace("/", ".")
+
+    def house(name: str, kernels: str) -> tuple[Path, nx.DiGraph]:
+        root = tmp_path / name
+        root.mkdir()
+        dotted = kernels.replace("/", ".")
+        sources = {
+            f"{inside}/nets/net.py": f"from {package}.{dotted}.loops import noise\n",
+            f"{inside}/{kernels}/loops/noise.py": "",
+            f"{inside}/train/run.py": f"from {package}.nets import net\n",
+        }
+        return root, files_that_import(build_house(root, sources), ("theory",))
+
+    root, files = house("before", "train/kernels")
+    assert circles(files) == []
+    found = circles(folders_that_import(root, files))
+    assert found == [[f"{package}.nets", f"{package}.train"]]
+    # What both use stands beside them: no circle.
+    assert circles(folders_that_import(*house("after", "kernels"))) == []
+
+
+def test_a_circle_of_a_folder_and_the_files_beside_it_is_seen(tmp_path: Path) -> None:
+    sources = {
+        "theory/command.py": "from theory.design import graph\n",
+        "theory/design/graph.py": "from theory import rate\n",
+        "theory/rate.py": "",
+    }
+    house = build_house(tmp_path, sources)
+    files = files_that_import(house, ("theory",))
+    assert circles(files) == []
+    assert circles(folders_that_import(house, files)) == [["theory", "theory.design"]]
+    assert circles(folders_that_import(house, files, above=("theory.command",))) == []
 
 
 def test_a_circle_of_folders_is_seen_where_no_files_go_in_one(tmp_path: Path) -> None:

@@ -138,12 +138,13 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
     assert silent <= reading_only, sorted(silent - reading_only)
 
 
-def test_the_page_on_architecture_names_every_room() -> None:
+@pytest.mark.parametrize("package", ["empirical", "peerbayes"])
+def test_the_page_on_architecture_names_every_room(package: str) -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = text.split("| in `peerbayes` |", 1)[1].split("\n\n", 1)[0]
+    table = text.split(f"| in `{package}` |", 1)[1].split("\n\n", 1)[0]
     named = set(re.findall(r"`(\w+)/`", table))
-    folders = [path.parent for path in (ROOT / "peerbayes").rglob("__init__.py")]
-    rooms = {folder.name for folder in folders if folder.parent == ROOT / "peerbayes"}
+    folders = [path.parent for path in (ROOT / package).rglob("__init__.py")]
+    rooms = {folder.name for folder in folders if folder.parent == ROOT / package}
     assert rooms <= named <= {folder.name for folder in folders}
 
 

@@ -314,7 +314,7 @@ def test_a_fault_in_a_worker_is_a_failure_with_its_last_words(
 def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: Patch) -> None:
     import errno
 
-    from empirical.nets import keeping
+    from empirical import keeping
 
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes._version import __version__
+
 ROOT = Path(__file__).parents[2]
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["'](?:https?:)?//"""
@@ -95,7 +97,7 @@ def test_the_figure_of_the_readme_is_small_enough_to_be_shown_with_it() -> None:
 def test_the_citation_names_the_version_and_the_licence() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f"\nversion: {project['version']}\n" in citation
+    assert f"\nversion: {__version__}\n" in citation
     assert f"\nlicense: {project['license']}\n" in citation
 
 

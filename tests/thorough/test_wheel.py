@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes._version import __version__
 from tests.peerbayes.documents import TWO_COINS
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,10 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
         for path in (ROOT / room).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 assert (installed / path.relative_to(ROOT)).is_file(), path
+
+
+def test_the_wheel_is_of_the_version_that_the_program_says(installed: Path) -> None:
+    assert (installed / f"peerbayes-{__version__}.dist-info").is_dir()
 
 
 def test_every_kind_of_command_runs_elsewhere(installed: Path, tmp_path: Path) -> None:

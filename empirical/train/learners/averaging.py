@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from empirical.train.kernels.sweeps import adam_step, momentum_step
+from empirical.kernels.sweeps import adam_step, momentum_step
 from empirical.train.learners.checks import below_one, one_of, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from theory.validation import as_positive

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from empirical.train.kernels.noise import Noise
+from empirical.kernels.noise import Noise
 
 # An agent's tensors by name, one row for each agent: what a learner keeps from round to round.
 State = dict[str, Tensor]

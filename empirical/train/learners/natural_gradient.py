@@ -30,7 +30,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
-from empirical.train.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
+from empirical.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
 from empirical.train.learners.averaging import Weighting, weight
 from empirical.train.learners.checks import (
     at_least_zero,

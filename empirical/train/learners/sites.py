@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from empirical.train.kernels.natural_sweep import Cavity
+from empirical.kernels.natural_sweep import Cavity
 from empirical.train.learners.checks import at_least_zero, words_of
 from empirical.train.learners.learner import Batch, Belief, Share, State
 from empirical.train.learners.natural_gradient import (

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from peerbayes._version import __version__
 from peerbayes.problem.finite import Problem
 from peerbayes.record_names import file_name
 from peerbayes.records import plain, read_record, write_record
@@ -47,8 +48,6 @@ class PartStore:
     @classmethod
     def open(cls, folder: Path, problem: Problem, **request: object) -> PartStore:
         """The store of one problem and request, in a folder that need not exist yet."""
-        from peerbayes import __version__
-
         key = plain({"problem": fingerprint(problem), "version": __version__, **request})
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode("ascii")).hexdigest()
         return cls(folder / file_name("certificate", problem.name, digest[:12]), key)

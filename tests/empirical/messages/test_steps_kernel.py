@@ -90,8 +90,8 @@ def test_a_choice_is_that_of_all_candidates_one_by_one() -> None:
     """Every candidate as the receiver would draw it; arrival times by torch's Threefry."""
     import torch
 
+    from empirical.kernels.threefry import words_by_torch
     from empirical.messages.candidates import UNIT, chosen, drawn, key_of
-    from empirical.train.kernels.threefry import words_by_torch
 
     rng = np.random.default_rng(0)
     lengths = np.array([1, 3, 4, 5, 9, 2, 16])

@@ -13,11 +13,11 @@ import torch
 
 from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
+from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
 from empirical.nets.curve import Curve, Schedule, Test, follow
 from empirical.nets.fedavg import FedAvg
 from empirical.nets.fedavg_recipe import FedAvgRecipe
-from empirical.nets.keeping import Generations
 from empirical.nets.learners import Alone, Learner, Server, Together
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.recipe import Recipe

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.kernels.noise import Noise, keys
 from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Convolution, Dense, perceptron
 from empirical.nets.dense_pass import DensePass
 from empirical.nets.likelihood import ESTIMATORS, Categorical, gradient
 from empirical.nets.update import Moments, Numbers, rows_of, states_of, update
-from empirical.train.kernels.noise import Noise, keys
 
 AGENTS, BATCH = 3, 20
 NETS = {

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from empirical.kernels.noise import Noise, keys
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -20,7 +21,6 @@ from empirical.nets.likelihood import (
     sampled_probabilities,
 )
 from empirical.nets.posterior import Posterior
-from empirical.train.kernels.noise import Noise, keys
 from tests.empirical.nets.torch_nets import flat, module_of
 from tests.empirical.support import refused
 

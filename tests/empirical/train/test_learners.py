@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.nets.architecture import perceptron
-from empirical.nets.likelihood import Categorical, gradient
-from empirical.nets.shares import Order, Shares
-from empirical.nets.update import Moments, Numbers, update_by_torch
-from empirical.train.kernels.noise import (
+from empirical.kernels.noise import (
     Noise,
     keys,
     normals,
 )
+from empirical.nets.architecture import perceptron
+from empirical.nets.likelihood import Categorical, gradient
+from empirical.nets.shares import Order, Shares
+from empirical.nets.update import Moments, Numbers, update_by_torch
 from empirical.train.learners import (
     LEARNERS,
     Averaging,

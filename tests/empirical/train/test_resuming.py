@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.keeping import load_tensors, save_tensors
 from empirical.nets.consensus import OneProcess
 from empirical.nets.fedavg import FedAvg
 from empirical.nets.fedavg_recipe import FedAvgRecipe
-from empirical.nets.keeping import load_tensors, save_tensors
 from empirical.nets.recipe import Recipe
 from empirical.nets.training import Training
 from empirical.train.course import Course

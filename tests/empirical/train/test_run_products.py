@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
+from empirical.kernels import products as kernels
+from empirical.kernels.products import Trial
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.nets.training import TrainingFailed
 from empirical.train.constants import with_constants
 from empirical.train.fitting import agreed_products
 from empirical.train.kernel_net import KernelNet
-from empirical.train.kernels import products as kernels
-from empirical.train.kernels.products import Trial
 from empirical.train.learners import Averaging
 from empirical.train.likelihoods.classes import Classes
 from empirical.train.module_net import ModuleNet

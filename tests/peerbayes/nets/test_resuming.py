@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from empirical.nets.keeping import load_tensors
+from empirical.keeping import load_tensors
 from empirical.train.checkpoints import Checkpoints
 from peerbayes.front.train_file import train_file
 from peerbayes.records import read_record

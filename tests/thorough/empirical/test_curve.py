@@ -10,14 +10,14 @@ from pathlib import Path
 
 import torch
 
-from empirical.nets.keeping import Generations
+from empirical.keeping import Generations
 from tests.empirical.nets.test_curve import followed, network, timeless
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from empirical.nets.keeping import Generations
+from empirical.keeping import Generations
 from tests.empirical.nets.test_curve import followed, network
 
 kept = Generations(Path(sys.argv[1]) / "run", "f")

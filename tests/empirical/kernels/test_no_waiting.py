@@ -9,6 +9,15 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
+from empirical.kernels import cross_entropy, natural_sweep, noise, sweeps
+from empirical.kernels.natural_sweep import (
+    Cavity,
+    Gaussians,
+    Natural,
+    draw,
+    natural_step,
+)
+from empirical.kernels.noise import Noise, keys
 from empirical.nets import descent, update
 from empirical.nets import likelihood as passes
 from empirical.nets.architecture import perceptron
@@ -18,15 +27,6 @@ from empirical.nets.posterior import shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.shares import Shares
 from empirical.nets.update import Moments, Numbers
-from empirical.train.kernels import cross_entropy, natural_sweep, noise, sweeps
-from empirical.train.kernels.natural_sweep import (
-    Cavity,
-    Gaussians,
-    Natural,
-    draw,
-    natural_step,
-)
-from empirical.train.kernels.noise import Noise, keys
 
 WAITING = {"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "nonzero"}
 

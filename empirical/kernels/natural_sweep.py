@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.train.kernels.noise import BLOCK, Noise, UInt32, block_of_normals
-from empirical.train.kernels.sweeps import Columns, column, compiled, numbers
+from empirical.kernels.noise import BLOCK, Noise, UInt32, block_of_normals
+from empirical.kernels.sweeps import Columns, column, compiled, numbers
 
 Float32 = NDArray[np.float32]
 

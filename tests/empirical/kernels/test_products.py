@@ -5,8 +5,8 @@ import threading
 import pytest
 import torch
 
-from empirical.train.kernels import products as kernels
-from empirical.train.kernels.products import (
+from empirical.kernels import products as kernels
+from empirical.kernels.products import (
     LARGEST_ERROR,
     Trial,
     chosen,

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from empirical.train.kernels.cross_entropy import cross_entropy, fits
+from empirical.kernels.cross_entropy import cross_entropy, fits
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])

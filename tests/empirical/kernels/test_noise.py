@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import stats
 
-from empirical.train.kernels.noise import (
+from empirical.kernels.noise import (
     BLOCK,
     Noise,
     drawn_by_torch,
@@ -14,7 +14,7 @@ from empirical.train.kernels.noise import (
     normals,
     uniforms,
 )
-from empirical.train.kernels.threefry import words, words_by_torch
+from empirical.kernels.threefry import words, words_by_torch
 from tests.empirical.support import refused
 
 # Of Threefry-4x32 with 20 rounds, from the file kat_vectors of Random123: counter, key, words.

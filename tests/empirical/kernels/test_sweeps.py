@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.train.kernels import natural_sweep, sweeps
-from empirical.train.kernels.natural_sweep import (
+from empirical.kernels import natural_sweep, sweeps
+from empirical.kernels.natural_sweep import (
     Cavity,
     Gaussians,
     Natural,
@@ -16,8 +16,8 @@ from empirical.train.kernels.natural_sweep import (
     natural_step,
     natural_step_by_torch,
 )
-from empirical.train.kernels.noise import Noise, keys
-from empirical.train.kernels.sweeps import adam_step, momentum_step
+from empirical.kernels.noise import Noise, keys
+from empirical.kernels.sweeps import adam_step, momentum_step
 
 AGENTS, SIZE = 3, 333  # no multiple of a block of noise
 WEIGHT, STEPS = [0.7, 1.0, 1.9], [1, 4, 1000]

@@ -11,15 +11,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from empirical.nets.architecture import perceptron
-from empirical.nets.keeping import (
-    Generations,
-    load_posterior,
-    load_tensors,
-    save_posterior,
-    save_tensors,
-)
-from empirical.nets.posterior import shared_initialisation
+from empirical.keeping import Generations, load_tensors, save_tensors
 from empirical.tensor_files import verify_file
 from tests.empirical.support import refused
 
@@ -118,9 +110,6 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     refused("no such file", load_tensors, path)
     save_file({"x": torch.zeros(1)}, path)
     refused("another safetensors file", load_tensors, path)
-    save_tensors(path, {"x": torch.zeros(1)}, {})
-    with pytest.raises(ValueError, match="expected the tensors mean and variance, got x"):
-        load_posterior(path, perceptron(2, outputs=2))
 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
@@ -130,16 +119,6 @@ def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a file that can be written"):
         save_tensors(tmp_path / "folder", {"x": torch.zeros(1)}, {})
     assert not list(tmp_path.glob(".folder.*"))
-
-
-def test_beliefs(tmp_path: Path) -> None:
-    net = perceptron(3, 2, outputs=2)
-    start = shared_initialisation(net, 3, std=0.1, seed=1)
-    save_posterior(tmp_path / "p", start, {"round": 0})
-    again = load_posterior(tmp_path / "p", net)
-    assert torch.equal(again.mean, start.mean)
-    assert torch.equal(again.variance, start.variance)
-    refused("mean: expected shape", load_posterior, tmp_path / "p", perceptron(4, 2, outputs=2))
 
 
 # Generations ----------------------------------------------------------------------------------
@@ -248,7 +227,7 @@ def test_a_new_run_leaves_nothing_of_the_old(tmp_path: Path) -> None:
     assert done(generations(tmp_path).load()) == 1
 
 
-@pytest.mark.parametrize("when", ["empirical.nets.keeping.save_file", "os.fsync", "os.replace"])
+@pytest.mark.parametrize("when", ["empirical.keeping.save_file", "os.fsync", "os.replace"])
 def test_a_run_that_is_killed_while_writing(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,9 @@ JSON that says what the tensors are, and ``sha256``, over the words and every te
 shape and bytes (:mod:`empirical.tensor_files`). Nothing is pickled. An unfinished run keeps its
 last two checkpoints in two files and always writes over the older: while the newest is written, or
 if it is damaged afterwards, the one before is whole.
+
+This module needs torch and safetensors: in a checkout,
+``pip install -c constraints.txt '.[empirical]'``.
 """
 
 from __future__ import annotations
@@ -16,12 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
-
-from empirical.nets.architecture import Architecture
-from empirical.nets.posterior import Posterior
 from empirical.tensor_files import (
     AGAIN,
     FORMAT,
@@ -34,7 +31,16 @@ from empirical.tensor_files import (
 )
 from exact.checkpoint import Clock
 from exact.whole_files import remove_leftovers, replacing
-from theory.validation import as_integer, fail
+from theory.validation import as_integer, fail, install_extra
+
+try:
+    import torch
+    from safetensors import SafetensorError, safe_open
+    from torch import Tensor
+except ModuleNotFoundError:
+    raise ImportError(
+        f"tensors on disk need torch and safetensors; {install_extra('empirical')}"
+    ) from None
 
 Tensors = Mapping[str, Tensor]
 
@@ -109,32 +115,6 @@ def load_tensors(path: Path) -> Kept:
     if checksum(raw, metadata["words"]) != metadata["sha256"]:
         raise changed(path)
     return Kept(tensors, as_words(metadata["words"], path), metadata["sha256"])
-
-
-def save_posterior(path: Path, posterior: Posterior, words: Mapping[str, Any]) -> str:
-    """Keep beliefs as two tensors of shape (N, d), ``mean`` and ``variance``.
-
-    Raises
-    ------
-    ValueError
-        As :func:`save_tensors`.
-    """
-    return save_tensors(path, {"mean": posterior.mean, "variance": posterior.variance}, words)
-
-
-def load_posterior(path: Path, architecture: Architecture) -> Posterior:
-    """Read beliefs back, for the architecture they were trained with.
-
-    Raises
-    ------
-    ValueError
-        As :func:`load_tensors`, or if the tensors are not those of such beliefs.
-    """
-    tensors = load_tensors(path).tensors
-    if tensors.keys() != {"mean", "variance"}:
-        names = ", ".join(sorted(tensors)) or "none"
-        raise fail(str(path), "the tensors mean and variance", names, "name a kept posterior")
-    return Posterior(architecture, tensors["mean"], tensors["variance"])
 
 
 @dataclass

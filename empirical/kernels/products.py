@@ -10,7 +10,7 @@ A choice changes bits. It is therefore made once in a process, is the same in al
 run, and belongs to the state of a run, which goes on with the choice that it began with.
 
 Nets of dense layers have products of their own on a CPU
-(:mod:`empirical.train.kernels.product`), which none of this touches.
+(:mod:`empirical.kernels.product`), which none of this touches.
 """
 
 from __future__ import annotations

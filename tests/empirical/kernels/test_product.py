@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from empirical.train.kernels.product import (
+from empirical.kernels.product import (
     LANES,
     ROWS,
     STRETCH,
