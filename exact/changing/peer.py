@@ -246,7 +246,8 @@ class Peer:
             held=tuple(box.held.values()),
             used=tuple(box.used[j] for j in box.held),
             lost=tuple(sorted(box.lost)),
-            ahead=tuple(m for kept in self._ahead.values() for m in kept.values()),
+            # In one order, whoever was heard first: a peer that came back has the same state.
+            ahead=tuple(kept[n] for _, kept in sorted(self._ahead.items()) for n in sorted(kept)),
             counts=tuple(box.counts.values()),
         )
 

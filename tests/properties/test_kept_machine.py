@@ -182,6 +182,18 @@ TestKept = Kept.TestCase
 TestKept.settings = settings(often(35), stateful_step_count=15)
 
 
+def test_who_was_heard_first_leaves_no_trace() -> None:
+    """Early messages were kept in the order of their first senders, which a return forgot."""
+    agent = Kept()
+    agent.a_round([("5", 1, 1)], [], "pool")
+    agent.a_round([("1", 2, 1)], [], "pool")
+    agent.keeps_its_state()
+    agent.is_killed(b"")
+    agent.a_round([("5", 1, 1)], [], "pool")
+    agent.it_is_where_one_is_that_never_died()
+    agent.teardown()
+
+
 def test_an_agent_that_ends_within_a_round_comes_back_within_it() -> None:
     """It once forgot that the round was open, and refused to begin any other for good."""
     agent = Kept()
