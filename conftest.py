@@ -9,7 +9,14 @@ from sybil.integration.pytest import SybilItem
 
 from tests.pages import docstrings, pages
 
-pytest_collect_file = (pages + docstrings).pytest()
+collect_examples = (pages + docstrings).pytest()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    """Collect the examples of a file; one of code without any, like most, is not parsed."""
+    if file_path.suffix == ".py" and b">>>" not in file_path.read_bytes():
+        return None
+    return collect_examples(file_path, parent)
 
 
 @pytest.hookimpl(trylast=True)
