@@ -59,7 +59,7 @@ def model(agents: int, seed: int) -> FiniteModel:
     )
 
 
-@often(12)
+@often(9)
 @given(network=large_networks(), seed=seeds)
 def test_the_stationary_distribution_and_the_rate(network: Network, seed: int) -> None:
     """Each share relatively, however small; and K, what all agents learn weighed by it."""
@@ -70,7 +70,7 @@ def test_the_stationary_distribution_and_the_rate(network: Network, seed: int) -
     assert_close(learning_rate(network, law).rates, expected, 1e-12)
 
 
-@often(12)
+@often(9)
 @given(network=large_networks(), rounds=st.integers(1, 150), seed=seeds)
 def test_rounds_are_plain_loops(network: Network, rounds: int, seed: int) -> None:
     """Λ by B ← W (B + z), with products written out by numpy; and its mean the same way."""
@@ -89,7 +89,7 @@ def test_rounds_are_plain_loops(network: Network, rounds: int, seed: int) -> Non
     assert_close(expected_log_ratio(network, law, [rounds], best=0).values[0], mean)
 
 
-@often(12)
+@often(9)
 @given(
     network=large_networks(kinds=("dense", "nearly-defective")),
     seed=seeds,

@@ -303,6 +303,6 @@ class Waiting(RuleBasedStateMachine):
 
 
 TestMail = Mail.TestCase
-TestMail.settings = settings(often(70), stateful_step_count=30)
+TestMail.settings = settings(often(50), stateful_step_count=30)
 TestWaiting = Waiting.TestCase
 TestWaiting.settings = settings(often(10), stateful_step_count=20)
