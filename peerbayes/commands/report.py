@@ -26,7 +26,8 @@ def report(
 ) -> int:
     """One self-contained HTML page: prediction beside measurement, with figures.
 
-    Exit code 1 if beliefs that a record speaks of are damaged; the page says which.
+    Exit code 1 if beliefs that a record speaks of are damaged, or some records in a file of many;
+    they are named.
     """
     from peerbayes.records import find_records
     from peerbayes.resources import to_standard_error

@@ -18,6 +18,7 @@ from peerbayes.experiments.gae_documents import GaeRun
 from peerbayes.experiments.link_documents import LinkRun
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
+from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.canvas import plotting_style
@@ -162,11 +163,13 @@ def write_report(
     Parameters
     ----------
     records
-        Files written by `peerbayes.records.write_record`; their checksums are verified.
+        Files written by `peerbayes.records.write_record`, or ``.jsonl.gz`` files of many such
+        records; their checksums are verified.
     path
         Where the page goes; what was there stays until the page is complete.
     notice
-        Told, in a line each, of files beside the records that are damaged; the page says it too.
+        Told, in a line each, of damaged records in a file of many, which the page leaves out, and
+        of damaged files beside the records; the page says of these too.
 
     Raises
     ------
@@ -177,16 +180,29 @@ def write_report(
         raise fail("records", "a list of files", f"one: {records}", "put it in square brackets")
     if not records:
         raise fail("records", "at least one", "none", "run 'peerbayes verify' first")
-    loaded = [read_record(record) for record in records]
+    files = [_loaded(Path(record)) for record in records]
+    loaded = [record for file in files for record in file.records.values()]
     with plotting_style():
         chapters = [_chapter(record, key=f"r{i}") for i, record in enumerate(loaded, 1)]
     if notice is not None:
-        for damage in (damage for chapter in chapters for damage in chapter.damaged):
+        found = [file.damage for file in files] + [chapter.damaged for chapter in chapters]
+        for damage in (damage for one in found for damage in one):
             notice(damage)
     text = share_styles(_template().render(chapters=chapters, version=__version__))
     path = Path(path)
     write_whole(path, text)
     return path
+
+
+def _loaded(path: Path) -> RecordLines:
+    """The records of a file: of one with many, those that are whole."""
+    if not path.name.endswith(ENDING) or not path.exists():
+        return RecordLines(path, {"": read_record(path)})
+    lines = read_lines(path)
+    if not lines.records:
+        lines.check()
+        raise fail(str(path), "at least one record", "none", "name another file")
+    return lines
 
 
 def _chapter(record: Record, *, key: str) -> Chapter:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from peerbayes.cli import main
 from peerbayes.experiments import record_lines
 from peerbayes.experiments.record_lines import put_record, read_lines
 from peerbayes.experiments.short_rows import read_row
@@ -209,3 +210,16 @@ def test_a_row_of_an_earlier_version_is_read_too(path: Path, tmp_path: Path) -> 
     put_record(path, kind="other", body=body_of("x"))
     with pytest.raises(ValueError, match="expected short records of parts, got one of 'other'"):
         read_row(tmp_path, "row")
+
+
+def test_a_report_shows_what_is_whole(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third = text_of(path)
+    rewrite(path, first, edited(second), third)
+    page = path.with_name("report.html")
+    assert main(["report", str(path), "--out", str(page.parent)]) == 1
+    assert f"{path}, line 2: expected content that fits its checksum" in capsys.readouterr().err
+    text = page.read_text(encoding="utf-8")
+    assert [name in text for name in NAMES] == [True, False, True]
+    rewrite(path, edited(second))
+    assert main(["report", str(path), "--out", str(page.parent)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
