@@ -14,7 +14,7 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
-from peerbayes.experiments.build import build_of_gae
+from peerbayes.experiments.behaviour_marks import behaviour_mark, gae_recipe
 from peerbayes.experiments.gae_documents import GaeClosing, GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
@@ -33,6 +33,7 @@ from theory.validation import IntArray, fail
 if TYPE_CHECKING:
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes
+    from empirical.gae.splits import Split
     from empirical.nets.keeping import Generations
 
 # Purposes of random numbers that all runs of a seed share.
@@ -91,30 +92,18 @@ def run_gae(
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    from empirical.gae.exchanges import closing_coder_of, coder_of
-    from empirical.gae.local import stream
-    from empirical.gae.net import initial
-    from empirical.gae.passes import passes
-    from empirical.gae.splits import split_of
-
     if run.is_trial:
         images, tested = images_of_trial(setting)
     else:
         images, tested = (
             images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
         )
-    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
-    begin = initial(stream(seed, _BEGINNING))
     path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
-    coder = coder_of(recipe, begin, autoencoder=path)
-    course = _Course(
-        recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
-        split.shares, coder, closing_coder_of(recipe, begin, coder), len(tested), seed,
-        setting.workers,
+    seen = follow_gae(
+        recipe, images, tested, seed=seed, setting=setting, autoencoder=path,
+        generations=unfinished(part, setting, fingerprint), progress=progress,
     )  # fmt: skip
-    seen = course.follow(
-        begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
-    )
+    split = seen.split
     return GaeRunPart(
         run=run.name,
         seed=part.seed,
@@ -130,14 +119,58 @@ def run_gae(
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=None if path is None else _checksum(path),
-        build=build_of_gae(),
+        behaviour=behaviour_mark(gae_recipe(part)),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
     )
 
 
-def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
+def follow_gae(
+    recipe: Recipe,
+    images: Images,
+    tested: Images,
+    *,
+    seed: int,
+    setting: Setting,
+    autoencoder: Path | None,
+    generations: Generations | None = None,
+    progress: Progress | None = None,
+) -> Seen:
+    """Deal the images, train by a recipe to its last round, and look on.
+
+    Parameters
+    ----------
+    images, tested
+        To learn from, and to look at.
+    autoencoder
+        The file of a trained one, where the exchange needs it.
+    generations
+        Where unfinished states are kept, and taken up if the setting says so; None: nowhere.
+
+    Raises
+    ------
+    ValueError
+        If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
+        down.
+    """
+    from empirical.gae.exchanges import closing_coder_of, coder_of
+    from empirical.gae.local import stream
+    from empirical.gae.net import initial
+    from empirical.gae.passes import passes
+    from empirical.gae.splits import split_of
+
+    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
+    begin = initial(stream(seed, _BEGINNING))
+    coder = coder_of(recipe, begin, autoencoder=autoencoder)
+    course = _Course(
+        recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
+        split, coder, closing_coder_of(recipe, begin, coder), len(tested), seed, setting.workers,
+    )  # fmt: skip
+    return course.follow(begin.to(setting.device), generations, setting.resume, progress)
+
+
+def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
     from empirical.gae.exchanges import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
@@ -177,11 +210,23 @@ def _checksum(path: Path) -> str:
     return verify_file(path).sha256
 
 
-class _Seen:
-    """What a run has shown so far."""
+class Seen:
+    """What a run has shown so far.
 
-    def __init__(self, nodes: Nodes) -> None:
-        self.nodes = nodes
+    Attributes
+    ----------
+    nodes, split
+        Where training stands; who holds which images.
+    rounds, accuracies
+        Rounds that were looked at; then of each node.
+    closing
+        Looks between exchanges after the last round.
+    seconds
+        Of training and exchange.
+    """
+
+    def __init__(self, nodes: Nodes, split: Split) -> None:
+        self.nodes, self.split = nodes, split
         self.rounds: list[int] = []
         self.accuracies: list[list[float]] = []
         self.closing: list[GaeClosing] = []
@@ -196,14 +241,14 @@ class _Course:
         recipe: Recipe,
         images: Any,
         tested: Any,
-        shares: Any,
+        split: Split,
         coder: Any,
         closing_coder: Any,
         test_images: int,
         seed: int,
         workers: int,
     ) -> None:
-        self.recipe, self.images, self.tested, self.shares = recipe, images, tested, shares
+        self.recipe, self.images, self.tested, self.split = recipe, images, tested, split
         self.coder, self.closing_coder = coder, closing_coder
         self.test_images, self.seed, self.workers = test_images, seed, workers
 
@@ -213,10 +258,10 @@ class _Course:
         generations: Generations | None,
         resume: bool,
         progress: Progress | None,
-    ) -> _Seen:
+    ) -> Seen:
         from empirical.gae.rounds import Nodes, one_round
 
-        seen = _Seen(Nodes.begin(begin, self.recipe.nodes))
+        seen = Seen(Nodes.begin(begin, self.recipe.nodes), self.split)
         if generations is not None and resume:
             _take_up(seen, generations, str(begin.device))
         due = set(looks(self.recipe.rounds))
@@ -234,7 +279,7 @@ class _Course:
         for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
             start = time.perf_counter()
             one_round(
-                seen.nodes, self.images, self.shares, self.coder, self.recipe,
+                seen.nodes, self.images, self.split.shares, self.coder, self.recipe,
                 seed=self.seed, workers=self.workers, closing_coder=self.closing_coder, look=look,
             )  # fmt: skip
             seen.seconds += time.perf_counter() - start
@@ -247,14 +292,14 @@ class _Course:
                 _keep(seen, generations, done, self.recipe.rounds)
         return seen
 
-    def _right(self, seen: _Seen) -> list[float]:
+    def _right(self, seen: Seen) -> list[float]:
         """Each node's accuracy now."""
         from empirical.gae.rounds import accuracies
 
         return accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
 
 
-def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None:
+def _keep(seen: Seen, generations: Generations, done: int, rounds: int) -> None:
     nodes = seen.nodes
     tensors = {
         "weights": nodes.weights, "first": nodes.moments.first, "second": nodes.moments.second,
@@ -269,7 +314,7 @@ def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None
     generations.save(done, tensors, words)
 
 
-def _take_up(seen: _Seen, generations: Generations, device: str) -> None:
+def _take_up(seen: Seen, generations: Generations, device: str) -> None:
     from empirical.gae.adam import Moments
     from empirical.gae.rounds import Nodes
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from peerbayes.experiments.documents import made_by
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.nets import NetExperiment
@@ -27,8 +28,8 @@ CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
 KIND = "short-part"
 _DIGITS = 4
 _KEPT = (
-    "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "build",
-    "versions",
+    "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "behaviour",
+    "build", "versions",
 )  # fmt: skip
 _OVER_ROUNDS = (
     "accuracy", "nll", "confidence", "in_domain_confidence", "out_of_domain_confidence",
@@ -67,9 +68,9 @@ class ShortPart:
         return float(self.content.get("curve", {}).get("seconds") or self.content["seconds"])
 
     @property
-    def build(self) -> str:
-        """The fingerprint of the code that made it."""
-        return str(self.content["build"])
+    def made_by(self) -> str:
+        """The behaviour mark of its recipe, or the build of an earlier version, with that word."""
+        return made_by(self.content)
 
 
 def short_path(folder: Path, row: str, part: str) -> Path:
@@ -123,7 +124,7 @@ def read_row(folder: Path, row: str) -> dict[str, ShortPart]:
 
 def settings_mark(experiment: CampaignExperiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
-    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
+    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "behaviour"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
     return checksum(content)
 
