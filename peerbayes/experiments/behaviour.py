@@ -24,8 +24,11 @@ REMEDY = (
     " version rises"
 )
 _DIGITS = 7
-# Libraries and machines differ in the last bits of float32.
-_RELATIVE = 1e-5
+# Libraries and machines differ in the last bits of float32. Where inputs do, or the order of sums
+# (AVX2, AVX-512), no loss moves by more than 5e-6 of its size, but those near 0; no divergence by
+# more than 1e-5; and of what an entropy coder writes a few words.
+_RELATIVE = {"losses": 1e-5, "divergences": 1e-4, "bits": 1e-4}
+_NEAR_ZERO = 1e-10
 
 
 def mark_of_numbers(numbers: Mapping[str, Any]) -> str:
@@ -61,8 +64,8 @@ def _rounded(value: float) -> float:
 def difference(kept: Entry, now: Entry) -> str:
     """The first number in which a frozen run differs from the one kept; empty if none does.
 
-    Losses are alike within 1e-5 of their size, accuracies within one of so many test images, and
-    bits exactly.
+    Losses are alike within 1e-5 of their size, divergences and bits within 1e-4, accuracies within
+    one test image.
 
     Examples
     --------
@@ -87,7 +90,8 @@ def _by_place(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 def _alike(place: str, kept: float, now: float) -> bool:
     if place.startswith("accuracies"):
         return abs(kept - now) <= 1.001 / TEST_IMAGES
-    return math.isclose(kept, now, rel_tol=0.0 if place.startswith("bits") else _RELATIVE)
+    relative = _RELATIVE[place.partition(",")[0]]
+    return math.isclose(kept, now, rel_tol=relative, abs_tol=_NEAR_ZERO)
 
 
 def changed(names: Iterable[str]) -> dict[str, str]:

@@ -27,8 +27,8 @@ from peerbayes.experiments.behaviour_marks import (
 )
 from peerbayes.experiments.codecs_runs import overheard_in, trial_of
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
+from peerbayes.experiments.gae_course import follow_gae
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run
-from peerbayes.experiments.gae_runs import follow_gae
 from peerbayes.experiments.net_parts import Part, part_values, parts_aside, parts_of
 from peerbayes.experiments.net_problem import part_learner, problem_of_images
 from peerbayes.experiments.net_rows import ROWS, Row
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
 
 Numbers: TypeAlias = dict[str, list[list[float]]]
-"""What a run came to, round by round: lists of ``losses``, ``accuracies``, ``bits``."""
+"""What a run came to, round by round: lists of ``losses``, ``accuracies``, ``bits``, and
+``divergences`` of what agents believe from what they believed before a round.
+"""
 
 ROUNDS, TEST_IMAGES = 3, 50
 _SEED, _UNITS = 7, 6
@@ -144,6 +146,7 @@ def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
     points = follow(learner, problem.test, rounds=rounds, schedule=looks, seed=_SEED).points
     return {
         "losses": [_of_point(point, "nll") + _known(point["loss"]) for point in points],
+        "divergences": [_known(point["divergence"]) for point in points],
         "accuracies": [_of_point(point, "accuracy") for point in points],
         "bits": [[8 * point["bytes"]] for point in points],
     }
