@@ -72,7 +72,7 @@ def net_recipe(row: Row, part: Part) -> str:
     --------
     >>> from peerbayes.experiments.net_rows import ROWS
     >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
-    'best: averaging, star'
+    'best: averaging, star or grid'
     """
     return f"{part.recipe}: {part.role}, {_kind(row.variant(part.variant).network)}"
 
@@ -84,7 +84,7 @@ def _kind(network: Table) -> str:
     if "weights" in network:
         nodes = len(network["weights"])
         return f"{nodes} node{'s' * (nodes != 1)}"
-    return "rotating star" if "rotating_star" in network else str(network["topology"])
+    return "rotating star" if "rotating_star" in network else "star or grid"
 
 
 def tuned_recipe(method: str) -> str:
