@@ -1,8 +1,8 @@
 """Tables and figures of the page on experiments with neural nets, from the short records here.
 
 ``ROW.jsonl.gz`` has a row's parts as `peerbayes campaign` keeps them. ``earlier.jsonl.gz`` has
-lines of runs before parts were kept with their build and measured before consensus; they are shown
-until a part of the same row and recipe takes their place.
+lines of runs before parts said which code made them and were measured before consensus; they are
+shown until a part of the same row and recipe takes their place.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from peerbayes.experiments.campaign_plan import NetTask, planned
+from peerbayes.experiments.documents import made_by
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
@@ -71,7 +72,7 @@ def table(*rows: str) -> str:
     """All lines of some rows: printed, measured, predicted."""
     text = list(_HEADS)
     for row in rows:
-        text.append(f"| **`{row}`** {ROWS[row].title} | | | | | {builds(row)} |")
+        text.append(f"| **`{row}`** {ROWS[row].title} | | | | | {codes(row)} |")
         text += [_row(line, is_earlier) for line, is_earlier in lines_of(row)]
     return "\n".join(text)
 
@@ -85,11 +86,11 @@ def _row(line: Line, is_earlier: bool) -> str:
     return "| " + " | ".join(map(escaped, cells)) + " |"
 
 
-def builds(row: str) -> str:
-    """Which builds the parts of a row come from, and how many of each."""
-    found = [part.build for part in PARTS[row].values()]
+def codes(row: str) -> str:
+    """Which code made the parts of a row, and how many of them."""
+    found = [part.made_by for part in PARTS[row].values()]
     counts = {one: found.count(one) for one in found}
-    return ", ".join(f"build {one}: {n} part{'s' * (n != 1)}" for one, n in counts.items())
+    return ", ".join(f"{one}: {n} part{'s' * (n != 1)}" for one, n in counts.items())
 
 
 def progress() -> str:
@@ -127,7 +128,7 @@ def _marked(line: Line, is_earlier: bool) -> str:
 
 def _glance_row(row: str, variant: str, group: str, found: Mapping[str, str]) -> str:
     def at(recipe: str, what: str, when: str = "") -> str:
-        """The accuracy by this line; seeds of one build are averaged in it, builds are not."""
+        """The accuracy by this line; seeds of one mark are averaged in it, marks are not."""
         head = " ".join(word for word in (recipe, what) if word)
         for name in (f"accuracy [%], {head}, {group}{when}", f"accuracy [%], {head}, {group}"):
             if name in found and (when != ", before consensus" or name.endswith(when)):
@@ -224,7 +225,7 @@ def course(
 
 
 def _main(row: str) -> list[Mapping[str, Any]]:
-    """The parts of a row's main network by `paper`, of the build with most seeds."""
+    """The parts of a row's main network by `paper`, of the mark with most seeds."""
     return _variant(contents(row), ROWS[row].main)
 
 
@@ -234,9 +235,9 @@ def _variant(parts: Mapping[str, Mapping[str, Any]], name: str) -> list[Mapping[
         for part in parts.values()
         if (part["recipe"], part["role"], part["variant"]) == ("paper", "cooperating", name)
     ]
-    found = [part["build"] for part in own]
+    found = [made_by(part) for part in own]
     best = max(found, key=found.count, default="")
-    return [part for part in own if part["build"] == best]
+    return [part for part in own if made_by(part) == best]
 
 
 def widths() -> str:

@@ -88,8 +88,8 @@ def words(name: str) -> str:
     if figure.missing:
         commands = dict.fromkeys(one.command for one in figure.missing)
         text += ["", "What is missing is made by", "", "```sh", *commands, "```"]
-    if figure.builds:
-        text += ["", f"Builds: {', '.join(figure.builds)}."]
+    if figure.marks:
+        text += ["", f"Marks of the code: {', '.join(figure.marks)}."]
     return "\n".join(text)
 
 

@@ -51,7 +51,7 @@ def campaign(
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also parts that another build has made.")
+        bool, typer.Option("--again", help="Also parts whose behaviour mark is not today's.")
     ] = False,
     device: Annotated[
         str, typer.Option("--device", metavar="NAME", help="cpu, or cuda for a GPU.")

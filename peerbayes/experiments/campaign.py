@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from peerbayes._version import __version__
 from peerbayes.documents import Documented
-from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.behaviour_marks import all_marks
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import Task, planned
 from peerbayes.experiments.campaign_state import Campaign, TaskState
@@ -74,7 +75,8 @@ class CampaignResult(Documented):
     def document(self) -> CampaignDocument:
         """What `campaign` prints."""
         return CampaignDocument(
-            build=build_of_nets(),
+            version=__version__,
+            behaviour=all_marks(),
             out=str(self.campaign.out),
             records=str(self.campaign.records),
             hours_left=round(self.hours_left, 3),
@@ -87,7 +89,7 @@ class CampaignResult(Documented):
                     state=one.state,
                     share=round(one.share, 4),
                     seconds=round(one.seconds, 1),
-                    build=one.build,
+                    behaviour=one.behaviour,
                     remark=one.remark,
                 )
                 for one in self.states
@@ -134,8 +136,8 @@ def run_campaign(
     Raises
     ------
     ValueError
-        If a record is damaged, data are missing, the folder is of another build, or the disk is
-        full; in one line.
+        If a record is damaged, data are missing, the folder is of another version, or the disk
+        is full; in one line.
     """
     for words in campaign.damage(tasks):
         raise ValueError(words)

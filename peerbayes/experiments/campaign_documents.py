@@ -20,15 +20,19 @@ class TaskDocument(Document):
     state: State
     share: float = Field(ge=0, le=1, description="of the part's rounds that are done")
     seconds: float = Field(ge=0, description="training time if done; else an estimate of the rest")
-    build: str = Field(description="that made it; empty if it is not done")
+    behaviour: str = Field(
+        description="mark of the code that made it, or build of an earlier version; empty if it is"
+        " not done"
+    )
     remark: str = Field(description="why it failed, or what else there is to say")
 
 
 class CampaignDocument(Document):
     """Where every part of a campaign stands."""
 
-    build: str = Field(
-        pattern="^[0-9a-f]{12}$", description="fingerprint of the code that decides numbers"
+    version: str = Field(description="of this program")
+    behaviour: str = Field(
+        pattern="^[0-9a-f]{12}$", description="digest of the behaviour marks of all recipes"
     )
     out: str = Field(description="folder of full records and unfinished work")
     records: str = Field(description="folder of short records")

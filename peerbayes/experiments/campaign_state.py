@@ -2,7 +2,7 @@
 
 Two folders hold a campaign. `records` has the short record of every part that is done; it is what
 is kept for good. `out` has full records, unfinished states and notes of failures, all of one
-build; a file says of which.
+version with the same behaviour marks; a file says of which.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
-from peerbayes.experiments.build import build_of_gae, build_of_nets, build_of_tuned
+from peerbayes._version import __version__
+from peerbayes.experiments.behaviour_marks import (
+    all_marks,
+    behaviour_mark,
+    gae_recipe,
+    net_recipe,
+    tuned_recipe,
+)
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.net_run import Setting, lock_of, share_done
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.short_parts import (
@@ -44,11 +52,13 @@ def usual_records(out: Path) -> Path:
     return shown if shown.is_dir() else out / "short"
 
 
-def build_of(task: Task) -> str:
-    """The fingerprint of the code that decides a part's numbers."""
+def mark_of(task: Task) -> str:
+    """The behaviour mark that a part has if it is run now."""
     if isinstance(task, TunedTask):
-        return build_of_tuned()
-    return build_of_gae() if isinstance(task, GaeTask) else build_of_nets()
+        return behaviour_mark(tuned_recipe(task.part.method))
+    if isinstance(task, GaeTask):
+        return behaviour_mark(gae_recipe(task.part))
+    return behaviour_mark(net_recipe(ROWS[task.row], task.part))
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,8 @@ class TaskState:
         Of its rounds that are done, by the newest unfinished state; 1 if it is done.
     seconds
         What it took, training alone, if done; else what is expected of the rest.
-    build
-        The code that made it, if it is done.
+    behaviour
+        The mark of the code that made it, if it is done; the build of an earlier version.
     remark
         Why it failed, or what else there is to say.
     """
@@ -76,7 +86,7 @@ class TaskState:
     state: State
     share: float
     seconds: float
-    build: str = ""
+    behaviour: str = ""
     remark: str = ""
 
 
@@ -91,7 +101,7 @@ class Campaign:
     device, data
         As for `peerbayes run`.
     again
-        Whether parts that another build made are run again.
+        Whether parts of another mark than today's are run again.
     """
 
     out: Path
@@ -134,10 +144,11 @@ class Campaign:
         if short is not None:
             if short.settings != settings_mark(self.experiment(task), task.part.name):
                 remark = "the record is of other settings"
-            elif self.again and short.build != build_of(task):
-                remark = f"the record is of build {short.build}"
+            elif self.again and short.made_by != f"mark {mark_of(task)}":
+                remark = f"the record is of {short.made_by}"
             else:
-                return TaskState(task, "done", 1.0, short.seconds, short.build)
+                code = short.made_by.rpartition(" ")[2]
+                return TaskState(task, "done", 1.0, short.seconds, code)
         folder = parts_folder(self.out, task.record)
         share = share_done(task.part, folder)
         left = (1.0 - share) * task.seconds
@@ -167,28 +178,30 @@ class Campaign:
 
     def note_failure(self, task: Task, reason: str) -> None:
         """Keep why a part failed; nothing more can be done if the disk is full."""
-        body = {"part": task.name, "reason": reason, "build": build_of_nets()}
+        body = {"part": task.name, "reason": reason, "behaviour": mark_of(task)}
         try:
             write_record(self.failure_path(task), kind=FAILED_KIND, body=body)
         except ValueError:
             return
 
     def open(self) -> None:
-        """See that the folders are those of this build and can be written to.
+        """See that the folders are of this version and its marks, and can be written to.
 
         Raises
         ------
         ValueError
-            If unfinished work of another build is there; in one line.
+            If unfinished work of another version is there, or of code that computes something
+            else; in one line.
         """
         path = self.out / _FOLDER_FILE
-        body = {"build": build_of_nets(), "device": self.device}
+        body = {"version": __version__, "behaviour": all_marks(), "device": self.device}
         if path.exists():
             found: Any = read_record(path).body
             for key, value in body.items():
                 if found.get(key) != value:
                     raise fail(
-                        str(self.out), f"a folder of {key} {value}", f"one of {found.get(key)}",
+                        str(self.out), f"a folder of {key} {value}",
+                        f"one of {found.get(key, 'an earlier program')}",
                         "choose another folder with --out; finished parts stay where they are",
                     )  # fmt: skip
         else:

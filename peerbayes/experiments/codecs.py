@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from peerbayes.documents import Document
-from peerbayes.experiments.build import build_of_codecs
+from peerbayes.experiments.behaviour_marks import CODECS as RECIPE
+from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.codecs_setting import CONTENDERS, QUICK, CodecSetting, Contender
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from theory.progress import Progress
@@ -94,9 +95,9 @@ class CodecsExperiment(PartsBySeed):
         return {"form": FORM, "quick": self.is_quick, **self.setting.content()}
 
     def part_settings(self, part: str) -> dict[str, Any]:
-        """What the numbers of a part depend on: the training, the codecs, and the code."""
+        """What the numbers of a part depend on: the training, the codecs, what code does."""
         words = [dict(one.words) for one in self.contenders]
-        return {**self.settings(), "codecs": words, "build": build_of_codecs()}
+        return {**self.settings(), "codecs": words, "behaviour": behaviour_mark(RECIPE)}
 
     def stream(self, part: str) -> int:
         """The number of its seed."""

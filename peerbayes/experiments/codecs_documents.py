@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.documents import Document, Number
-from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.documents import Made, RunSummary
 
 
 class CodecTrial(Document):
@@ -43,7 +43,7 @@ class LimitCurve(Document):
     shannon: list[float] = Field(description="Shannon's lower bound from histograms, an estimate")
 
 
-class CodecsPart(Document):
+class CodecsPart(Made):
     """All codecs on the messages of one training."""
 
     seed: int
@@ -51,8 +51,6 @@ class CodecsPart(Document):
     silence: float = Field(description="nats a weight if nothing were said")
     curve: LimitCurve
     trials: list[CodecTrial]
-    build: str
-    versions: dict[str, str]
 
 
 class CodecsSettings(Document):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from peerbayes.documents import number as known
-from peerbayes.experiments.build import build_of_codecs
+from peerbayes.experiments.behaviour_marks import CODECS, behaviour_mark
 from peerbayes.experiments.codecs_documents import CodecsPart, CodecTrial, LimitCurve
 from peerbayes.experiments.codecs_setting import CodecSetting, Contender
 from peerbayes.experiments.net_run import versions
@@ -40,28 +40,15 @@ def run_codecs(
     ValueError
         If images are missing, training breaks down, or a codec does not fit the messages.
     """
-    from empirical.messages.codecs import codec_from_words
-    from empirical.messages.trials import curves, trial
+    from empirical.messages.trials import curves
 
-    said = _overheard(setting, seed=seed)
+    said = overheard_in(setting, _images(setting), seed=seed)
     steps = 1 + len(contenders)
     if progress is not None:
         progress(1, steps)
     found = []
     for place, one in enumerate(contenders, start=2):
-        codec = codec_from_words(one.words)
-        got = trial(codec, said.layout, said.said, seed=seed)
-        found.append(
-            CodecTrial(
-                family=one.family,
-                setting=one.setting,
-                codec=codec.words(),
-                bits=got.bits,
-                nats=got.nats,
-                limit=known(got.limit),
-                common=known(got.common),
-            )
-        )
+        found.append(trial_of(one, said, seed=seed))
         if progress is not None:
             progress(place, steps)
     both = curves(said.layout, said.said)
@@ -71,7 +58,7 @@ def run_codecs(
         silence=both.normal.silence,
         curve=_curve(both),
         trials=found,
-        build=build_of_codecs(),
+        behaviour=behaviour_mark(CODECS),
         versions=versions(),
     )
 
@@ -85,12 +72,41 @@ def _curve(both: Curves) -> LimitCurve:
     )
 
 
-def _overheard(setting: CodecSetting, *, seed: int) -> Overheard:
-    """What one of two agents says."""
+def trial_of(contender: Contender, said: Overheard, *, seed: int) -> CodecTrial:
+    """The last of some messages, measured by one codec.
+
+    Raises
+    ------
+    ValueError
+        If the codec does not fit the messages.
+    """
+    from empirical.messages.codecs import codec_from_words
+    from empirical.messages.trials import trial
+
+    codec = codec_from_words(contender.words)
+    found = trial(codec, said.layout, said.said, seed=seed)
+    return CodecTrial(
+        family=contender.family,
+        setting=contender.setting,
+        codec=codec.words(),
+        bits=found.bits,
+        nats=found.nats,
+        limit=known(found.limit),
+        common=known(found.common),
+    )
+
+
+def overheard_in(setting: CodecSetting, images: Images, *, seed: int) -> Overheard:
+    """What one of two agents says who learn from these images.
+
+    Raises
+    ------
+    ValueError
+        If training breaks down.
+    """
     from empirical.nets.architecture import perceptron
     from empirical.train.overhearing import overheard_of_two
 
-    images = _images(setting)
     pixels = math.prod(images.pixels.shape[1:])
     return overheard_of_two(
         images,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
-from peerbayes.experiments.build import build_of_gae
+from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, behaviour_mark, gae_recipe
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.gae_rows import (
     AUTOENCODERS,
@@ -106,11 +106,12 @@ class GaeExperiment(PartsBySeed):
         return {"form": FORM, "quick": self.is_quick, "device": self.setting.device}
 
     def part_settings(self, name: str) -> dict[str, Any]:
-        """What the numbers of one part depend on: its recipe, and the code."""
+        """What the numbers of one part depend on: its recipe, and what the code does."""
         from empirical.data import CHECKSUMS
 
         part = self._parts[name]
-        common = {**self.settings(), "data": dict(CHECKSUMS["mnist"]), "build": build_of_gae()}
+        mark = behaviour_mark(gae_recipe(part))
+        common = {**self.settings(), "data": dict(CHECKSUMS["mnist"]), "behaviour": mark}
         trained = {"autoencoder": self._plans(part)}
         if part.run is None:
             return {**common, **trained}
@@ -142,7 +143,7 @@ class GaeExperiment(PartsBySeed):
 
         part, setting = self._parts[name], self.setting
         mark = fingerprint(self.name, name, seed, self.part_settings(name))
-        words = {"plans": self._plans(part), "build": build_of_gae()}
+        words = {"plans": self._plans(part), "behaviour": behaviour_mark(GAE_AUTOENCODER)}
         with one_thread(), alone(part, setting):
             if part.run is not None:
                 return run_gae(

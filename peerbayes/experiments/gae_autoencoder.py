@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerbayes.experiments.build import build_of_gae
+from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, behaviour_mark
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeCurve, GaeFit
 from peerbayes.experiments.gae_rows import GaePart
 from peerbayes.experiments.gae_runs import file_of, images_of
@@ -85,7 +85,7 @@ def train_autoencoder(
         curve=_curve(used, held[0][-1], recipe),
         file=file,
         sha256=sha256,
-        build=build_of_gae(),
+        behaviour=behaviour_mark(GAE_AUTOENCODER),
         versions=versions(),
         seconds=time.perf_counter() - start,
     )  # fmt: skip

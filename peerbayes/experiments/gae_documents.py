@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.documents import Made, RunSummary
 from peerbayes.experiments.gae_rows import AUTOENCODERS, TRIALS
 
 
@@ -44,7 +44,7 @@ class GaeClosing(Document):
         return sum(self.accuracies) / len(self.accuracies)
 
 
-class GaeRunPart(Document):
+class GaeRunPart(Made):
     """One run with one seed."""
 
     run: str
@@ -63,8 +63,6 @@ class GaeRunPart(Document):
     mean_losses: list[float] = Field(description="u of eq. 8 after each round, nats")
     traffic: GaeTraffic | None = Field(description="null where nothing is sent")
     autoencoder: str | None = Field(description="SHA-256 of its file, where one is used")
-    build: str
-    versions: dict[str, str]
     data: dict[str, str]
     seconds: float = Field(description="of training and exchange, without the looking")
 
@@ -106,7 +104,7 @@ class GaeCurve(Document):
     spline: list[float]
 
 
-class GaeAutoencoderPart(Document):
+class GaeAutoencoderPart(Made):
     """The autoencoder and what it learnt from."""
 
     snapshots: dict[str, Any]
@@ -118,8 +116,6 @@ class GaeAutoencoderPart(Document):
     curve: GaeCurve
     file: str
     sha256: str
-    build: str
-    versions: dict[str, str]
     seconds: float
 
 

@@ -62,9 +62,9 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
     words = [f"T = {rounds}, {_seeds(len(own))}, {first.images} images"]
     if first.run in {run.name for run in TABLE_1} and rounds != _ROUNDS:
         words.append(f"short: the paper has T = {_ROUNDS}")
-    builds = len({one.build for one in own})
-    if builds > 1:
-        words.append(f"a mean over {builds} builds")
+    codes = len({one.code_mark for one in own})
+    if codes > 1:
+        words.append(f"a mean over {codes} versions of the code")
     missing = sum(bool(one.missing_digits) for one in own)
     if missing:
         words.append(f"a digit is held by nobody with {_seeds(missing)}")

@@ -14,8 +14,9 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
-from peerbayes.experiments.build import build_of_gae
-from peerbayes.experiments.gae_documents import GaeClosing, GaeRunPart, GaeTraffic
+from peerbayes.experiments.behaviour_marks import behaviour_mark, gae_recipe
+from peerbayes.experiments.gae_course import Seen, follow_gae
+from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
@@ -23,7 +24,6 @@ from peerbayes.experiments.gae_rows import (
     TRIAL_TEST,
     GaePart,
     Run,
-    looks,
 )
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
@@ -32,15 +32,9 @@ from theory.validation import IntArray, fail
 
 if TYPE_CHECKING:
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes
-    from empirical.keeping import Generations
 
-# Purposes of random numbers that all runs of a seed share.
-_BEGINNING, _DEALING = 4, 5
 # Of the few images of a quick run.
 _DEAL = 0
-# First word of the names that codecs' memories are kept by.
-_MEMORY = "memory"
 # Seconds between two looks at whether another process has trained it.
 _PAUSE = 1.0
 
@@ -91,30 +85,18 @@ def run_gae(
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    from empirical.gae.exchanges import closing_coder_of, coder_of
-    from empirical.gae.local import stream
-    from empirical.gae.net import initial
-    from empirical.gae.passes import passes
-    from empirical.gae.splits import split_of
-
     if run.is_trial:
         images, tested = images_of_trial(setting)
     else:
         images, tested = (
             images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
         )
-    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
-    begin = initial(stream(seed, _BEGINNING))
     path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
-    coder = coder_of(recipe, begin, autoencoder=path)
-    course = _Course(
-        recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
-        split.shares, coder, closing_coder_of(recipe, begin, coder), len(tested), seed,
-        setting.workers,
+    seen = follow_gae(
+        recipe, images, tested, seed=seed, setting=setting, autoencoder=path,
+        generations=unfinished(part, setting, fingerprint), progress=progress,
     )  # fmt: skip
-    seen = course.follow(
-        begin.to(setting.device), unfinished(part, setting, fingerprint), setting.resume, progress
-    )
+    split = seen.split
     return GaeRunPart(
         run=run.name,
         seed=part.seed,
@@ -130,14 +112,14 @@ def run_gae(
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=None if path is None else _checksum(path),
-        build=build_of_gae(),
+        behaviour=behaviour_mark(gae_recipe(part)),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
     )
 
 
-def _traffic(seen: _Seen, recipe: Recipe) -> GaeTraffic | None:
+def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
     from empirical.gae.exchanges import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
@@ -175,117 +157,3 @@ def _checksum(path: Path) -> str:
     from empirical.tensor_files import verify_file
 
     return verify_file(path).sha256
-
-
-class _Seen:
-    """What a run has shown so far."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self.nodes = nodes
-        self.rounds: list[int] = []
-        self.accuracies: list[list[float]] = []
-        self.closing: list[GaeClosing] = []
-        self.seconds = 0.0
-
-
-class _Course:
-    """The rounds of one run, with looks at test images and states to go on from."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        images: Any,
-        tested: Any,
-        shares: Any,
-        coder: Any,
-        closing_coder: Any,
-        test_images: int,
-        seed: int,
-        workers: int,
-    ) -> None:
-        self.recipe, self.images, self.tested, self.shares = recipe, images, tested, shares
-        self.coder, self.closing_coder = coder, closing_coder
-        self.test_images, self.seed, self.workers = test_images, seed, workers
-
-    def follow(
-        self,
-        begin: Any,
-        generations: Generations | None,
-        resume: bool,
-        progress: Progress | None,
-    ) -> _Seen:
-        from empirical.gae.rounds import Nodes, one_round
-
-        seen = _Seen(Nodes.begin(begin, self.recipe.nodes))
-        if generations is not None and resume:
-            _take_up(seen, generations, str(begin.device))
-        due = set(looks(self.recipe.rounds))
-        between = {0, *looks(self.recipe.closing)}
-
-        def look(exchanges: int) -> None:
-            if exchanges in between:
-                began = time.perf_counter()
-                right, sent = self._right(seen), sum(seen.nodes.sent_bits)
-                seen.closing.append(
-                    GaeClosing(exchanges=exchanges, accuracies=right, sent_bits=sent)
-                )
-                seen.seconds -= time.perf_counter() - began
-
-        for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
-            start = time.perf_counter()
-            one_round(
-                seen.nodes, self.images, self.shares, self.coder, self.recipe,
-                seed=self.seed, workers=self.workers, closing_coder=self.closing_coder, look=look,
-            )  # fmt: skip
-            seen.seconds += time.perf_counter() - start
-            if done in due:
-                seen.rounds.append(done)
-                seen.accuracies.append(self._right(seen))
-            if progress is not None:
-                progress(done, self.recipe.rounds)
-            if generations is not None and done < self.recipe.rounds and generations.due():
-                _keep(seen, generations, done, self.recipe.rounds)
-        return seen
-
-    def _right(self, seen: _Seen) -> list[float]:
-        """Each node's accuracy now."""
-        from empirical.gae.rounds import accuracies
-
-        return accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
-
-
-def _keep(seen: _Seen, generations: Generations, done: int, rounds: int) -> None:
-    nodes = seen.nodes
-    tensors = {
-        "weights": nodes.weights, "first": nodes.moments.first, "second": nodes.moments.second,
-        "steps": nodes.moments.steps,
-    }  # fmt: skip
-    for node, memory in enumerate(nodes.memories):
-        tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
-    words = {
-        "losses": nodes.losses, "looks": seen.rounds, "accuracies": seen.accuracies,
-        "seconds": seen.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
-    }  # fmt: skip
-    generations.save(done, tensors, words)
-
-
-def _take_up(seen: _Seen, generations: Generations, device: str) -> None:
-    from empirical.gae.adam import Moments
-    from empirical.gae.rounds import Nodes
-
-    kept = generations.load()
-    if kept is None:
-        return
-    own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
-    moments = Moments(own["first"], own["second"], kept.tensors["steps"])
-    memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
-    for key, values in kept.tensors.items():
-        if key.startswith(_MEMORY):
-            _, node, name = key.split(".", 2)
-            memories[int(node)][name] = values
-    seen.nodes = Nodes(
-        own["weights"], moments, kept.words["losses"], memories=memories,
-        sent_bits=kept.words["sent_bits"],
-    )  # fmt: skip
-    seen.rounds, seen.accuracies = kept.words["looks"], kept.words["accuracies"]
-    seen.seconds = kept.words["seconds"]

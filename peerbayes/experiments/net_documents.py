@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.documents import Made, RunSummary
 from peerbayes.experiments.net_parts import Part, Role
 
 Known = list[float | None]
@@ -121,10 +121,10 @@ class PosteriorFile(Document):
     sha256: str
 
 
-class NetPart(Document):
+class NetPart(Made):
     """One run of one recipe with one seed."""
 
-    left_out: ClassVar[frozenset[str]] = frozenset({"codec"})
+    left_out: ClassVar[frozenset[str]] = Made.left_out | {"codec"}
 
     recipe: str
     role: Role
@@ -135,8 +135,6 @@ class NetPart(Document):
     classes: list[str]
     data: dict[str, Any]
     curve: Curve
-    build: str = "unknown"
-    versions: dict[str, str] = Field(default_factory=dict)
     posterior: PosteriorFile | None = None
     codec: dict[str, Any] | None = Field(default=None, description="what wrote the messages")
 

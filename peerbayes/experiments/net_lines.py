@@ -2,7 +2,8 @@
 
 A network's lines come twice, before and after the consensus of the last round; what a paper prints
 stands beside the belief that its source predicts with (:mod:`peerbayes.experiments.net_measures`).
-Means are over seeds, never over builds: where parts come from several, each has lines of its own.
+Means are over seeds, never over marks: where parts of a recipe have several, or come from several
+builds of earlier versions, each has lines of its own.
 Theory says nothing of accuracies; it orders them. What it orders is laid beside what was found.
 """
 
@@ -13,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
+from peerbayes.experiments.documents import code_words
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import (
@@ -37,20 +39,26 @@ _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}
 def net_lines(row: Row, parts: Mapping[str, Any]) -> tuple[Line, ...]:
     """All lines of a row, from the parts that are there: documents, or their plain values."""
     found = [NetPart.model_validate(part) for part in parts.values()]
-    aside = [run for run in found if run.role in ASIDE]
-    runs = [run for run in found if run not in aside]
-    builds = list(dict.fromkeys(run.build for run in runs))
+    runs = [run for run in found if run.role not in ASIDE]
+    codes = code_words(runs, _recipe_of)
     lines: list[Line] = []
     for recipe in dict.fromkeys(run.recipe for run in runs):
-        for build in builds:
-            own = [run for run in runs if (run.recipe, run.build) == (recipe, build)]
-            head = recipe if len(builds) == 1 else f"{recipe} (build {build})"
-            lines += _recipe_lines(row, head, own)
-    for role, build in dict.fromkeys((run.role, run.build) for run in aside):
-        alike = [run for run in aside if (run.role, run.build) == (role, build)]
-        also = "" if {build} == {run.build for run in found} else f" (build {build})"
-        lines += _accuracies(f"paper, {role}{also}", alike, row.groups, {})
+        for code in dict.fromkeys(codes):
+            both = zip(runs, codes, strict=True)
+            own = [run for run, word in both if (run.recipe, word) == (recipe, code)]
+            lines += _recipe_lines(row, f"{recipe} ({code})" if code else recipe, own)
+    every = zip(found, code_words(found, _recipe_of), strict=True)
+    named = [(run, code) for run, code in every if run.role in ASIDE]
+    for role, code in dict.fromkeys((run.role, code) for run, code in named):
+        alike = [run for run, word in named if (run.role, word) == (role, code)]
+        head = f"paper, {role} ({code})" if code else f"paper, {role}"
+        lines += _accuracies(head, alike, row.groups, {})
     return tuple(lines)
+
+
+def _recipe_of(run: NetPart) -> tuple[str, str, str]:
+    """What runs that differ in their seed alone have in common."""
+    return run.recipe, run.role, run.variant
 
 
 def _recipe_lines(row: Row, head: str, own: Sequence[NetPart]) -> list[Line]:

@@ -1,7 +1,7 @@
 """What one part of an experiment with neural nets is about: data dealt, network, net, learner.
 
-Everything here decides numbers (:mod:`peerbayes.experiments.build`). What needs torch is imported
-when a part is run.
+Everything here decides numbers, which behaviour marks watch
+(:mod:`peerbayes.experiments.behaviour`). What needs torch is imported when a part is run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from peerbayes.experiments.net_parts import QUICK_IMAGES, Part
 from peerbayes.experiments.net_rows import Row, Table
+from peerbayes.experiments.own_start import begin_apart
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.network import Network
@@ -57,13 +58,34 @@ def net_problem(
     ValueError
         If images are missing, or the row's network has not as many agents as hold data.
     """
+    train, test = _images(row.dataset, data, is_quick)
+    others = _others(row.dataset, data)
+    return problem_of_images(row, part, train, test, others=others, device=device, seed=seed)
+
+
+def problem_of_images(
+    row: Row,
+    part: Part,
+    train: Images,
+    test: Images,
+    *,
+    others: Images | None,
+    device: str,
+    seed: int,
+) -> NetProblem:
+    """The same of these images; `others` are of another kind, None if there are none.
+
+    Raises
+    ------
+    ValueError
+        If the row's network has not as many agents as hold data.
+    """
     from empirical.dealing import DEALINGS, held_labels
     from empirical.nets.architecture import perceptron
     from empirical.nets.curve import Test
     from empirical.nets.shares import Shares, as_inputs
 
     variant = row.variant(part.variant)
-    train, test = _images(row.dataset, data, is_quick)
     partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
     network = None if "server" in variant.network else network_of(variant.network)
     if network is not None and network.agents != partition.agents:
@@ -83,6 +105,9 @@ def net_problem(
     shares = Shares.from_images(train, partition, input_shape=shape, device=device)
     if part.role == "central":
         shares = shares.together()
+    strange = None
+    if others is not None:
+        strange = as_inputs(others, input_shape=shape, device=device)[:OTHER_IMAGES]
     everything = tuple(sorted(set().union(*own)))
     if part.role in ("central", "fedavg") or network is None:
         own = (everything,)
@@ -96,7 +121,7 @@ def net_problem(
             test.labels,
             own,
             unseen,
-            _others(row.dataset, shape, device=device, data=data),
+            strange,
         ),
         facts,
         train.classes,
@@ -202,6 +227,8 @@ def part_learner(
             layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
             coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
         learner = Together(training(problem.shares, problem.network, consensus=coded))
+    if part.role == "own initialisation":
+        begin_apart(learner.posterior, seed=seed)
     return learner, int(values["rounds_run"]), recipe.as_json()
 
 
@@ -223,17 +250,15 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     return replace(FEDAVG_RECIPES[name], **changed)
 
 
-def _others(dataset: str, shape: tuple[int, ...], *, device: str, data: Path | None) -> Any:
-    """Some test images of the other data set, if it is there."""
+def _others(dataset: str, data: Path | None) -> Images | None:
+    """The test images of the other data set, if they are there."""
     from empirical.data import CHECKSUMS, DataNotFound
-    from empirical.nets.shares import as_inputs
 
     other = next(name for name in CHECKSUMS if name != dataset)
     try:
-        images = _images(other, data, False)[1]
+        return _images(other, data, False)[1]
     except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
         return None
-    return as_inputs(images, input_shape=shape, device=device)[:OTHER_IMAGES]
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes._version import __version__
-from peerbayes.experiments.build import build_of_nets
+from peerbayes.experiments.behaviour_marks import behaviour_mark, codec_recipes, net_recipe
 from peerbayes.experiments.holding import Held, held
 from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
@@ -118,7 +118,6 @@ def run_net_part(
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
     from peerbayes.experiments.net_problem import net_problem, part_learner
-    from peerbayes.experiments.own_start import begin_apart
 
     check_setting(row, setting)
     problem = net_problem(
@@ -129,8 +128,6 @@ def run_net_part(
         problem, part, values,
         seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
-    if part.role == "own initialisation":
-        begin_apart(learner.posterior, seed=seed)
     schedule = Schedule(**schedule_values(row, is_quick=is_quick))
     with alone(part, setting):
         curve = follow(
@@ -155,11 +152,17 @@ def run_net_part(
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
         curve=Curve.model_validate(curve.as_json()),
-        build=build_of_nets(),
+        behaviour=mark_of(row, part, codec),
         versions=versions(),
         posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
         codec=codec_settings(codec) if codec else None,
     )
+
+
+def mark_of(row: Row, part: Part, codec: str = "") -> str:
+    """The behaviour mark of a part, and with a codec those of the codecs."""
+    codecs = codec_recipes(codec_settings(codec)) if codec else ()
+    return behaviour_mark(net_recipe(row, part), *codecs)
 
 
 def _kept_beliefs(

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.build import build_of_codecs, build_of_nets
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
@@ -25,8 +24,14 @@ from peerbayes.experiments.net_parts import (
 )
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import Setting, check_setting, forget_unfinished, run_net_part
-from peerbayes.experiments.own_start import mark_of_own_start
+from peerbayes.experiments.net_run import (
+    Setting,
+    check_setting,
+    forget_unfinished,
+    mark_of,
+    run_net_part,
+)
+from peerbayes.experiments.own_start import OWN_START
 from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail
@@ -129,7 +134,6 @@ class NetExperiment(PartsBySeed):
     def settings(self) -> dict[str, Any]:
         """What all parts have in common."""
         row = self.row
-        coded = {"codec": codec_settings(self.codec)} if self.codec else {}
         return {
             "form": FORM,
             "row": row.name,
@@ -141,11 +145,11 @@ class NetExperiment(PartsBySeed):
             "groups": [[name, list(agents)] for name, agents in row.groups],
             "quick": self.is_quick,
             "device": self.setting.device,
-            **coded,
+            **self._coding,
         }
 
     def part_settings(self, name: str) -> dict[str, Any]:
-        """What the numbers of one part depend on: of the row, its recipe, and the code."""
+        """What the numbers of one part depend on: of the row, its recipe, and what code does."""
         from empirical.data import CHECKSUMS
         from peerbayes.experiments.net_problem import server_recipe, weights_mark
 
@@ -154,7 +158,7 @@ class NetExperiment(PartsBySeed):
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
         variant = self.row.variant(part.variant)
-        apart = {"start": mark_of_own_start()} if part.role == "own initialisation" else {}
+        apart = {"start": OWN_START} if part.role == "own initialisation" else {}
         return {
             "data": dict(CHECKSUMS[self.row.dataset]),
             "hidden": list(self.row.hidden),
@@ -166,7 +170,7 @@ class NetExperiment(PartsBySeed):
             "schedule": schedule_values(self.row, is_quick=self.is_quick),
             "quick": self.is_quick,
             "device": self.setting.device,
-            "build": build_of_nets(),
+            "behaviour": mark_of(self.row, part, self.codec),
             **apart,
             **self._coding,
         }
@@ -228,7 +232,5 @@ class NetExperiment(PartsBySeed):
 
     @property
     def _coding(self) -> dict[str, Any]:
-        """What numbers depend on where a codec writes the messages."""
-        if not self.codec:
-            return {}
-        return {"codec": codec_settings(self.codec), "codec_build": build_of_codecs()}
+        """What is said of the codec, where one writes the messages."""
+        return {"codec": codec_settings(self.codec)} if self.codec else {}

@@ -1,21 +1,22 @@
 """P2's Remark 7 put to work: every agent begins from an initialisation of its own.
 
 Everything else is the row's: data, network, recipe, noise and order of the data. What stands here
-decides numbers of the parts ``own initialisation`` alone; their settings hold its fingerprint.
+decides numbers of the parts ``own initialisation`` alone.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from peerbayes.experiments.build import fingerprint_of_code
-
 if TYPE_CHECKING:
     from empirical.nets.posterior import Posterior
+
+# In the settings of every such part: a hash of this file's code when the first of them were run.
+# It stays, so that their records are still of these settings; a change of `begin_apart` changes
+# the behaviour marks of "own initialisation".
+OWN_START = "1539f07f243e"
 
 
 def begin_apart(posterior: Posterior, *, seed: int) -> None:
@@ -38,9 +39,3 @@ def begin_apart(posterior: Posterior, *, seed: int) -> None:
         own = int(state[0] >> np.uint64(2))
         begin = shared_initialisation(posterior.architecture, 1, std=1.0, seed=own)
         posterior.mean[agent].copy_(begin.mean[0])
-
-
-@cache
-def mark_of_own_start() -> str:
-    """The fingerprint of this file's code: 12 hex digits."""
-    return fingerprint_of_code([Path(__file__).read_text(encoding="utf-8")])

@@ -26,7 +26,7 @@ from theory.progress import Progress
 from theory.validation import as_integer
 
 KIND, PART_KIND = "run", "run-part"
-_OTHERS = "for it is of other settings, or of another build"
+_OTHERS = "for it is of other settings, or of code that computes something else"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def _place(
 ) -> RecordPlace:
     """Where the record goes, after a look at what it and the parts asked for would replace."""
     numbers = {"seed": seed, "replicates": replicates}
-    # What of a part is left out of the record, for it is damaged or of another build, is said.
+    # What of a part is left out of the record, for it is damaged or of other code, is said.
     there = [p for p in experiment.parts if p in asked or part_path(out, experiment, p).exists()]
     of = {"experiment": experiment.name, "settings": _mark(experiment.settings()), **numbers}
     path = out / file_name("run", experiment.name)
@@ -160,8 +160,8 @@ def _part_place(
 
 
 def _mark(settings: Mapping[str, Any]) -> str:
-    """The checksum of settings, whatever the version of the code."""
-    return checksum(plain({key: value for key, value in settings.items() if "build" not in key}))
+    """The checksum of settings, whatever the code computes."""
+    return checksum(plain({key: value for key, value in settings.items() if key != "behaviour"}))
 
 
 def _there(found: KeptPart, part: str, out: Path) -> Any:

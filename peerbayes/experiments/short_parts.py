@@ -25,8 +25,8 @@ CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
 
 _DIGITS = 4
 _KEPT = (
-    "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "build",
-    "versions",
+    "recipe", "role", "variant", "seed", "settings", "network", "classes", "data", "behaviour",
+    "build", "versions",
 )  # fmt: skip
 _OVER_ROUNDS = (
     "accuracy", "nll", "confidence", "in_domain_confidence", "out_of_domain_confidence",
@@ -54,7 +54,7 @@ def write_short(folder: Path, experiment: CampaignExperiment, part: str, content
 
 def settings_mark(experiment: CampaignExperiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
-    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "build"}
+    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "behaviour"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
     return checksum(content)
 

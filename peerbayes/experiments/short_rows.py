@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peerbayes.experiments.documents import made_by
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.record_lines import ENDING, read_lines
 from peerbayes.record_names import file_name
@@ -49,9 +50,9 @@ class ShortPart:
         return float(self.content.get("curve", {}).get("seconds") or self.content["seconds"])
 
     @property
-    def build(self) -> str:
-        """The fingerprint of the code that made it."""
-        return str(self.content["build"])
+    def made_by(self) -> str:
+        """The behaviour mark of its recipe, or the build of an earlier version, with that word."""
+        return made_by(self.content)
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
     table.add_column("part", overflow="fold")
     table.add_column("state", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("build, or why", overflow="fold")
+    table.add_column("mark, or why", overflow="fold")
     for same in _together(result.parts):
         one = same[0]
         state, time = str(one.state), duration(sum(each.seconds for each in same))
@@ -62,7 +62,7 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
             share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
             state, time = f"{state}{share}", f"about {time}"
         style = "bold red" if one.state == "failed" else ""
-        remark = Text(one.build or one.remark)
+        remark = Text(one.behaviour or one.remark)
         name = f"{one.row}: {one.part}"
         if len(same) > 1:
             name += f" … {same[-1].part} ({len(same)} parts)"
@@ -74,7 +74,8 @@ def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
     return [
         table,
         Text(f"{', '.join(words)}{ending}"),
-        Text(f"this build: {result.build}; short records: {result.records}"),
+        Text(f"version {result.version}, all marks: {result.behaviour}"),
+        Text(f"short records: {result.records}"),
         *(Text(words, style="bold red") for words in result.damage),
     ]
 
@@ -84,7 +85,7 @@ def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]
 
     A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
     """
-    for key, some in groupby(parts, lambda one: (one.row, one.state, one.build, one.remark)):
+    for key, some in groupby(parts, lambda one: (one.row, one.state, one.behaviour, one.remark)):
         same = list(some)
         if key[0].endswith("-tuned"):
             yield same

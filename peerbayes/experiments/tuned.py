@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.build import build_of_tuned
+from peerbayes.experiments.behaviour_marks import behaviour_mark, tuned_recipe
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_problem import weights_mark
 from peerbayes.experiments.net_rows import ROWS, Row
@@ -137,7 +137,7 @@ class TunedExperiment(PartsBySeed):
             "dealing": variant.dealing,
             "network": dict(variant.network),
             "weights": _mark_of_weights(self.row.name),
-            "build": build_of_tuned(),
+            "behaviour": behaviour_mark(tuned_recipe(self._parts[name].method)),
         }
 
     def stream(self, name: str) -> int:
@@ -222,7 +222,7 @@ class TunedExperiment(PartsBySeed):
 
     def _mark(self, name: str) -> str:
         """The checksum of everything but code and seed that a part's numbers depend on."""
-        settings = {k: v for k, v in self.part_settings(name).items() if k != "build"}
+        settings = {k: v for k, v in self.part_settings(name).items() if k != "behaviour"}
         return checksum({"experiment": self.name, "part": name, "settings": plain(settings)})
 
     @property

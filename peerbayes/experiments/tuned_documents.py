@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.documents import Made, RunSummary
 from peerbayes.experiments.tuned_plan import Purpose
 from peerbayes.experiments.tuned_search import Trial
 
@@ -22,7 +22,7 @@ class TunedCourse(Document):
     rounds: int = Field(description="that were run")
 
 
-class TunedTraining(Document):
+class TunedTraining(Made):
     """A trial on validation data, or a test of the setting that the trials chose."""
 
     method: str
@@ -48,8 +48,6 @@ class TunedTraining(Document):
     seconds: float = Field(description="of training, without the judging")
     seed: int = Field(description="that training began with")
     mark: str = Field(description="checksum of all settings that its numbers depend on")
-    build: str
-    versions: dict[str, str]
     data: dict[str, str]
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from peerbayes.experiments.documents import code_words
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.net_measures import mean_and_error
 from peerbayes.experiments.tuned_documents import TunedTraining, trainings_of
@@ -62,7 +63,7 @@ class MethodResult:
     Attributes
     ----------
     course
-        Such as ``50 steps a round``; with the build where there are several.
+        Such as ``50 steps a round``; with the mark where a method has several.
     method
         Who learnt how.
     tests
@@ -121,13 +122,13 @@ class MethodResult:
 
 
 def method_results(parts: Mapping[str, Any]) -> tuple[MethodResult, ...]:
-    """One result a course, method and build, of the tests that are there."""
+    """One result a course, method and mark, of the tests that are there."""
     tests = [one for one in trainings_of(parts) if one.purpose == "seed"]
-    several = len({one.build for one in tests}) > 1
+    codes = code_words(tests, lambda one: (one.course.local_steps, one.method))
     groups: dict[tuple[str, str], list[TunedTraining]] = {}
-    for one in tests:
+    for one, code in zip(tests, codes, strict=True):
         course = f"{one.course.local_steps} steps a round"
-        words = f"{course} (build {one.build})" if several else course
+        words = f"{course} ({code})" if code else course
         groups.setdefault((words, one.method), []).append(one)
     return tuple(
         MethodResult(course, METHODS[name], tuple(one for one in own if not one.failed), len(own))

@@ -15,7 +15,7 @@ import numpy as np
 
 from empirical.data import CHECKSUMS, DataNotFound, Images
 from empirical.dealing import DEALINGS, stratified_subset
-from peerbayes.experiments.build import build_of_tuned
+from peerbayes.experiments.behaviour_marks import behaviour_mark, tuned_recipe
 from peerbayes.experiments.net_parts import QUICK_IMAGES
 from peerbayes.experiments.net_problem import OTHER_IMAGES, network_of
 from peerbayes.experiments.net_rows import Row
@@ -69,7 +69,7 @@ def run_tuned(
     variant = row.variant(row.main)
     data = images_of(row.dataset, setting.data, setting.device, is_quick)
     shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
-    attempt = _Attempt(
+    attempt = Attempt(
         method,
         _settings(method, part, before, search) if choice is None else choice.settings,
         perceptron(*data.input_shape, *row.hidden, outputs=data.classes),
@@ -95,7 +95,7 @@ def run_tuned(
         labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
         seed=seed,
         mark=mark,
-        build=build_of_tuned(),
+        behaviour=behaviour_mark(tuned_recipe(method.name)),
         versions=versions(),
         data=dict(CHECKSUMS[row.dataset]),
         **ended,
@@ -108,7 +108,7 @@ def _settings(method: Method, part: TunedPart, before: Sequence[Trial], search: 
 
 
 @dataclass(frozen=True, eq=False)
-class _Attempt:
+class Attempt:
     """A method with settings, on data and a network."""
 
     method: Method

@@ -34,7 +34,7 @@ from peerbayes.report.run_view import RunView
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
     "NLL before", "ECE", "OOD AUROC", "median σ, end / start", "rounds", "steps an agent",
-    "MB sent", "seconds", "build",
+    "MB sent", "seconds", "mark",
 )  # fmt: skip
 
 _ROLES = {
@@ -216,7 +216,7 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
         count(ends[0].local_steps / runs[0].learners),
         number(_over([[end.bytes / 1e6] for end in ends]), 3),
         number(_over([[run.curve.seconds] for run in runs]), 3),
-        ", ".join(sorted({run.build for run in runs})),
+        ", ".join(sorted({run.code_mark for run in runs})),
     )
 
 

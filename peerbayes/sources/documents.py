@@ -81,7 +81,9 @@ class FigureDocument(Document):
     checks: list[CheckDocument]
     panels: list[PanelDocument]
     missing: list[MissingDocument]
-    builds: list[str] = Field(description="of the parts that it was drawn from")
+    marks: list[str] = Field(
+        description="behaviour marks of the parts that it was drawn from; builds of earlier ones"
+    )
 
 
 class FiguresRecord(Document):

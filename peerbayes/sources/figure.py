@@ -75,7 +75,7 @@ class SourceFigure:
         """
         checks = self.judge(kept, AS_PRINTED)
         missing = self._missing(kept, outcome(checks))
-        builds = [run.build for need in self.needs for run in kept.runs(need)]
+        marks = [run.code_mark for need in self.needs for run in kept.runs(need)]
         return FigureDocument(
             name=self.name,
             source=self.source,
@@ -85,7 +85,7 @@ class SourceFigure:
             checks=checks,
             panels=self.draw(kept),
             missing=missing,
-            builds=list(dict.fromkeys(builds)),
+            marks=list(dict.fromkeys(marks)),
         )
 
     def _missing(self, kept: Kept, verdict: Outcome) -> list[MissingDocument]:

@@ -132,13 +132,13 @@ class Kept:
         return tuple(words for row in (*ROWS, GAE) for words in read_row(self.short, row).damage)
 
     def runs(self, need: Need) -> tuple[NetPart, ...]:
-        """All seeds of one build, that with most of them, whose records have what is needed."""
+        """All seeds of one mark, that with most of them, whose records have what is needed."""
         own = [
             run for run in self._of(need) if KEYS[need.key](run)
         ]  # fmt: skip
-        builds = [run.build for run in own]
-        best = max(builds, key=builds.count, default="")
-        return tuple(run for run in own if run.build == best)
+        marks = [run.made_by for run in own]
+        best = max(marks, key=marks.count, default="")
+        return tuple(run for run in own if run.made_by == best)
 
     def _of(self, need: Need) -> list[NetPart]:
         wanted = (RECIPE, need.role, need.variant)

@@ -168,8 +168,8 @@ def _lost(
 ) -> CheckDocument:
     """A loss that is larger than the difference of two runs of one law."""
     bound = accuracy_tolerance(Printed(f"{with_it:.2f}", with_it, 0.0), len(own))
-    paired = {run.build for run in own} == {run.build for run in shared}
-    noise = "same noise and order of data" if paired else "other noise, for of another build"
+    paired = {run.program for run in own} == {run.program for run in shared}
+    noise = "same noise and order of data" if paired else "other noise, for of other code"
     reason = f"more than two runs of the same law differ; same data, {noise}"
     return above(what, printed, with_it - without, bound, reason)
 

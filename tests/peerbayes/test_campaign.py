@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -17,16 +18,15 @@ from jsonschema import Draft202012Validator
 
 pytest.importorskip("torch")
 
-from peerbayes import cli
+from peerbayes import __version__, cli
 from peerbayes.experiments import campaign_worker, find_experiment
-from peerbayes.experiments.build import (
-    build_of_nets,
-)
+from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark, net_recipe
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
+from peerbayes.experiments.campaign_state import mark_of
 from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import BATCHES, BATCHWISE
+from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, parts_aside, parts_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.record_lines import put_record, read_lines
 from peerbayes.experiments.short_rows import read_row
@@ -37,6 +37,7 @@ from tests.peerbayes.tiny_nets import make_tiny
 
 ROOT = Path(__file__).parents[2]
 IID = "fmnist-2-iid: paper seed"
+MARK = behaviour_mark("paper: cooperating, 2 nodes")
 
 
 # The plan ---------------------------------------------------------------------------------------
@@ -88,9 +89,6 @@ def test_parts_are_chosen_by_words_or_pattern() -> None:
     some = selected("star-*: paper a=0.?*seed 0")
     assert len(some) == 5 + 3 + 3 + 4 + 3
     assert len(selected(None)) == len(planned())
-
-
-# The build --------------------------------------------------------------------------------------
 
 
 # A file that is held ----------------------------------------------------------------------------
@@ -172,7 +170,8 @@ def test_parts_are_run_kept_and_found_done(
     Draft202012Validator(read_schema("campaign")).validate(result)
     assert sorted(result["finished"]) == [f"{IID} {seed}" for seed in range(3)]
     assert [one["state"] for one in result["parts"]] == ["done"] * 3
-    assert {one["build"] for one in result["parts"]} == {build_of_nets()}
+    assert {one["behaviour"] for one in result["parts"]} == {MARK}
+    assert (result["version"], result["behaviour"]) == (__version__, all_marks())
     assert said.err.count(": on record in ") == 3
     # What is kept for good is small, and says what the whole record says.
     full = home.out / "fmnist-2-iid.parts"
@@ -224,25 +223,51 @@ def test_a_record_of_other_settings_is_not_done(home: Campaign) -> None:
     assert (state.state, state.remark) == ("missing", "the record is of other settings")
 
 
-def test_another_build_counts_as_done_unless_asked_again(home: Campaign) -> None:
+def test_another_mark_counts_as_done_unless_asked_again(home: Campaign) -> None:
     path = run_here(home, f"{IID} 0")
     body = body_of(path)
-    content = {**body["content"], "build": "0123456789ab"}
-    put_record(path, kind="short-part", body={**body, "content": content})
-    (state,) = home.states(selected(f"{IID} 0"))
-    assert (state.state, state.build) == ("done", "0123456789ab")
-    (state,) = Campaign(home.out, home.records, again=True).states(selected(f"{IID} 0"))
-    assert (state.state, state.remark) == ("missing", "the record is of build 0123456789ab")
+    again = replace(home, again=True)
+    (state,) = again.states(selected(f"{IID} 0"))
+    assert (state.state, state.behaviour) == ("done", MARK)
+    # A record of an earlier version has the build in place of the mark.
+    content = {key: value for key, value in body["content"].items() if key != "behaviour"}
+    for key, said in (("behaviour", "mark 0123456789ab"), ("build", "build 0123456789ab")):
+        changed = {**body, "content": {**content, key: "0123456789ab"}}
+        put_record(path, kind="short-part", body=changed)
+        (state,) = home.states(selected(f"{IID} 0"))
+        assert (state.state, state.behaviour) == ("done", "0123456789ab")
+        (state,) = again.states(selected(f"{IID} 0"))
+        assert (state.state, state.remark) == ("missing", f"the record is of {said}")
 
 
-def test_unfinished_work_of_another_build_is_left_alone(home: Campaign, capsys: Capture) -> None:
-    write_record(
-        home.out / "campaign.json", kind="campaign-folder",
-        body={"build": "0123456789ab", "device": "cpu"},
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"build": "0123456789ab"}, f"version {__version__}, got one of an earlier program"),
+        ({"version": "0.0.9"}, f"version {__version__}, got one of 0.0.9"),
+        (
+            {"version": __version__, "behaviour": "0123456789ab"},
+            f"behaviour {all_marks()}, got one of 0123456789ab",
+        ),
+    ],
+    ids=["build", "version", "marks"],
+)
+def test_unfinished_work_of_another_program_is_left_alone(
+    home: Campaign, capsys: Capture, found: dict[str, str], said: str
+) -> None:
+    body = {**found, "device": "cpu"}
+    write_record(home.out / "campaign.json", kind="campaign-folder", body=body)
     text = complaint(capsys, "campaign", *folders(home))
-    assert f"expected a folder of build {build_of_nets()}, got one of 0123456789ab" in text
+    assert f"expected a folder of {said}" in text
     assert "--out" in text
+
+
+def test_every_part_of_the_plan_has_a_mark() -> None:
+    for task in planned():
+        assert len(mark_of(task)) == 12
+    for row in ROWS.values():
+        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
+            assert len(behaviour_mark(net_recipe(row, part))) == 12
 
 
 def test_unknown_parts_and_options(home: Campaign, capsys: Capture) -> None:
@@ -324,7 +349,7 @@ def test_a_disk_that_fills_in_mid_part(home: Campaign, monkeypatch: Patch) -> No
         with pytest.raises(ValueError, match="no space left on device"):
             run_here(home, f"{IID} 0")
     assert not home.records.exists() or not list(home.records.iterdir())
-    assert body_of(run_here(home, f"{IID} 0"))["content"]["build"] == build_of_nets()
+    assert body_of(run_here(home, f"{IID} 0"))["content"]["behaviour"] == MARK
 
 
 def test_seeds_of_a_campaign_are_those_of_run(home: Campaign, capsys: Capture) -> None:

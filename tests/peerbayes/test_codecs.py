@@ -24,7 +24,7 @@ def a_part(seed: int, *trials: dict[str, Any]) -> dict[str, Any]:
     curve = {"nats": [1e-3, 0.5], "normal": [2.0, 0.0], "shannon": [1.9, 0.0]}
     return {
         "seed": seed, "weights": 100, "silence": 0.5, "curve": curve, "trials": list(trials),
-        "build": "b", "versions": {},
+        "behaviour": "b", "versions": {},
     }  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def test_short_records_are_of_the_present_settings(short: ShortPart) -> None:
     assert settings["rounds_run"] == settings["rounds"]
     assert short.content["curve"]["points"][-1]["round"] == settings["rounds"]
     found = short.found
-    assert (found.name, found.seed, found.build) == (short.part, seed, short.build)
+    assert (found.name, found.seed, found.made_by) == (short.part, seed, short.made_by)
     assert (
         found.curve.points[-1].after.way.accuracy
         == (
@@ -120,10 +120,12 @@ def test_short_records_are_of_the_present_settings(short: ShortPart) -> None:
 
 def test_a_part_of_an_earlier_version_is_read_and_a_damaged_one_is_not() -> None:
     short = read_row(FOLDER, "fmnist-2-balanced-a").parts["paper seed 0"]
-    earlier = {k: v for k, v in short.content.items() if k not in ("build", "versions")}
+    earlier = {
+        k: v for k, v in short.content.items() if k not in ("build", "behaviour", "versions")
+    }
     earlier["curve"] = {k: v for k, v in earlier["curve"].items() if k != "last_before"}
     found = NetPart.model_validate(earlier)
-    assert (found.build, found.versions, found.last("before")) == ("unknown", {}, None)
+    assert (found.made_by, found.versions, found.last("before")) == ("unknown", {}, None)
     assert found.last() == short.found.last()
     for key in ("recipe", "network", "curve"):
         with pytest.raises(ValueError, match=key):

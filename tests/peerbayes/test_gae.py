@@ -56,7 +56,7 @@ def a_run(name: str, seed: int, accuracy: float, *, bits: int = 1_017_632) -> di
         "images": 43_360, "test_images": 10_000, "digits": [[0]], "missing_digits": [],
         "rounds": [1, 300], "accuracies": [[0.1, 0.1], [accuracy - 0.01, accuracy + 0.01]],
         "mean_losses": [1.0] * 300, "traffic": traffic if is_sent else None, "autoencoder": None,
-        "build": "b", "versions": {}, "data": {}, "seconds": 1.0,
+        "behaviour": "b", "versions": {}, "data": {}, "seconds": 1.0,
     }  # fmt: skip
 
 

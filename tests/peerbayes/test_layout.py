@@ -117,11 +117,12 @@ def test_tables_of_runs_that_take_long(monkeypatch: Patch) -> None:
     }  # fmt: skip
     part = {
         "row": "star-mnist-1", "part": "paper a=0.5 seed 0", "state": "running", "share": 0.25,
-        "seconds": 12345.0, "build": "", "remark": "by process 12345",
+        "seconds": 12345.0, "behaviour": "", "remark": "by process 12345",
     }  # fmt: skip
     campaign = {
-        "parts": [part, {**part, "state": "done", "build": "0123456789ab"}],
-        "hours_left": 123.4, "build": "0123456789ab", "records": "docs/experiments", "damage": [],
+        "parts": [part, {**part, "state": "done", "behaviour": "0123456789ab"}],
+        "hours_left": 123.4, "version": "0.1.0", "behaviour": "0123456789ab",
+        "records": "docs/experiments", "damage": [],
         "out": "peerbayes-out", "finished": [],
     }  # fmt: skip
     printed = run_parts(RunPrinted.model_validate(run))

@@ -15,6 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.experiments import find_experiment
+from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
@@ -77,7 +78,9 @@ def test_what_a_coded_part_depends_on() -> None:
     )
     assert "codec" not in plain
     assert sign["codec"] == {"codec": "sign"}
-    assert {k: v for k, v in sign.items() if k not in ("codec", "codec_build")} == plain
+    assert {**sign, "behaviour": plain["behaviour"]} == {**plain, "codec": sign["codec"]}
+    codecs = [behaviour_mark(f"codec: {name}") for name in ("difference", "sign")]
+    assert half["behaviour"] == "+".join((plain["behaviour"], *codecs))
     assert half["codec"]["inner"] == {"codec": "sign"}
     # The same seed, the same draws: codecs are compared on them.
     assert replace(star, codec="sign").stream(part) == star.stream(part)

@@ -443,18 +443,22 @@ def test_every_accuracy_says_how_entropy_tells_other_data(run: Run) -> None:
     assert all("AUROC of other data 0." in line["remark"] for line in lines)
 
 
-def test_builds_are_never_averaged(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["behaviour", "build"])
+def test_marks_are_never_averaged(run: Run, key: str) -> None:
+    """Neither two marks, nor a mark and the build of an earlier version."""
     result = run("fmnist-2-iid", "--part", "best seed", "--replicates", "2")
     content = read_record(result["record"]).body["content"]
     row = ROWS["fmnist-2-iid"]
     words = [line.what for line in net_lines(row, content)]
-    assert not any("build" in what for what in words)
-    content["best seed 1"]["build"] = "0123456789ab"
+    assert not any("mark" in what for what in words)
+    mark = content["best seed 1"].pop("behaviour")
+    content["best seed 1"][key] = "0123456789ab"
     lines = {line.what: line for line in net_lines(row, content)}
-    own = [
-        lines[f"accuracy [%], best (build {part['build']}), node 1, after consensus"].measured
-        for part in content.values()
-    ]
+    heads = {
+        "behaviour": [f"best (mark {mark})", "best (mark 0123456789ab)"],
+        "build": ["best", "best (build 0123456789ab)"],
+    }[key]
+    own = [lines[f"accuracy [%], {head}, node 1, after consensus"].measured for head in heads]
     assert own == [
         pytest.approx(100 * part["curve"]["last"]["sampled"]["accuracy"][0])
         for part in content.values()

@@ -52,7 +52,7 @@ def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: Patch) -> None:
     experiment = NetExperiment(row, seeds=1)
     apart, together = (experiment.part_settings(name) for name in (APART, TOGETHER))
     assert set(apart) - set(together) == {"start"}  # older parts keep their fingerprints
-    assert {key for key in together if apart[key] != together[key]} == {"role"}
+    assert {key for key in together if apart[key] != together[key]} == {"role", "behaviour"}
     assert experiment.stream(APART) == experiment.stream(TOGETHER)
     parts = {
         name: keep_part(experiment, name, seed=0, replicates=1, out=tmp_path, progress=None)

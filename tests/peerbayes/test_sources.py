@@ -61,7 +61,7 @@ def made_up(
     confidence: Callable[[int, int], float] = lambda agent, label: 0.5,
     confusion: Any = None,
     labels: Sequence[Sequence[int]] | None = None,
-    build: str = "0123456789ab",
+    mark: str = "0123456789ab",
 ) -> dict[str, Any]:
     """A part of the recipe `paper`; `accuracy` of a round, before or after consensus."""
     agents = len(accuracy(1, "before"))
@@ -77,7 +77,7 @@ def made_up(
     own = labels or [[0, 1, 3, 4, 6, 8]] + [[2, 5, 7, 9]] * (agents - 1)
     part = NetPart.model_validate(
         {
-            "recipe": "paper", "role": role, "variant": variant, "seed": seed, "build": build,
+            "recipe": "paper", "role": role, "variant": variant, "seed": seed, "behaviour": mark,
             "settings": {"rounds_run": 5}, "classes": [str(k) for k in range(10)], "data": {},
             "network": {
                 "agents": agents, "sizes": [1] * agents, "labels": [list(k) for k in own],
@@ -180,7 +180,7 @@ def test_of_star_fmnist_2_it_is_the_failure_that_is_reproduced(
     keep(tmp_path, "star-fmnist-2", content)
     figure = FIGURES["p2-5b"].redraw(Kept(tmp_path))
     assert (figure.verdict, figure.missing) == (verdict, [])  # P2 says with which a
-    assert figure.builds == ["0123456789ab"]
+    assert figure.marks == ["0123456789ab"]
     by_label = {curve.name: curve for curve in figure.panels[1].curves}
     assert by_label["4"].values[-1] == pytest.approx(coat)  # before consensus, at the edges
     assert (by_label["4"].dashed, by_label["2"].dashed) == (True, False)
@@ -327,7 +327,7 @@ def test_gae_is_held_against_its_table(tmp_path: Path) -> None:
             "run": run.name, "seed": 0, "printed": run.printed, "recipe": {}, "images": 1,
             "test_images": 1, "digits": [], "missing_digits": [], "rounds": [1, 300],
             "accuracies": [[0.5], [float(run.printed)]], "mean_losses": [], "traffic": None,
-            "autoencoder": None, "build": "b", "versions": {}, "data": {}, "seconds": 1.0,
+            "autoencoder": None, "behaviour": "b", "versions": {}, "data": {}, "seconds": 1.0,
         }
         for run in TABLE_1
     }  # fmt: skip
@@ -445,14 +445,14 @@ def test_a_record_that_lacks_a_key_does_not_count_and_says_which(tmp_path: Path)
     assert [one.lacks for one in figure.missing] == ["accuracies before consensus"]
 
 
-def test_seeds_of_one_build_are_taken_and_builds_are_not_mixed(tmp_path: Path) -> None:
+def test_seeds_of_one_mark_are_taken_and_marks_are_not_mixed(tmp_path: Path) -> None:
     row = "fmnist-2-unbalanced"
-    for seed, build in enumerate(["a" * 12, "b" * 12, "b" * 12]):
-        share = 0.2 if build[0] == "a" else 0.4
-        content = made_up(row, "", lambda n, when, s=share: [s, s], seed=seed, build=build)
+    for seed, mark in enumerate(["a" * 12, "b" * 12, "b" * 12]):
+        share = 0.2 if mark[0] == "a" else 0.4
+        content = made_up(row, "", lambda n, when, s=share: [s, s], seed=seed, mark=mark)
         keep(tmp_path, row, content)
     figure = FIGURES["p1-2"].redraw(Kept(tmp_path))
-    assert figure.builds == ["b" * 12]
+    assert figure.marks == ["b" * 12]
     assert figure.checks[0].measured == pytest.approx(40.0)
 
 
@@ -579,7 +579,7 @@ def test_the_page_says_all_that_is_on_record(page: Any) -> None:
         assert redrawn.verdict in words.lower() or redrawn.missing
         for lack in redrawn.missing:
             assert lack.command in words
-        assert not on_record or redrawn.builds or redrawn.missing
+        assert not on_record or redrawn.marks or redrawn.missing
         for panel in redrawn.panels:
             kind = panel.confusion is None
             if kind not in kinds:  # one of each; all are drawn in the thorough tier

@@ -278,8 +278,8 @@ def training(method: str, seed: int, accuracy: list[float], **others: Any) -> di
         course={"local_steps": 50, "batch": 50, "rounds": 40}, settings={"rate": 0.1},
         edges=["rate"], validation_loss=others.pop("loss", 0.5), agents=2, sizes=[1, 1],
         labels=[[0], [1]], bytes_sent=8_000_000, local_steps=4000, seconds=1.0, seed=seed,
-        measures={"accuracy": accuracy, "nll": [0.5, 0.7]}, mark="", build="b", versions={},
-        data={}, **others,
+        measures={"accuracy": accuracy, "nll": [0.5, 0.7]}, mark="", versions={}, data={},
+        **{"behaviour": f"mark of {method}", **others},
     )  # fmt: skip
     return document.as_json()
 
@@ -457,7 +457,7 @@ def test_parts_wait_for_the_trials_that_they_follow_from(
 def test_parts_that_stand_alike_have_one_line() -> None:
     parts = [
         TaskDocument(
-            row=row, part=part, state=state, share=0.0, seconds=60.0, build="", remark=""
+            row=row, part=part, state=state, share=0.0, seconds=60.0, behaviour="", remark=""
         )
         for row, part, state in (
             ("star-mnist-2", "paper seed 0", "missing"), ("star-mnist-2", "best seed 0", "missing"),
@@ -467,7 +467,7 @@ def test_parts_that_stand_alike_have_one_line() -> None:
         )
     ]  # fmt: skip
     document = CampaignDocument(
-        build="0" * 12, out="", records="", hours_left=1.0, finished=[], parts=parts
+        version="", behaviour="0" * 12, out="", records="", hours_left=1.0, finished=[], parts=parts
     )
     table = campaign_parts(document)[0]
     assert isinstance(table, Table)

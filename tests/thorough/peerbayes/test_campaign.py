@@ -19,7 +19,6 @@ import pytest
 
 pytest.importorskip("torch")
 
-from peerbayes.experiments.build import build_of_nets, deciding_files, fingerprint_of_code
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.short_rows import read_row
 
@@ -116,13 +115,3 @@ def test_an_interruption_leaves_nobody_at_work(start: Start, tmp_path: Path) -> 
     _, error = ended(process, 130)
     assert error.strip().endswith("peerbayes: interrupted")
     assert not is_held(lock)
-
-
-def test_only_what_decides_numbers_makes_another_build() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in deciding_files()]
-    assert fingerprint_of_code(sources) == build_of_nets()
-    whole = "\n".join(["# Words.", *sources]).replace("from __future__ import annotations", "")
-    assert fingerprint_of_code([whole]) == build_of_nets()  # moved into one file
-    (place,) = [k for k, text in enumerate(sources) if "SMALLEST_BATCH = 8" in text]
-    sources[place] = sources[place].replace("SMALLEST_BATCH = 8", "SMALLEST_BATCH = 9")
-    assert fingerprint_of_code(sources) != build_of_nets()
