@@ -26,7 +26,7 @@ INTEGRATION := $(THOROUGH)/test_site.py $(THOROUGH)/test_wheel.py \
 COMPILED := $(shell grep -rlE 'njit|cfunc' theory exact empirical --include=*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help verify test integration test-all properties check format bench docs clean
+.PHONY: help verify test integration test-all properties frozen check format bench docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the tasks
@@ -47,6 +47,9 @@ test-all: $(VENV)/.kernels  ## run everything: large, slow, launched, in the bro
 
 properties: $(VENV)/.kernels  ## try what must always hold on at least 10 000 new networks; minutes
 	HYPOTHESIS_PROFILE=full $(PYTEST) tests/properties -n $(WORKERS) --dist worksteal
+
+frozen: $(VENV)/.kernels  ## compare what the program says with what is frozen; four minutes of one core
+	$(ONE_THREAD) $(BIN)/python -m tests.frozen compare --workers $(WORKERS)
 
 check: $(VENV)/.check  ## lint, formatting, types
 	$(BIN)/ruff check .
