@@ -24,8 +24,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.tables import report
 from peerbayes.live.agent import own_file, state_folder
-from peerbayes.live.launching import LaunchRequest, run_launch
+from peerbayes.live.launching import run_launch
 from peerbayes.live.tensor_bytes import arrays, split
+from peerbayes.settings import Launch
 
 SEED = 0
 TOY = """
@@ -176,8 +177,8 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
 
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    request = LaunchRequest(rounds=case.rounds, recipe=case.recipe or None, seed=SEED)
-    document = run_launch(problem, request, out=out).as_json()
+    how = Launch(rounds=case.rounds, recipe=case.recipe or None, seed=SEED, out=out)
+    document = run_launch(problem, how).as_json()
     later = (case.rounds - 1) / 1e3  # so that seconds become milliseconds a round
     agents = {agent["agent"]: agent for agent in document["agents"]}
     assert all(agent["rounds"] == case.rounds for agent in agents.values())

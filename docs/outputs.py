@@ -109,7 +109,7 @@ def terminal() -> dict[str, str]:
         **os.environ,
         "PATH": os.pathsep.join(path),
         "PYTHONPATH": str(ROOT),
-        "COLUMNS": "100",
+        "COLUMNS": "80",
         "NO_COLOR": "1",
         "TERM": "dumb",
         "OPENBLAS_NUM_THREADS": "1",

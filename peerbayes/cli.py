@@ -14,43 +14,94 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from peerbayes._version import __version__
-from peerbayes.commands.analyse import analyse
-from peerbayes.commands.campaign import campaign
-from peerbayes.commands.design import design
-from peerbayes.commands.explore import explore
-from peerbayes.commands.figures import figures
-from peerbayes.commands.formula import formula
-from peerbayes.commands.keys import keys
-from peerbayes.commands.launch import launch
-from peerbayes.commands.list import list_problems
+from peerbayes.commands.command import parsed_by_typer
 from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
-from peerbayes.commands.peer import peer
-from peerbayes.commands.place import place
-from peerbayes.commands.report import report
-from peerbayes.commands.router import router
-from peerbayes.commands.run import run_named_experiment
-from peerbayes.commands.schema import schema
-from peerbayes.commands.simulate import simulate
-from peerbayes.commands.train import train
-from peerbayes.commands.verify import verify
-from peerbayes.commands.watch import watch
+from peerbayes.commands.table import COMMANDS
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.
 _UsageError: type[Exception] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "UsageError"
 )
+_SAYS = "Predict how fast agents on a graph learn together, then measure it."
+_HELP = {"help_option_names": ["-h", "--help"]}
+_KEYS = "Keys and certificates of a live network's processes."
+
+
+class Commands(TyperGroup):
+    """The commands of a word, made when they are asked for, and listed by their headings."""
+
+    prefix = ""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands, in their order."""
+        names = [c.name.removeprefix(self.prefix).partition(" ")[0] for c in self._rows()]
+        return list(dict.fromkeys(names))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, or None."""
+        if not self.prefix and cmd_name == "keys":
+            return _group(Keys, cmd_name, _KEYS)
+        named = [c for c in self._rows() if c.name == self.prefix + cmd_name]
+        return parsed_by_typer(named[0]) if named else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that words begin with; of a misspelt one the complaint says which."""
+        if self.get_command(ctx, args[0]) is None:
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"No such command {args[0][:60]!r}{guess}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with their summaries, heading by heading."""
+        sections: dict[str, dict[str, str]] = {}
+        for row in self._rows():
+            name, *below = row.name.removeprefix(self.prefix).split()
+            lines = sections.setdefault("Commands" if self.prefix else row.group, {})
+            lines[name] = _KEYS if below else row.summary
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(lines.items()))
+
+    def _rows(self) -> list[Any]:
+        return [command for command in COMMANDS if command.name.startswith(self.prefix)]
+
+
+class Keys(Commands):
+    """The commands that begin with ``keys``."""
+
+    prefix = "keys "
+
+
+def _group(kind: type[Commands], name: str, words: str) -> Any:
+    group = typer.Typer(name=name, add_completion=False, rich_markup_mode=None)
+
+    def root(context: typer.Context) -> None:
+        _help_if_bare(context)
+
+    group.callback(cls=kind, help=words, invoke_without_command=True, context_settings=_HELP)(root)
+    return typer.main.get_command(group)
+
+
+def _help_if_bare(context: typer.Context) -> None:
+    """Print help where no command follows."""
+    if context.invoked_subcommand is None:
+        print_lines(context.get_help() + "\n")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="peerbayes",
-    help="Predict how fast agents on a graph learn together, then measure it.",
-    add_completion=False,
+    help=_SAYS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -62,41 +113,36 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings=_HELP,
+    epilog="A command's own help: peerbayes COMMAND -h. Example: peerbayes analyse two-coins",
+)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            show_default=False,
+            help="Log what is done; twice: in more detail.",
+        ),
+    ] = 0,
 ) -> None:
-    """Predict how fast agents on a graph learn together, then measure it."""
+    if verbose:
+        from peerbayes.log import log_to_standard_error
 
-
-_COMMANDS: dict[str, tuple[Callable[..., int], str | None]] = {
-    "analyse": (analyse, None),
-    "simulate": (simulate, None),
-    "verify": (verify, "Compare theory with simulation."),
-    "design": (design, "The best weights, with a certificate."),
-    "place": (place, "Which agent should hold which data."),
-    "explore": (explore, "See a problem on a page, move it, design it."),
-    "watch": (watch, "See live agents as they run, beside what theory predicts."),
-    "peer": (peer, "One agent of a live network, as a process."),
-    "launch": (launch, "All agents of a problem as live processes here."),
-    "report": (report, "One HTML page: prediction beside measurement."),
-    "formula": (formula, "Closed forms, checked before they are shown."),
-    "list": (list_problems, None),
-    "run": (run_named_experiment, "Run an experiment of the papers."),
-    "train": (train, "Train a net of your own on a network."),
-    "campaign": (campaign, "Run every experiment with nets that is not on record."),
-    "figures": (figures, "Redraw the papers' figures, each with a verdict."),
-    "router": (router, "Pass on what live agents say."),
-    "schema": (schema, "The JSON schema of files and results."),
-}
-for _name, (_command, _summary) in _COMMANDS.items():
-    app.command(name=_name, short_help=_summary)(_command)
-app.add_typer(keys, name="keys", short_help="Keys of a live network's processes.")
+        log_to_standard_error(verbose)
+    _help_if_bare(context)
 
 
 @cache

@@ -7,6 +7,7 @@ cell a line. Only a number or a name that is longer than a line runs over its en
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections import Counter
@@ -21,6 +22,7 @@ from rich.text import Text
 from peerbayes.terminal import Visible
 
 PLAIN_WIDTH = 80
+_NARROWEST, _WIDEST = 20, 1000
 # A longer name may be broken where a column ends.
 _LONGEST_WORD = 20
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*(?:e[+-]?\d+)?")
@@ -34,7 +36,8 @@ def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> 
     """The parts as text: with colours and the terminal's width if `stream` is one, else plain."""
     stream = sys.stdout if stream is None else stream
     terminal = stream.isatty()
-    width = Console(file=stream).width if terminal else PLAIN_WIDTH
+    # rich looks at COLUMNS too, but of a terminal alone.
+    width = Console(file=stream).width if terminal else _columns()
     console = _console(width, terminal=terminal)
     for part in parts:
         if isinstance(part, Table) and not _fits(part, width):
@@ -45,6 +48,12 @@ def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> 
             console.print(Visible(part))
     lines = [line.rstrip() for line in _written(console).split("\n")]
     return "\n".join(lines).strip("\n") + "\n"
+
+
+def _columns() -> int:
+    """The width where there is no terminal: what COLUMNS says, if it is a width."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and _NARROWEST <= int(said) <= _WIDEST else PLAIN_WIDTH
 
 
 def _console(width: int, *, terminal: bool) -> Console:

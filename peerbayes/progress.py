@@ -6,6 +6,7 @@ of a command: a bar on a terminal; elsewhere one line when the stage is finished
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,9 @@ from theory.progress import Progress
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+
+_log = logging.getLogger(__name__)
 
 
 class Stages:
@@ -66,12 +70,18 @@ class Stages:
 
     def __call__(self, name: str) -> Progress:
         """A callable for one stage; the stage appears when it is first called."""
+        name = visible(name)
+        _log.info("stage: %s", name)
         if self._quiet:
             return _nothing
-        name = visible(name)
         if self._bars is not None:
             return _Bar(self._bars, name)
         return _Line(self._stream, name)
+
+
+def stage(progress: Progress | Stages | None, name: str) -> Progress | None:
+    """What a stage reports to: of several stages the one of that name, or the only one."""
+    return progress(name) if isinstance(progress, Stages) else progress
 
 
 def sayer(progress: Progress | None) -> Callable[[str], None] | None:

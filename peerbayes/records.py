@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 import secrets
@@ -31,6 +32,7 @@ from exact.whole_files import open_regular, read_regular, replacing
 from peerbayes.messages import shorten
 from theory.validation import fail
 
+_log = logging.getLogger(__name__)
 _REMEDY = "choose another folder with --out"
 _AGAIN = "write it again, by repeating the run with --force"
 _WANTED = "a record written by peerbayes"
@@ -124,6 +126,7 @@ def write_record(
     )
     text += "\n"
     write_whole(path, text)
+    _log.info("record of %s: %s", kind, path)
     return path
 
 

@@ -19,6 +19,9 @@ settings.register_profile("explore", max_examples=1000, **NEW)
 settings.register_profile("full", suppress_health_check=[HealthCheck.too_slow], **NEW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "daily"))
 
+# Tables are as wide as this says; tests are of the usual width.
+os.environ.pop("COLUMNS", None)
+
 # A shell starts what it puts into the background so that it and its children ignore Ctrl-C, and
 # nohup so that they ignore SIGHUP; tests send both to processes of theirs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -8,12 +8,13 @@ from typing import Any
 
 from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
 from peerbayes.designs.outcome import DesignOutcome, place_text
-from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.request import DesignTask, section_of
 from peerbayes.documents import interval, names_of, number
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.settings.questions import Design
 from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail
 
@@ -74,7 +75,7 @@ class NextEdge(DesignOutcome):
         return {}
 
 
-def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:
+def next_edge(problem: Problem, request: Design) -> NextEdge:
     """Rank the edges that could be added, and those that could be spared.
 
     Raises
@@ -83,7 +84,7 @@ def next_edge(problem: Problem, request: DesignRequest) -> NextEdge:
         If the graph is complete, or the limits do not fit the network.
     """
     section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", request.section(section)):
+    with placed(problem.name, "design", section_of(request, section)):
         task = DesignTask.of(request, problem.network, section)
         candidates, remarks = _candidates(task, section)
     rule = request.rule or "uniform"

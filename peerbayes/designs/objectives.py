@@ -14,10 +14,11 @@ from peerbayes.designs.documents import (
 )
 from peerbayes.designs.found import Found
 from peerbayes.designs.price_list import cheapest_messages
-from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, exactly, expected, weights_for
 from peerbayes.documents import interval, number, numbers
 from peerbayes.problem.finite import Problem
+from peerbayes.settings.questions import Design
 from theory import FiniteModel
 from theory.design import (
     InfluenceSet,
@@ -34,7 +35,7 @@ from theory.validation import FloatArray, fail
 
 def find(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     *,
@@ -89,14 +90,14 @@ def _influences(task: DesignTask) -> InfluenceSet:
     )
 
 
-def _mixing(request: DesignRequest, task: DesignTask) -> Found:
+def _mixing(request: Design, task: DesignTask) -> Found:
     weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
     return Found(weights, weights.certificate, {})
 
 
 def _rate(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     progress: Progress | None,
@@ -142,7 +143,7 @@ def _rate(
 
 def _exponent(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     progress: Progress | None,
@@ -170,7 +171,7 @@ def _exponent(
 
 def _samples(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     progress: Progress | None,
@@ -203,7 +204,7 @@ def _samples(
 
 def _trade_off(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     progress: Progress | None,

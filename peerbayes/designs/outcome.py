@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
-from peerbayes.designs.request import DesignRequest
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.settings.questions import Design
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DesignOutcome(Documented):
     """
 
     problem: AnyProblem
-    request: DesignRequest
+    request: Design
     remarks: tuple[str, ...] = ()
     stopped: bool = False
     record_path: Path | None = None

@@ -18,9 +18,9 @@ from peerbayes.designs.request import agent_list, objective_named
 from peerbayes.documents import CertificateDocument, Documented, GraphDocument, names_of, number
 from peerbayes.messages import choose
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.settings.questions import Placement
 from theory import FiniteModel, Network
-from theory.design import Placement
-from theory.validation import as_integer, as_probability
+from theory.design import Placement as Placed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,59 +29,35 @@ OBJECTIVES = ("rate", "exponent", "samples")
 METHODS = ("auto", "milp", "exhaustive", "local")
 
 
-@dataclass(frozen=True)
-class PlacementRequest:
-    """What is asked of a placement.
+_IDENTITY = ("objective", "delta", "method", "fixed", "target", "replicates", "seed")
 
-    Parameters
-    ----------
-    objective
-        ``"rate"``, ``"exponent"`` or ``"samples"``.
-    delta
-        Probability of error that sample sizes allow, in (0, 1).
-    method
-        ``"auto"``, ``"milp"``, ``"exhaustive"`` or ``"local"``.
-    fixed
-        Agents that keep their data.
-    target
-        The hypothesis the network shall settle on, by name; left out: what it settles on now.
-    replicates
-        Simulated runs for each class of placements, where these are few; 0 for none.
-    seed
-        Of everything that is drawn.
+
+def checked_placement(how: Placement) -> Placement:
+    """The settings of a placement once more, read and checked.
 
     Raises
     ------
     ValueError
-        If the objective or the method is unknown, or a number is out of range.
+        If the objective or the method is unknown, or agents are not listed by their numbers.
     """
+    choose("method", how.method, METHODS)
+    objective = objective_named(how.objective, OBJECTIVES)
+    return replace(how, objective=objective, fixed=kept_agents(how))
 
-    objective: str = "rate"
-    delta: float = 0.05
-    method: str = "auto"
-    fixed: tuple[int, ...] = ()
-    target: str | None = None
-    replicates: int = 1000
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", objective_named(self.objective, OBJECTIVES))
-        choose("method", self.method, METHODS)
-        as_probability("delta", self.delta)
-        as_integer("replicates", self.replicates, minimum=0)
-        as_integer("seed", self.seed, minimum=0)
-        object.__setattr__(self, "fixed", agent_list("fixed", self.fixed))
+def kept_agents(how: Placement) -> tuple[int, ...]:
+    """Agents that keep their data, by number."""
+    return () if how.fixed is None else agent_list("fixed", how.fixed)
 
-    @property
-    def search(self) -> dict[str, Any]:
-        """Options of :func:`theory.design.place`."""
-        return {
-            "objective": self.objective,
-            "delta": self.delta,
-            "method": self.method,
-            "fixed": self.fixed,
-            "seed": self.seed,
-        }
+
+def identity_of(how: Placement) -> dict[str, Any]:
+    """What a placement is known again by, on record."""
+    return {name: getattr(how, name) for name in _IDENTITY}
+
+
+def search_options(how: Placement) -> dict[str, Any]:
+    """Options of :func:`theory.design.place`."""
+    return {name: getattr(how, name) for name in ("objective", "delta", "method", "fixed", "seed")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +73,7 @@ class PlacementResult(Documented):
     """
 
     problem: AnyProblem
-    request: PlacementRequest
+    request: Placement
     content: SomePlacement
     before: Network | None
     remarks: tuple[str, ...] = ()
@@ -158,8 +134,8 @@ class PlacementResult(Documented):
 
 def placement_document(
     problem: AnyProblem,
-    request: PlacementRequest,
-    found: Placement,
+    request: Placement,
+    found: Placed,
     model: FiniteModel,
     *,
     classes: list[PlacementClassDocument] | None = None,

@@ -15,10 +15,11 @@ from scipy.sparse import csgraph
 
 from peerbayes.designs.documents import ObjectiveDetails
 from peerbayes.designs.found import Found
-from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.message_documents import MessagesDocument, PriceDocument
 from peerbayes.problem.finite import Problem
+from peerbayes.settings.questions import Design
 from theory.design import Constraints, DesignGraph, baselines
 from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
@@ -35,7 +36,7 @@ _MOST_PATHS = 500
 
 def cheapest_messages(
     problem: Problem,
-    request: DesignRequest,
+    request: Design,
     task: DesignTask,
     target: int,
     progress: Progress | None,
@@ -76,7 +77,7 @@ def cheapest_messages(
 
 
 def _candidates(
-    request: DesignRequest, task: DesignTask, model: FiniteModel, target: int
+    request: Design, task: DesignTask, model: FiniteModel, target: int
 ) -> dict[str, Weights]:
     """The networks that messages are priced on, by name: where limits are set, one within them."""
     fastest = weights_for(task, task.stationary, thorough=False, seed=request.seed)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import ValidationError
 
-from peerbayes.messages import choose, describe, shorten, translate
+from peerbayes.messages import choose, shorten, translate
 from peerbayes.problem.design_section import DesignSection
+from peerbayes.settings.questions import Design, Limits
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Constraints, DesignGraph
 from theory.network import RULES
@@ -20,8 +21,6 @@ from theory.validation import (
     FloatArray,
     as_distribution,
     as_integer,
-    as_positive,
-    as_probability,
     fail,
     read_only,
 )
@@ -29,132 +28,102 @@ from theory.validation import (
 Objective = Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes", "next-edge"]
 # Left to itself, a simulation expects so many errors at the number of rounds it looks for.
 _ERRORS_SEEN = 20
-DEFAULT_SECONDS = 120.0
 _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
+# Settings that a record of a design keeps, in this order.
+_IDENTITY = (
+    "objective",
+    "delta",
+    "target",
+    "stationary",
+    "rule",
+    "worst_case",
+    "exact",
+    "changes",
+    "replicates",
+    "seed",
+    "seconds",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class DesignRequest:
-    """The objective of a design and its settings.
-
-    Parameters
-    ----------
-    objective
-        ``"rate"``: the largest K; ``"exponent"``: the largest E; ``"samples"``: the fewest
-        certified rounds; ``"mixing"``: the fastest W for the present v; ``"trade-off"``: rate
-        against mixing; ``"bytes"``: the fewest certified bytes of quantised messages, over their
-        step, their mixing, the usual weights and trees; ``"next-edge"``: which edge to add.
-    delta
-        Probability of error that sample sizes allow.
-    target
-        The hypothesis the network shall settle on, by name; left out: what it settles on now.
-    stationary
-        The v that ``"mixing"`` keeps: ``"uniform"``, N numbers (fractions as text are welcome, and
-        so is ``"1/2,1/4,1/4"``), or the present one if left out.
-    rule
-        For ``"next-edge"``: the rule that puts weights on the graph.
-    worst_case
-        For ``"exponent"``: whether every hypothesis may be the true one.
-    exact
-        For ``"rate"``: whether the optimum is to be verified in exact arithmetic.
-    changes
-        Keys of the problem's ``[design]`` table that are given another value, by their names there
-        or by those of the command's options.
-    replicates
-        Simulated runs of each network; 0 for none; as many as delta needs if left out.
-    seed
-        Of everything that is drawn.
-    seconds
-        What all searches may take together, by the clock; None for as long as they want. One that
-        is stopped ends with the best that it has, so that the result depends on the machine.
+def checked_design(how: Design) -> Design:
+    """The settings of a design once more, read and checked: what is of limits is in `changes`.
 
     Raises
     ------
     ValueError
-        If the objective is unknown, a setting belongs to another objective, or is out of range.
+        If the objective is unknown, or a setting belongs to another objective or is out of range.
     """
-
-    objective: str = "rate"
-    delta: float = 0.05
-    target: str | None = None
-    stationary: str | Sequence[float | str] | None = None
-    rule: str | None = None
-    worst_case: bool = False
-    exact: bool = False
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    replicates: int | None = None
-    seed: int = 0
-    seconds: float | None = DEFAULT_SECONDS
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", objective_named(self.objective, OBJECTIVES))
-        object.__setattr__(self, "stationary", shares("stationary", self.stationary))
-        object.__setattr__(self, "changes", _limits(self.changes))
-        as_probability("delta", self.delta)
-        if self.replicates is not None:
-            as_integer("replicates", self.replicates, minimum=0)
-        as_integer("seed", self.seed, minimum=0)
-        if self.seconds is not None:
-            as_positive("seconds", self.seconds)
-        given = {
-            "stationary": (self.stationary is not None, ("mixing",)),
-            "rule": (self.rule is not None, ("next-edge",)),
-            "worst_case": (self.worst_case, ("exponent",)),
-            "exact": (self.exact, ("rate",)),
-        }
-        for name, (present, homes) in given.items():
-            if present and self.objective not in homes:
-                raise fail(
-                    name.replace("_", "-"),
-                    f"the objective {' or '.join(homes)}",
-                    self.objective,
-                    "leave it out",
-                )
-        if self.objective == "next-edge":
-            ignored = [*(["target"] if self.target is not None else []), *self.changes]
-            if ignored:
-                raise fail(
-                    ignored[0].replace("_", "-"),
-                    "neither target nor limits for the objective next-edge",
-                    "one",
-                    "leave it out",
-                )
-        if self.rule is not None:
-            choose("rule", self.rule, RULES)
-
-    @property
-    def runs(self) -> int:
-        """Simulated runs of each network: those asked for, or enough to see an error rate of δ."""
-        if self.replicates is not None:
-            return self.replicates
-        needed = int(np.ceil(_ERRORS_SEEN / self.delta))
-        return max(_USUAL_RUNS, needed) if needed <= _MOST_RUNS else 0
-
-    def check_runs(self) -> None:
-        """See that the simulated runs are enough, before anything takes long.
-
-        Raises
-        ------
-        ValueError
-            If they are so few that even without an error among them none could be excluded.
-        """
-        fewest = int(np.ceil(np.log(_TAIL) / np.log1p(-self.delta)))
-        if 0 < self.runs < fewest:
+    objective = objective_named(how.objective, OBJECTIVES)
+    limits = _limits(how.limits)
+    given = {
+        "stationary": (how.stationary is not None, ("mixing",)),
+        "rule": (how.rule is not None, ("next-edge",)),
+        "worst_case": (how.worst_case, ("exponent",)),
+        "exact": (how.exact, ("rate",)),
+    }
+    for name, (present, homes) in given.items():
+        if present and objective not in homes:
             raise fail(
-                "replicates",
-                f"0, or at least {fewest}, so that no error is significantly fewer than "
-                f"δ = {self.delta:g}",
-                self.runs,
-                "run more of them, or none",
+                name.replace("_", "-"),
+                f"the objective {' or '.join(homes)}",
+                objective,
+                "leave it out",
             )
+    if objective == "next-edge":
+        ignored = [*(["target"] if how.target is not None else []), *limits]
+        if ignored:
+            raise fail(
+                ignored[0].replace("_", "-"),
+                "neither target nor limits for the objective next-edge",
+                "one",
+                "leave it out",
+            )
+    if how.rule is not None:
+        choose("rule", how.rule, RULES)
+    changed: dict[str, Any] = dict.fromkeys(Limits.__annotations__)
+    changed |= {"changes": limits, "objective": objective}
+    return replace(how, **changed, stationary=shares("stationary", how.stationary))
 
-    def section(self, given: DesignSection | None) -> DesignSection:
-        """The problem's table of limits, with what the request changes."""
-        section = DesignSection() if given is None else given
-        return section.model_copy(update=dict(self.changes)) if self.changes else section
+
+def identity_of(how: Design) -> dict[str, Any]:
+    """What a design is known again by, on record."""
+    return {name: getattr(how, name) for name in _IDENTITY}
+
+
+def runs_of(how: Design) -> int:
+    """Simulated runs of each network: those asked for, or enough to see an error rate of δ."""
+    if how.replicates is not None:
+        return how.replicates
+    needed = int(np.ceil(_ERRORS_SEEN / how.delta))
+    return max(_USUAL_RUNS, needed) if needed <= _MOST_RUNS else 0
+
+
+def check_runs(how: Design) -> None:
+    """See that the simulated runs are enough, before anything takes long.
+
+    Raises
+    ------
+    ValueError
+        If they are so few that even without an error among them none could be excluded.
+    """
+    fewest = int(np.ceil(np.log(_TAIL) / np.log1p(-how.delta)))
+    if 0 < runs_of(how) < fewest:
+        raise fail(
+            "replicates",
+            f"0, or at least {fewest}, so that no error is significantly fewer than "
+            f"δ = {how.delta:g}",
+            runs_of(how),
+            "run more of them, or none",
+        )
+
+
+def section_of(how: Design, given: DesignSection | None) -> DesignSection:
+    """The problem's table of limits, with what the settings change."""
+    section = DesignSection() if given is None else given
+    return section.model_copy(update=dict(how.changes)) if how.changes else section
 
 
 def objective_named(name: str, known: Sequence[str]) -> str:
@@ -162,7 +131,7 @@ def objective_named(name: str, known: Sequence[str]) -> str:
     return choose("objective", name.replace("_", "-") if isinstance(name, str) else name, known)
 
 
-def agent_list(argument: str, agents: str | int | Sequence[int]) -> tuple[int, ...]:
+def agent_list(argument: str, agents: str | int | Sequence[int | str]) -> tuple[int, ...]:
     """Agents' numbers: a sequence of them, one, or text with commas between.
 
     >>> agent_list("fixed", "0,3"), agent_list("fixed", 2)
@@ -199,8 +168,6 @@ _OPTIONS = {"fixed": "fixed_agents"}
 
 def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of [design] with their values, checked as those of a file are."""
-    if not isinstance(changes, Mapping):
-        raise fail("changes", "a table of limits", describe(changes), "give it in braces")
     named = {name.replace("-", "_"): value for name, value in changes.items()}
     named = {_OPTIONS.get(name, name): value for name, value in named.items()}
     if "fixed_agents" in named:
@@ -223,9 +190,7 @@ class DesignTask:
     stationary: FloatArray
 
     @classmethod
-    def of(
-        cls, request: DesignRequest, network: Network, section: DesignSection | None
-    ) -> DesignTask:
+    def of(cls, request: Design, network: Network, section: DesignSection | None) -> DesignTask:
         """The task of a request on a network.
 
         Raises
@@ -233,7 +198,7 @@ class DesignTask:
         ValueError
             If limits or the wanted v do not fit the network, in one line.
         """
-        limits = request.section(section)
+        limits = section_of(request, section)
         graph = limits.graph(network)
         constraints = limits.constraints(network, graph)
         constraints.check(graph)
@@ -263,7 +228,7 @@ def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
             )
 
 
-def _stationary(request: DesignRequest, network: Network, constraints: Constraints) -> FloatArray:
+def _stationary(request: Design, network: Network, constraints: Constraints) -> FloatArray:
     agents = network.agents
     wanted = request.stationary
     if isinstance(wanted, str):
@@ -286,7 +251,7 @@ def _stationary(request: DesignRequest, network: Network, constraints: Constrain
     return network.stationary_distribution
 
 
-def target_of(request: DesignRequest, network: Network, model: FiniteModel) -> int:
+def target_of(request: Design, network: Network, model: FiniteModel) -> int:
     """The hypothesis that the network shall settle on.
 
     Raises

@@ -10,8 +10,8 @@ from typing import Any
 
 from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.place import PlacementRequest, PlacementResult
-from peerbayes.designs.request import DesignRequest
+from peerbayes.designs.place import PlacementResult, checked_placement
+from peerbayes.designs.request import checked_design
 from peerbayes.explorer.documents import Table, canonical, opened, problem_of
 from peerbayes.explorer.editing.entries import entries_of, with_entries
 from peerbayes.explorer.editing.networks import form_of
@@ -19,6 +19,7 @@ from peerbayes.explorer.edits import edited, named_anew
 from peerbayes.explorer.seen import view_of
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
+from peerbayes.settings.questions import Design, Placement
 from theory.design.time_budget import time_budget
 from theory.progress import Progress
 from theory.validation import as_positive, fail
@@ -73,12 +74,14 @@ def _weights(
     seconds: float,
     progress: Progress | None,
 ) -> Table:
-    asked = DesignRequest(
-        objective=objective,
-        delta=delta,
-        changes=limits,
-        replicates=0,
-        seconds=as_positive("seconds", seconds),
+    asked = checked_design(
+        Design(
+            objective=objective,
+            delta=delta,
+            changes=limits,
+            replicates=0,
+            seconds=as_positive("seconds", seconds),
+        )
     )
     found = _designed(document, asked, progress)
     content = found.document().as_json()
@@ -96,7 +99,7 @@ def _weights(
     }
 
 
-def _designed(document: Table, asked: DesignRequest, progress: Progress | None) -> DesignOutcome:
+def _designed(document: Table, asked: Design, progress: Progress | None) -> DesignOutcome:
     """The design, or the best that was found when its time was up."""
     problem = problem_of(document)
     with time_budget(asked.seconds) as budget:
@@ -120,7 +123,7 @@ def _next_edge(document: Table, limits: Table, delta: float, progress: Progress 
     network = document["network"]
     follows = form_of(network) in ("topology", "edges") and "edge_confidence" not in network
     rule = network.get("rule", "uniform") if follows else "uniform"
-    asked = DesignRequest(objective="next-edge", delta=delta, rule=rule)
+    asked = checked_design(Design(objective="next-edge", delta=delta, rule=rule))
     found = _designed(document, asked, progress)
     assert isinstance(found, NextEdge)
     content = found.document().as_json()
@@ -156,11 +159,13 @@ def _placement(document: Table, limits: Table, delta: float, progress: Progress 
     known = ("fixed_agents", "objective")
     for key in limits:
         choose("constraints", key, known)
-    asked = PlacementRequest(
-        objective=limits.get("objective", "rate"),
-        delta=delta,
-        fixed=tuple(limits.get("fixed_agents", ())),
-        replicates=0,
+    asked = checked_placement(
+        Placement(
+            objective=limits.get("objective", "rate"),
+            delta=delta,
+            fixed=tuple(limits.get("fixed_agents", ())),
+            replicates=0,
+        )
     )
     problem = problem_of(document)
     found: PlacementResult = kind_of(problem).place(problem, asked, progress)

@@ -7,15 +7,16 @@ check is a witness that no longer confirms its recorded verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.claims import ClaimsRecord, claim_document
 from peerbayes.records import RecordPlace
+from peerbayes.settings.groups import DEFAULT_OUT
+from peerbayes.settings.questions import VerifyClaims
 from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
-from theory.progress import Progress
 from theory.values import Value
 
 if TYPE_CHECKING:
@@ -47,27 +48,10 @@ class ClaimsOutcome(Value):
         return claims_parts(self.record.claims)
 
 
-def verify_claims(
-    *,
-    seed: int = 0,
-    effort: float = 1.0,
-    out: Path,
-    force: bool = False,
-    claims: Sequence[Claim] | None = None,
-    progress: Callable[[str], Progress] | None = None,
-) -> ClaimsOutcome:
+def verify_claims(how: VerifyClaims, claims: Sequence[Claim] | None = None) -> ClaimsOutcome:
     """Put the published statements, or the `claims` given, on trial.
 
-    Parameters
-    ----------
-    seed
-        Seed of the random searches; the same seed finds the same.
-    effort
-        Multiplies the number of cases of each search; 1 takes less than a minute.
-    force
-        Whether a record of another seed or effort may be replaced.
-    progress
-        Maps the name of a stage to a callable of (done, total).
+    The same seed finds the same; an effort of 1 takes less than a minute.
 
     Raises
     ------
@@ -77,12 +61,13 @@ def verify_claims(
     """
     from peerbayes.report import write_report
 
-    work = Effort(scale=effort, seed=seed)
+    work = Effort(scale=how.effort, seed=how.seed)
+    out = DEFAULT_OUT if how.folder is None else how.folder
     chosen = list(CLAIMS.values()) if claims is None else list(claims)
-    of = {"seed": seed, "effort": work.scale, "parts": [claim.key for claim in chosen]}
-    place = RecordPlace(out / "claims.json", "claims", of, force)
+    of = {"seed": how.seed, "effort": work.scale, "parts": [claim.key for claim in chosen]}
+    place = RecordPlace(out / "claims.json", "claims", of, how.force)
     place.check()
-    bar = progress("claims") if progress is not None else None
+    bar = how.progress("claims") if how.progress is not None else None
     trials = try_claims(chosen, work, progress=bar)
     record = ClaimsRecord(
         seed=work.seed, effort=work.scale, claims=[claim_document(trial) for trial in trials]

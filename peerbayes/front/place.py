@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from peerbayes.designs.place import PlacementRequest, PlacementResult
-from peerbayes.front.problems import Batch, as_problem, as_request
+from peerbayes.designs.place import PlacementResult, checked_placement, identity_of
+from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.progress import stage
 from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace
-from theory.progress import Progress
+from peerbayes.records import RecordPlace, check_folder
+from peerbayes.settings.declared import question
+from peerbayes.settings.questions import Placement
 
 
-def place(
-    problem: AnyProblem | str | Path,
-    request: PlacementRequest | None = None,
-    *,
-    out: str | Path | None = None,
-    force: bool = False,
-    data: str | Path | None = None,
-    batch: Batch | None = None,
-    progress: Progress | None = None,
-    **settings: Any,
-) -> PlacementResult:
-    """The best placement of the agents' data on a network that stays as it is.
+@question(Placement)
+def place(problem: AnyProblem | str | Path, how: Placement) -> PlacementResult:
+    """The best placement of the agents' data, the network as it is.
+
+    Faulty agents are placed as if they were honest; a note says so.
 
     Parameters
     ----------
     problem
         Of any kind, or the name or the file of one.
-    request
-        What is asked; left out: what `settings` say, which are those of
-        `peerbayes.designs.place.PlacementRequest`: `objective`, `delta`, `fixed` and others.
-    out
-        Folder for the record; left out: none is written.
-    force
-        Whether a record of another request, or of another problem of this name, may be replaced.
-    data
-        Folder of the image files, for built-ins that need them.
-    batch
-        Observations a round, in place of the problem's: a number, or one for each agent. The name
-        of the problem then says so.
-    progress
-        Called with (done, total).
 
     Raises
     ------
@@ -56,14 +36,19 @@ def place(
     >>> place("p2-grid corner").document().moved
     [0, 4]
     """
-    request = as_request(PlacementRequest, request, settings)
-    problem = as_problem(problem, data, batch)
+    how = checked_placement(how)
+    if how.folder is not None:
+        check_folder(how.folder)
+    subject = as_problem(problem, how)
     spot = None
-    if out is not None:
-        path = Path(out) / file_name("place", problem.name, request.objective)
-        spot = RecordPlace(path, "place", {"problem": problem.sha256, **vars(request)}, force)
+    if how.folder is not None:
+        path = how.folder / file_name("place", subject.name, how.objective)
+        of = {"problem": subject.sha256, **identity_of(how)}
+        spot = RecordPlace(path, "place", of, how.force)
         spot.check()
-    result: PlacementResult = kind_of(problem).place(problem, request, progress)
+    named = problem if isinstance(problem, str | Path) else subject.name
+    progress = stage(how.progress, f"{named}: place")
+    result: PlacementResult = kind_of(subject).place(subject, how, progress)
     if spot is None:
         return result
     return result.remarked(record_path=spot.write(result.record().as_json()))

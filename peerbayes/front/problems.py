@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from peerbayes.messages import choose
+from peerbayes.progress import Stages
 from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.designs.place import PlacementRequest
-    from peerbayes.designs.request import DesignRequest
     from peerbayes.problem.problems import AnyProblem
+    from peerbayes.settings.groups import Data
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
     from theory.messages import Quantiser
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from theory.robustness import Faults
 
 Batch: TypeAlias = int | Sequence[int]
-R = TypeVar("R", "DesignRequest", "PlacementRequest")
 
 
 def load(
@@ -159,42 +157,25 @@ def problem_of(
     return FaultyProblem(fixed, faults)
 
 
-def as_request(kind: type[R], request: R | None, settings: Mapping[str, Any]) -> R:
-    """The request itself, or the one that settings make.
-
-    Raises
-    ------
-    ValueError
-        If both are given, there is no such setting, or the request is something else.
-    """
-    if request is None:
-        for name in settings:
-            choose("setting", name, [known.name for known in fields(kind)])
-        return kind(**settings)
-    if settings:
-        raise fail("request", "a request, or settings", "both", "keep one of them")
-    require("request", request, kind)
-    return request
-
-
-def as_problem(
-    value: AnyProblem | str | Path, data: str | Path | None = None, batch: Batch | None = None
-) -> AnyProblem:
-    """The problem itself, or the one of a file or a name; with `batch` observations a round.
+def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyProblem:
+    """The problem itself, or the one of a file or a name; as `how` says what agents draw.
 
     Raises
     ------
     ValueError
         If it is neither, or the batch does not fit.
     """
-    if batch is not None:
+    if how is not None and how.batch is not None:
         from peerbayes.problem.new_batch import with_batch
 
-        return with_batch(as_problem(value, data), batch)
+        return with_batch(as_problem(value, replace(how, batch=None)), how.batch)
     from peerbayes.kinds.registry import KINDS
 
     if isinstance(value, str | Path):
-        return load(value, data=data)
+        stages = getattr(how, "progress", None)
+        # A callable for one stage is that of the work to come.
+        progress = stages(f"{value}: prepare") if isinstance(stages, Stages) else None
+        return load(value, data=None if how is None else how.data, progress=progress)
     if type(value) in [kind.problem for kind in KINDS]:
         return value
     wanted = "a problem, or the name or the file of one"

@@ -2,54 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.front.problems import Batch, as_problem
-from theory.typed import require
+from exact.limits import gibibytes
+from peerbayes.front.problems import as_problem
+from peerbayes.progress import stage
+from peerbayes.resources import ANNOUNCED_BYTES, ANNOUNCED_SECONDS, Predicted, check_hours, duration
+from peerbayes.settings.declared import question
+from peerbayes.settings.questions import Simulate
 
 if TYPE_CHECKING:
+    from exact.run import Run
     from peerbayes.kinds.shared.kind import SimulationOutcome
     from peerbayes.problem.problems import AnyProblem
-    from peerbayes.resources import Resources
+    from peerbayes.settings.groups import Resources
     from theory.progress import Progress
 
 
-def simulate(
-    problem: AnyProblem | str | Path,
-    *,
-    rounds: int = 1000,
-    replicates: int = 100,
-    seed: int = 0,
-    out: str | Path | None = None,
-    force: bool = False,
-    data: str | Path | None = None,
-    batch: Batch | None = None,
-    resources: Resources | None = None,
-    progress: Progress | None = None,
-) -> SimulationOutcome:
-    """Finite social learning or Gaussian regression, simulated.
+@question(Simulate)
+def simulate(problem: AnyProblem | str | Path, how: Simulate) -> SimulationOutcome:
+    """Finite social learning or Gaussian regression, simulated; the same seed, the same numbers.
+
+    With a folder for the record, a long run keeps a checkpoint beside it, removed at the end.
 
     Parameters
     ----------
     problem
         Of any kind, or the name or the file of one.
-    rounds, replicates, seed
-        n ≥ 1, R ≥ 1 and a whole number of at least 0; the same seed gives the same numbers.
-    out
-        Folder for the record; left out: none is written.
-    force
-        Whether a record of another problem of this name may be replaced.
-    data
-        Folder of the image files, for built-ins that need them.
-    batch
-        Observations a round, in place of the problem's: a number, or one for each agent. The name
-        of the problem then says so.
-    resources
-        Workers, memory and the like (`peerbayes.resources.Resources`). With `out`, a long run
-        keeps a checkpoint beside its record, removed at the end.
-    progress
-        Called with (done, total).
 
     Raises
     ------
@@ -63,32 +44,96 @@ def simulate(
     >>> run.as_json()["rounds"]
     50
     """
+    from exact.parallel import check_backend
     from peerbayes.kinds.registry import kind_of
     from peerbayes.record_names import file_name
-    from peerbayes.records import RecordPlace
-    from peerbayes.resources import Resources
+    from peerbayes.records import RecordPlace, check_folder
 
-    found = as_problem(problem, data, batch)
+    # Before classifiers are trained.
+    if how.folder is not None:
+        check_folder(how.folder)
+    check_backend(how.backend)
+    found = as_problem(problem, how)
     place = None
-    if out is not None:
-        name = file_name("simulate", found.name, f"n{rounds}", f"r{replicates}", f"s{seed}")
-        of = {"problem": found.sha256, "rounds": rounds, "replicates": replicates, "seed": seed}
-        place = RecordPlace(Path(out) / name, "simulate", of, force)
+    if how.folder is not None:
+        sizes = {"rounds": how.rounds, "replicates": how.replicates, "seed": how.seed}
+        name = file_name(
+            "simulate", found.name, f"n{how.rounds}", f"r{how.replicates}", f"s{how.seed}"
+        )
+        of = {"problem": found.sha256, **sizes}
+        place = RecordPlace(how.folder / name, "simulate", of, how.force)
         place.check()
-    resources = Resources() if resources is None else resources
-    require("resources", resources, Resources)
-    run = resources.run(
-        rounds=rounds,
-        replicates=replicates,
-        seed=seed,
-        out=None if place is None else place.path,
-        progress=progress,
-    )
+    progress = stage(how.progress, f"{found.name}: simulate")
+    run = run_of(how, out=None if place is None else place.path, progress=progress)
     kind = kind_of(found)
     task = kind.simulation(found, run)
-    resources.begin(found.name, task.cost(), run)
+    begin(how, found.name, task.cost(), run)
     simulation = task.simulate()
     summary = kind.summary(found, simulation)
     if place is None:
         return summary
     return kind.summary(found, simulation, place.write(summary.as_record()))
+
+
+def run_of(how: Simulate, *, out: Path | None, progress: Progress | None) -> Run:
+    """The run that settings ask for, its checkpoint beside the record-to-be `out`.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+    from exact.run import Run
+
+    checkpoint = None if out is None else out.with_suffix(".checkpoint")
+    return Run(
+        rounds=how.rounds,
+        replicates=how.replicates,
+        seed=how.seed,
+        workers=how.workers,
+        backend=how.backend,
+        memory=how.memory,
+        checkpoint=checkpoint,
+        resume=how.resume and checkpoint is not None,
+        progress=progress,
+    )
+
+
+def begin(how: Resources, name: str, cost: Predicted, run: Run) -> None:
+    """Announce a run, and say whether it goes on from what a killed one left.
+
+    Raises
+    ------
+    ValueError
+        If the run is expected to take more than `hours`.
+    """
+    announce(how, name, cost)
+    left = None if run.checkpoint is None else Path(run.checkpoint)
+    if how.notice is None:
+        return
+    if left is not None and left.exists() and not how.resume:
+        how.notice(f"{left}: left by a killed run; starting afresh (--resume goes on)")
+    if how.resume and (left is None or not left.exists()):
+        how.notice("nothing to resume: starting from the beginning")
+
+
+def announce(how: Resources, name: str, cost: Predicted) -> None:
+    """Say what a long or large run is expected to take; refuse one that is too long.
+
+    Raises
+    ------
+    ValueError
+        If the run is expected to take more than `hours`.
+    """
+    check_hours(cost, hours=how.hours, remedy=f"allow it with --hours {_hours(cost)}")
+    large = cost.seconds >= ANNOUNCED_SECONDS or cost.bytes >= ANNOUNCED_BYTES
+    if large and how.notice is not None:
+        memory = f"{gibibytes(cost.bytes)} GiB of memory"
+        how.notice(f"{name}: about {duration(cost.seconds)}, up to {memory} (estimates)")
+
+
+def _hours(cost: Predicted) -> int:
+    """Hours that are enough, rounded up to two digits."""
+    hours = math.ceil(cost.seconds / 3600)
+    unit = int(10 ** max(0, len(str(hours)) - 2))
+    return -(-hours // unit) * unit

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.experiments.net_run import check_installed
 from peerbayes.experiments.team import is_first_process
-from theory.progress import Progress
+from peerbayes.settings.declared import question
+from peerbayes.settings.nets import TrainFile
 
 if TYPE_CHECKING:
     from peerbayes.nets.run import TrainOutcome
 
 
-def train_file(
-    path: str | Path,
-    *,
-    rounds: int | None = None,
-    seed: int | None = None,
-    codec: str | None = None,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    force: bool = False,
-    resume: bool = False,
-    device: str = "cpu",
-    memory: int | None = None,
-    progress: Callable[[str], Progress] | None = None,
-    notice: Callable[[str], None] | None = None,
-) -> TrainOutcome:
+@question(TrainFile)
+def train_file(path: str | Path, how: TrainFile) -> TrainOutcome:
     """Train what a net file says, and leave a record, the beliefs, and a page.
 
     Under torchrun the agents are spread over its processes, of which the first one writes.
@@ -38,19 +25,6 @@ def train_file(
     ----------
     path
         A TOML or JSON file ([](../reference/net-files.md)).
-    rounds, seed
-        In place of the file's own.
-    codec
-        In place of the file's own: a name (``empirical.messages.codecs.CODECS``), ``"none"``, or
-        such as ``"difference+sign"``, a codec around another.
-    out
-        Folder of the record; left out: nothing is written.
-    data
-        Folder of the files of MNIST and Fashion-MNIST.
-    force, resume, device, memory, notice
-        As of :func:`~peerbayes.front.train.train`.
-    progress
-        Maps the name of a stage to a callable of (done, total).
 
     Raises
     ------
@@ -59,23 +33,23 @@ def train_file(
     """
     check_installed("train")
     from empirical.nets.distributed import connect
+    from exact.limits import as_memory
     from peerbayes.nets.planning import plan_of
     from peerbayes.nets.reading import read_net_file
     from peerbayes.nets.run import run_plan
 
-    directory = None if data is None else Path(data)
-    problem = read_net_file(path, directory=directory, seed=seed)
-    with connect(device) as exchange:
+    problem = read_net_file(path, directory=how.images, seed=how.seed)
+    with connect(how.device) as exchange:
         outcome = run_plan(
-            plan_of(problem, rounds, codec, source=str(path)),
-            out=None if out is None else Path(out),
-            force=force,
-            resume=resume,
-            device=device,
-            memory=memory,
+            plan_of(problem, how.rounds, how.codec, source=str(path)),
+            out=how.folder,
+            force=how.force,
+            resume=how.resume,
+            device=how.device,
+            memory=None if how.memory is None else as_memory("memory", how.memory),
             exchange=exchange,
-            progress=None if progress is None else progress(problem.name),
-            notice=notice,
+            progress=None if how.progress is None else how.progress(problem.name),
+            notice=how.notice,
         )
     if outcome.record_path is None or not is_first_process():
         return outcome

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import RenderableType
 
 from peerbayes.comparison import Comparison
-from peerbayes.front.problems import Batch, as_problem
+from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
@@ -23,12 +23,17 @@ from peerbayes.kinds.verify_record import Verified, VerifyRecord
 from peerbayes.problem.builtins.loading import BUILTINS, load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import RecordPlace, check_folder, set_aside
+from peerbayes.settings.declared import question
+from peerbayes.settings.questions import Verify
 from theory.progress import Progress
-from theory.validation import as_integer, as_probability, fail
+from theory.validation import fail
 from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_USUAL = Verify()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,36 +103,21 @@ class VerifyOutcome(Value):
         return [*verification_parts(self.statements, every=every), *sweeps]
 
 
+@question(Verify)
 def verify(
     problems: AnyProblem | str | Path | Sequence[AnyProblem | str | Path] = (),
-    *,
-    data: str | Path | None = None,
-    batch: Batch | None = None,
-    seed: int = 0,
-    delta: float = 0.05,
-    out: str | Path | None = None,
-    force: bool = False,
-    progress: Callable[[str], Progress] | None = None,
-    notice: Callable[[str], None] | None = None,
+    how: Verify = _USUAL,
 ) -> VerifyOutcome:
     """Verify problems (or files, or built-ins by name), or all built-ins if none is given.
 
+    With a folder, a record and the report made of it are written. An earlier record of the same
+    problems, seed and delta is written over, any earlier one with `force`; another gets another
+    name.
+
     Parameters
     ----------
-    data
-        Where the images are, if not in one of the usual places.
-    batch
-        Observations a round, in place of the problem's: a number, or one for each agent. The name
-        of the problem then says so.
-    out
-        Folder for the record and the report made of it; left out: none are written. An earlier
-        record of the same problems, seed and delta is written over; another gets another name.
-    force
-        Whether any earlier record is written over.
-    progress
-        Maps the name of a stage to a callable of (done, total).
-    notice
-        Told, in one sentence, of an earlier record that got another name.
+    problems
+        One or several.
 
     Raises
     ------
@@ -135,16 +125,14 @@ def verify(
         If a problem cannot be read, `seed` or `delta` is out of range, or nothing can be written
         to `out`, which is tried first.
     """
-    seed = as_integer("seed", seed, minimum=0)
-    delta = as_probability("delta", delta)
-    if out is not None:
-        check_folder(Path(out))
-    bar = progress or (lambda _: lambda done, total: None)
-    found, skipped = _loaded(problems, data, bar)
-    if batch is not None:
-        found = [as_problem(problem, batch=batch) for problem in found]
+    if how.folder is not None:
+        check_folder(how.folder)
+    bar = how.progress or (lambda _: lambda done, total: None)
+    found, skipped = _loaded(problems, how.images, bar)
+    if how.batch is not None:
+        found = [as_problem(problem, how) for problem in found]
     verifications = tuple(
-        kind_of(problem).verify(problem, seed=seed, delta=delta, progress=bar(problem.name))
+        kind_of(problem).verify(problem, seed=how.seed, delta=how.delta, progress=bar(problem.name))
         for problem in found
     )
     sweeps = tuple(
@@ -152,13 +140,13 @@ def verify(
         for kind in KINDS
         for sweep in kind.sweeps([v for v in verifications if kind_of(v.problem) is kind])
     )
-    outcome = VerifyOutcome(verifications, sweeps, tuple(skipped), seed, delta)
-    return outcome if out is None else _written(outcome, Path(out), notice, force=force)
+    outcome = VerifyOutcome(verifications, sweeps, tuple(skipped), how.seed, how.delta)
+    return outcome if how.folder is None else _written(outcome, how.folder, how)
 
 
 def _loaded(
     problems: AnyProblem | str | Path | Sequence[AnyProblem | str | Path],
-    data: str | Path | None,
+    folder: Path | None,
     bar: Callable[[str], Progress],
 ) -> tuple[list[AnyProblem], list[str]]:
     """All problems, read before the first is run, and notices of those that lack their data."""
@@ -171,7 +159,6 @@ def _loaded(
         given.append(problems)
     found: list[AnyProblem] = []
     skipped: list[str] = []
-    folder = None if data is None else Path(data)
     for one in given or list(BUILTINS):
         if not isinstance(one, str | Path):
             found.append(as_problem(one))
@@ -180,28 +167,26 @@ def _loaded(
             found += load_variants(one, data=folder, progress=bar(f"{one}: prepare"))
         except DataNotFound as absent:
             # Asked for by name, or pointed to a folder: then missing data are an error.
-            if given or data is not None:
+            if given or folder is not None:
                 raise
             skipped.append(f"skipped {absent}")
     return found, skipped
 
 
-def _written(
-    outcome: VerifyOutcome, out: Path, notice: Callable[[str], None] | None, *, force: bool
-) -> VerifyOutcome:
+def _written(outcome: VerifyOutcome, out: Path, how: Verify) -> VerifyOutcome:
     """The same outcome with its record and its report on disk."""
     from peerbayes.report import write_report
 
     problems = [verification.problem for verification in outcome.verifications]
     own = {problem.name: problem.sha256 for problem in problems}
     of = {"problems": own, "seed": outcome.seed, "delta": outcome.delta}
-    place = RecordPlace(out / "verify.json", "verify", of, force)
+    place = RecordPlace(out / "verify.json", "verify", of, how.force)
     taken = place.taken()
     aside = set_aside(place.path) if taken else None
-    if aside is not None and notice is not None:
+    if aside is not None and how.notice is not None:
         numbers = any(f" {name} " in taken for name in ("seed", "delta"))
         what = "another seed or delta" if numbers else "other problems"
-        notice(
+        how.notice(
             f"{place.path}: was of {what}, and is {aside} now "
             f"('peerbayes report {aside}' makes its page)"
         )

@@ -92,6 +92,11 @@ class LaunchOutcome(Documented):
         endless = self.found.rounds is None
         return all((agent.done or endless) and agent.code == 0 for agent in self.found.agents)
 
+    @property
+    def failed(self) -> bool:
+        """Whether some agent was not done."""
+        return not self.complete
+
     def state_file(self, agent: str) -> Path:
         """Where an agent left its state, beside its journal and notices."""
         folder = state_folder(self.record_path.parent, self.found.network)

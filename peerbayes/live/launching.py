@@ -4,118 +4,47 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.whole_files import lock
 from peerbayes.live.course import Course
 from peerbayes.live.finding import every_share, robust_keys
-from peerbayes.live.finite import CLOCKS, robust_rule
+from peerbayes.live.finite import robust_rule
 from peerbayes.live.launch_documents import LaunchDocument, LaunchOutcome
 from peerbayes.live.processes import Processes, free_ports
 from peerbayes.live.share import Share, own_file, state_folder
 from peerbayes.live.zenoh_transport import needs_zenoh
-from theory.changing import ON_LOSS
-from theory.progress import Progress
-from theory.validation import as_integer, fail
+from peerbayes.settings.groups import DEFAULT_OUT
+from theory.validation import fail
 
 if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
+    from peerbayes.settings.live import Launch
 
 # So many processes one machine should not be asked for by mistake.
 MOST_AGENTS = 200
-# Of a request: how it is run, not what.
-_NO_SETTINGS = {"keys", "resume", "force"}
+# Settings that a record of a launch keeps, in this order.
+_IDENTITY = (
+    "rounds",
+    "pace",
+    "interval",
+    "patience",
+    "gather",
+    "on_loss",
+    "robust",
+    "journal",
+    "revive",
+    "seed",
+    "recipe",
+)
 
 
-@dataclass(frozen=True)
-class LaunchRequest:
-    """How the agents of a problem are run.
-
-    Attributes
-    ----------
-    rounds
-        After which all are done; None: until interrupted.
-    pace, interval, patience, gather
-        As of :class:`peerbayes.live.pacing.Pacing`.
-    on_loss, robust
-        In place of what the problem says; `robust` as on the command line.
-    keys
-        The network's folder of `peerbayes keys`; without it nothing is encrypted.
-    journal
-        Whether agents keep all that they do.
-    revive
-        Whether an agent that died is started again.
-    resume
-        Whether agents go on from the states in the folder, rather than begin anew.
-    force
-        Whether the record and the states of another run of the problem may be replaced.
-    seed
-        Of what the agents draw, and of all that is random about nets; None: 0, or that of a net
-        file.
-    recipe
-        Of an experiment with nets; None: its own.
-    """
-
-    rounds: int | None = None
-    pace: str = "lockstep"
-    interval: float | None = None
-    patience: float | None = None
-    gather: float | None = None
-    on_loss: str | None = None
-    robust: str | None = None
-    keys: Path | None = None
-    journal: bool = False
-    revive: bool = False
-    resume: bool = False
-    force: bool = False
-    seed: int | None = None
-    recipe: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check what does not depend on the problem."""
-        for name in ("rounds", "seed"):
-            if getattr(self, name) is not None:
-                as_integer(name, getattr(self, name), minimum=int(name == "rounds"))
-        for name, words in (("pace", tuple(CLOCKS)), ("on_loss", (None, *ON_LOSS))):
-            if getattr(self, name) not in words:
-                wanted = f"one of {', '.join(word for word in words if word)}"
-                raise fail(name, wanted, repr(getattr(self, name)), "choose one")
-        for name in ("interval", "patience", "gather"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 86_400:
-                raise fail(name, "a number of seconds from 0 to a day", value, "correct it")
-        robust_rule(robust_keys(self.robust) or {})
-
-
-def run_launch(
-    problem: AnyProblem | str | Path,
-    request: LaunchRequest,
-    *,
-    out: Path,
-    data: Path | None = None,
-    progress: Callable[[str], Progress] | None = None,
-    notice: Callable[[str], None] | None = None,
-) -> LaunchOutcome:
+def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
     """Start one process an agent, watch them until all are done, and write a record.
-
-    Parameters
-    ----------
-    problem
-        One that is made, a file's, or one that goes by name.
-    request
-        How.
-    out
-        Folder of the record, and of the agents' states and notices.
-    data
-        Folder of image files.
-    progress
-        Maps the name of a stage to a callable of (done, total).
-    notice
-        Told, in one line, of what happens.
 
     Raises
     ------
@@ -126,12 +55,14 @@ def run_launch(
     from peerbayes.record_names import file_name
     from peerbayes.records import RecordPlace
 
+    robust_rule(robust_keys(how.robust) or {})
     needs_zenoh()
-    shares = _shares(problem, data, request)
-    request = _settled(request, shares[0])
+    out = DEFAULT_OUT if how.folder is None else how.folder
+    shares = _shares(problem, how)
+    how = _settled(how, shares[0])
     name, network = shares[0].problem, shares[0].network
-    freely = request.force or request.resume
-    of = {field: value for field, value in vars(request).items() if field not in _NO_SETTINGS}
+    freely = how.force or how.resume
+    of = {name: getattr(how, name) for name in _IDENTITY}
     place = RecordPlace(out / file_name("launch", name, network), "launch", of, freely)
     place.check()
     folder = state_folder(out, network)
@@ -140,24 +71,24 @@ def run_launch(
     began = time.monotonic()
     run = Course(
         [share.agent for share in shares],
-        rounds=request.rounds,
-        revive=request.revive,
-        progress=progress(name) if progress is not None and request.rounds else None,
-        notice=notice or (lambda text: None),
+        rounds=how.rounds,
+        revive=how.revive,
+        progress=how.progress(name) if how.progress is not None and how.rounds else None,
+        notice=how.notice or (lambda text: None),
     )
     with ExitStack() as stack:
         _hold(stack, folder)
-        if not request.resume:
+        if not how.resume:
             _forget(folder)
         ports = stack.enter_context(free_ports(len(shares)))
-        ends = _endpoints(shares, ports, secure=request.keys is not None)
+        ends = _endpoints(shares, ports, secure=how.keys is not None)
         _write_address(address, network, ends)
         stack.callback(address.unlink, missing_ok=True)
         processes = stack.enter_context(Processes())
         for share in shares:
             path = own_file(folder, share.agent, "share")
             share.write(path)
-            arguments = _arguments(share, path, request, ends, out)
+            arguments = _arguments(share, path, how, ends, out)
             processes.start(share.agent, arguments, log=own_file(folder, share.agent, "log"))
         run.notice(f"{len(shares)} agents; notices in {folder}; to watch: {_hint(problem, out)}")
         run.watch(processes)
@@ -166,10 +97,10 @@ def run_launch(
     document = LaunchDocument(
         problem=name,
         network=network,
-        pace=request.pace,
-        rounds=request.rounds,
-        seed=request.seed or 0,
-        secured=request.keys is not None,
+        pace=how.pace,
+        rounds=how.rounds,
+        seed=how.seed or 0,
+        secured=how.keys is not None,
         seconds=time.monotonic() - began,
         seconds_to_start=run.started,
         hypotheses=list(shares[0].content.get("hypotheses", ())),
@@ -179,24 +110,22 @@ def run_launch(
     return LaunchOutcome(document, place.write(document.as_json()))
 
 
-def _shares(
-    problem: AnyProblem | str | Path, data: Path | None, request: LaunchRequest
-) -> tuple[Share, ...]:
-    shares = every_share(problem, data, seed=request.seed, recipe=request.recipe)
+def _shares(problem: AnyProblem | str | Path, how: Launch) -> tuple[Share, ...]:
+    shares = every_share(problem, how.images, seed=how.seed, recipe=how.recipe)
     if len(shares) > MOST_AGENTS:
         wanted = f"at most {MOST_AGENTS} agents on one machine"
         raise fail(shares[0].problem, wanted, len(shares), "start agents with 'peerbayes peer'")
     return shares
 
 
-def _settled(request: LaunchRequest, share: Share) -> LaunchRequest:
-    """The request with what was left out as fits the shares."""
+def _settled(how: Launch, share: Share) -> Launch:
+    """The settings with what was left out as fits the shares."""
     gather = 30.0 if share.kind == "finite" else None
     return replace(
-        request,
-        rounds=share.content.get("rounds") if request.rounds is None else request.rounds,
-        gather=gather if request.gather is None else request.gather,
-        seed=share.content.get("seed", 0) if request.seed is None else request.seed,
+        how,
+        rounds=share.content.get("rounds") if how.rounds is None else how.rounds,
+        gather=gather if how.gather is None else how.gather,
+        seed=share.content.get("seed", 0) if how.seed is None else how.seed,
     )
 
 
@@ -208,7 +137,7 @@ def _endpoints(shares: tuple[Share, ...], ports: Sequence[int], *, secure: bool)
 
 
 def _arguments(
-    share: Share, path: Path, request: LaunchRequest, ends: Mapping[str, str], out: Path
+    share: Share, path: Path, how: Launch, ends: Mapping[str, str], out: Path
 ) -> list[str]:
     """What follows ``peerbayes`` on an agent's command line."""
     members, name = share.members, share.agent
@@ -219,19 +148,19 @@ def _arguments(
         if other in linked:
             options += ["--connect", ends[other]]
     for option, value in (
-        ("--rounds", request.rounds),
-        ("--pace", request.pace),
-        ("--interval", request.interval),
-        ("--patience", request.patience),
-        ("--gather", request.gather),
-        ("--on-loss", request.on_loss),
-        ("--robust", request.robust),
-        ("--keys", request.keys),
-        ("--seed", request.seed),
+        ("--rounds", how.rounds),
+        ("--pace", how.pace),
+        ("--interval", how.interval),
+        ("--patience", how.patience),
+        ("--gather", how.gather),
+        ("--on-loss", how.on_loss),
+        ("--robust", how.robust),
+        ("--keys", how.keys),
+        ("--seed", how.seed),
     ):
         if value is not None:
             options += [option, str(value)]
-    return options + ["--journal"] * request.journal
+    return options + ["--journal"] * how.journal
 
 
 def _write_address(path: Path, network: str, ends: Mapping[str, str]) -> None:

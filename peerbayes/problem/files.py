@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from peerbayes.messages import describe, input_error, shorten
 from peerbayes.records import check_folder, unwritable, write_whole
 from theory.validation import fail
 
+STANDARD_INPUT = "-"
 _ELSEWHERE = "name another place"
 # Keys of so many parts between dots: reading them takes a time that grows with the square.
 _DEEPEST = 200
@@ -38,8 +40,8 @@ def read_document(path: Path) -> dict[str, Any]:
         If the file cannot be read, or is not valid TOML or JSON; in one line that names the file
         and, for a syntax error, the line.
     """
-    source = str(path)
-    text = _read_text(path)
+    source = source_of(path)
+    text = _read_text(path, source)
     is_json = path.suffix.lower() == ".json" or (
         path.suffix.lower() != ".toml" and re.match(r"\s*(\[\s*)?\{", text) is not None
     )
@@ -66,12 +68,19 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _read_text(path: Path) -> str:
-    source = str(path)
+def source_of(path: Path) -> str:
+    """What messages call a file; ``-`` is standard input."""
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def _read_text(path: Path, source: str) -> str:
     wanted = "a readable TOML or JSON file"
     try:
-        with path.open("rb") as file:  # which may be a pipe: of a shell, say
-            content = file.read(MOST_BYTES + 1)
+        if str(path) == STANDARD_INPUT:
+            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with path.open("rb") as file:  # which may be a pipe: of a shell, say
+                content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         remedy = "correct the path; 'peerbayes list' shows the built-in problems"
         raise input_error(source, (), wanted, "no such file", remedy) from None

@@ -21,7 +21,7 @@ from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
 from peerbayes.problem.faults_section import FaultsSection
 from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.files import read_document
+from peerbayes.problem.files import read_document, source_of
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import check_batches
 from peerbayes.problem.network_section import build_network, changes_of
@@ -48,7 +48,9 @@ def read_problem(path: str | Path) -> AnyProblem:
     """
     path = Path(path)
     document = read_document(path)
-    return problem_from_document({"name": path.stem, **document}, source=str(path))
+    source = source_of(path)
+    name = path.stem if source == str(path) else source
+    return problem_from_document({"name": name, **document}, source=source)
 
 
 def problem_from_document(

@@ -22,7 +22,7 @@ PROBLEMS = Path(__file__).parent / "problems"
 BAD_INPUT = 2
 # A plain terminal of fixed width; one thread; the images where they were before.
 TERMINAL = {
-    **{"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "MPLBACKEND": "agg"},
+    **{"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "MPLBACKEND": "agg"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA")},
 }
 

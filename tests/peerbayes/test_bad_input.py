@@ -49,15 +49,15 @@ FILES: dict[str, dict[str, Any]] = {
 # By command: what follows its name, and what is said of it.
 LINES: dict[str, list[tuple[str, str]]] = {
     "": [
-        ("", "command … see 'peerbayes --help'"),
-        ("analyze two-coins", "analyze … see 'peerbayes --help'"),
+        ("analyze two-coins", "analyze … did you mean 'analyse'? … see 'peerbayes --help'"),
+        ("keys renew", "renew … did you mean 'new'? … see 'peerbayes keys --help'"),
         ("schema analyze", "did you mean 'analyse'?"),
         ("schema qqqq", "choose one"),
     ],
     "analyse": [
         ("", "PROBLEM … see 'peerbayes analyse --help'"),
         ("two-coins p2-star", "p2-star … --help"),
-        ("two-coins --exact --certify", "keep one … analyse --help'"),
+        ("two-coins --exact --certify", "exact, certify … keep one"),
         ("two-coins --exactly", "--exactly … see 'peerbayes analyse --help'"),
         ("two-coins --jsn", "--jsn … --json"),
         ("two-coins --delta", "--delta … --help"),
@@ -93,8 +93,8 @@ LINES: dict[str, list[tuple[str, str]]] = {
           for x in ("1_0", "١", "1e3", "", "0x1")),
         ("two-coins --workers 0", "'--workers': expected a whole number of at least 1, got '0'"),
         ("two-coins --workers two", "'--workers': expected a whole number"),
-        ("two-coins --memory lots", "--memory: expected a size such as 500M or 2GiB, got 'lots'"),
-        ("two-coins --memory ''", "--memory: expected a size such as 500M or 2GiB, got ''"),
+        ("two-coins --memory lots", "--memory … expected a size such as 500M or 2GiB, got 'lots'"),
+        ("two-coins --memory ''", "--memory … expected a size such as 500M or 2GiB, got ''"),
         ("two-coins --hours 0", "'--hours': expected a number above 0"),
         ("two-coins --rounds 300 --replicates 20000 --memory 1M",
          "memory: expected at most 0.00093 GiB for the run"),

@@ -18,6 +18,7 @@ from peerbayes.layout import render
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import VerifyClaims
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Capture, Patch, json_of
 from tests.peerbayes.test_report import Page
@@ -61,7 +62,7 @@ def only(monkeypatch: Patch, claims: list[Claim]) -> None:
 
 
 def outcome(folder: Path, *claims: Claim) -> ClaimsOutcome:
-    return verify_claims(effort=0.02, out=folder, claims=claims or SOME)
+    return verify_claims(VerifyClaims(effort=0.02, out=folder), claims or SOME)
 
 
 def test_json_record_and_page(few: None, tmp_path: Path, capsys: Capture) -> None:

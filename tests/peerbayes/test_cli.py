@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,15 +18,18 @@ from jsonschema import Draft202012Validator
 
 import peerbayes
 from peerbayes import cli
+from peerbayes.commands.command import Command
+from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
+from peerbayes.settings.questions import Verify
 from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import spread
-from tests.peerbayes.commands import Capture, Patch, json_of, text_of
+from tests.peerbayes.commands import Capture, Patch, complaint, json_of, text_of
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
 SMALL = ["--rounds", "10", "--replicates", "5"]
@@ -110,14 +115,49 @@ def test_commands_that_draw_nothing_leave_nothing(here: Path, capsys: Capture) -
     assert list(here.iterdir()) == []
 
 
-def test_every_command_takes_the_shared_options(here: Path, capsys: Capture) -> None:
+def test_every_command_takes_the_shared_options(here: Path) -> None:
     shared = ["--seed", "1", "--out", "o", "--quiet", "--data", "d"]
     for command in (["analyse", "two-coins"], ["simulate", "two-coins", *SMALL], ["list"]):
         assert cli.main([*command, *shared]) == 0
-    for command in ("verify", "report", "schema"):
-        text = text_of(capsys, [command, "--help"])
-        for option in ("--json", "--seed", "--out", "--quiet", "--data"):
-            assert option in text
+
+
+@pytest.mark.parametrize(
+    ("command", "used", "unused"),
+    [
+        ("verify", ["--json", "--seed", "--out", "--quiet", "--data"], []),
+        ("analyse", ["--json", "--out", "--quiet", "--data"], ["--seed", "--force"]),
+        ("report", ["--json", "--out", "--quiet"], ["--seed", "--data"]),
+        ("router", ["--json", "--quiet"], ["--seed", "--out", "--data"]),
+    ],
+)
+def test_help_shows_the_options_that_a_command_uses(
+    command: str, used: list[str], unused: list[str], capsys: Capture
+) -> None:
+    text = text_of(capsys, [command, "-h"])
+    assert text == text_of(capsys, [command, "--help"])
+    assert all(f" {option}" in text for option in used)
+    assert not any(f" {option}" in text for option in unused)
+    assert f"Example: peerbayes {command} " in text
+
+
+def test_without_a_command_there_is_help(capsys: Capture) -> None:
+    text = text_of(capsys, [])
+    assert text == text_of(capsys, ["--help"])
+    headings = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert len(headings) == 6
+    for command in COMMANDS:
+        assert f"  {command.name.partition(' ')[0]} " in text
+    keys = text_of(capsys, ["keys"])
+    assert all(f"  {name} " in keys for name in ("new", "add", "members", "check"))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_examples_of_help_can_be_read(command: Command, monkeypatch: Patch) -> None:
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(Command, "run", lambda self, **given: seen.update(given, of=self) or 0)
+    assert cli.main(shlex.split(command.example)[1:]) == 0
+    assert seen["of"] is command
+    assert set(seen) >= {"json", "quiet", *command.declared}
 
 
 @pytest.mark.parametrize(
@@ -224,8 +264,8 @@ def test_verify_exit_codes_and_words(failed: bool, monkeypatch: Patch, capsys: C
 
     seen: dict[str, Any] = {}
 
-    def verify(names: list[str], **options: Any) -> Outcome:
-        seen.update(options, names=names)
+    def verify(names: list[str], how: Verify) -> Outcome:
+        seen.update(vars(how), names=names)
         return Outcome(failed)
 
     monkeypatch.setattr(peerbayes.front.verify, "verify", verify)
@@ -426,3 +466,36 @@ def test_a_sweep_is_a_row_for_each_edge_confidence() -> None:
         ["0.1", "0.1011", "a", "or", "c", "0.01", "0.0101", "0.0002", "0.028"],
         ["0.7", "0.4406", "b", "-", "-", "-", "-"],
     ]
+
+
+def test_a_problem_from_standard_input(monkeypatch: Patch, capsys: Capture) -> None:
+    def typed(text: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    named = json_of(capsys, ["analyse", "two-coins", "--json"])
+    typed(TWO_COINS)
+    assert json_of(capsys, ["analyse", "-", "--json"]) == named
+    typed(json.dumps({**GAUSSIAN, "name": None}))
+    assert "standard input: name" in complaint(capsys, "analyse", "-")
+    typed("name = = 1")
+    assert "standard input: line 1" in complaint(capsys, "analyse", "-")
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("120", 120), ("-3", 80), ("2", 80)])
+def test_tables_are_as_wide_as_the_environment_says(
+    columns: str, width: int, monkeypatch: Patch, capsys: Capture
+) -> None:
+    usual = text_of(capsys, ["list"])
+    monkeypatch.setenv("COLUMNS", columns)
+    text = text_of(capsys, ["list"])
+    assert max(map(len, text.splitlines())) <= width
+    assert (text == usual) == (width == 80)
+
+
+def test_what_is_done_is_logged_for_who_asks(tmp_path: Path) -> None:
+    command = ["simulate", "two-coins", *SMALL, "--quiet", "--out", str(tmp_path)]
+    silent, told = run(*command, cwd=tmp_path), run("-v", *command, "--force", cwd=tmp_path)
+    assert silent.stderr == ""
+    assert silent.stdout == told.stdout
+    assert "peerbayes.progress: stage: two-coins: simulate" in told.stderr
+    assert f"peerbayes.records: record of simulate: {tmp_path}" in told.stderr

@@ -12,13 +12,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import peerbayes.designs.objectives as objectives_room
-from peerbayes.designs.request import DesignRequest
+from peerbayes.designs.request import runs_of
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
 from theory import Network, error_exponent, learning_rate
@@ -38,7 +39,7 @@ def designed(
     problem: Any = None, objective: str = "rate", *, replicates: int = 0, **options: Any
 ) -> dict[str, Any]:
     """The JSON of a design, checked against its schema."""
-    request = DesignRequest(objective, replicates=replicates, **options)
+    request = Design(objective=objective, replicates=replicates, **options)
     result = design(stations() if problem is None else problem, request).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
@@ -128,7 +129,7 @@ def test_one_agent_has_no_edges_to_choose() -> None:
 
 
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
-    request = DesignRequest("rate", replicates=100, seed=3)
+    request = Design(objective="rate", replicates=100, seed=3)
     found = design(load_problem("two-coins"), request, out=tmp_path)
     assert found.record_path == tmp_path / "design-two-coins-rate.json"
     first = found.record_path.read_bytes()
@@ -140,7 +141,7 @@ def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
 
 
 def test_rare_errors_are_not_simulated() -> None:
-    assert DesignRequest(delta=0.05).runs == 1000
-    assert DesignRequest(delta=0.01).runs == 2000
-    assert DesignRequest(delta=1e-6).runs == 0
-    assert DesignRequest(delta=1e-6, replicates=7).runs == 7
+    assert runs_of(Design(delta=0.05)) == 1000
+    assert runs_of(Design(delta=0.01)) == 2000
+    assert runs_of(Design(delta=1e-6)) == 0
+    assert runs_of(Design(delta=1e-6, replicates=7)) == 7

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.designs.place import PlacementRequest
 from peerbayes.front.place import place
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Placement
 from tests.peerbayes.commands import Capture, text_of
 from theory import learning_rate
 from theory.regression import regression_limits
@@ -30,7 +30,7 @@ SCHEMA = Draft202012Validator(read_schema("place"))
 def placed(name: str, **options: Any) -> dict[str, Any]:
     """The JSON of a placement, checked against its schema; not to be changed."""
     options = {"replicates": 0, **options}
-    result = place(load_problem(name), PlacementRequest(**options)).as_json()
+    result = place(load_problem(name), Placement(**options)).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
 
@@ -145,7 +145,7 @@ def check_twin(objective: str, folder: Path) -> None:
         path = folder / f"{len(names)}.json"
         path.write_text(json.dumps(document))
         options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
-        return place(load_problem(str(path)), PlacementRequest(**options)).as_json()
+        return place(load_problem(str(path)), Placement(**options)).as_json()
 
     # The same problem without the twin is the oracle.
     expected = result(alone, ["b", "c"], "b")

@@ -38,6 +38,7 @@ from peerbayes.records import (
     write_record,
 )
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import VerifyClaims
 from tests.peerbayes.commands import Capture, Patch
 from theory.claims import CLAIMS
 
@@ -248,7 +249,7 @@ def test_finding_records(tmp_path: Path) -> None:
 
 def one_claim(seed: int = 0, **where: Any) -> None:
     claim = next(iter(CLAIMS.values()))
-    verify_claims(seed=seed, effort=0.01, claims=[claim], **where)
+    verify_claims(VerifyClaims(seed=seed, effort=0.01, **where), [claim])
 
 
 def edited_coins() -> Any:

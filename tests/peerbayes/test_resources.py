@@ -15,8 +15,9 @@ import peerbayes as pb
 from exact.checkpoint import Checkpoint
 from exact.cost import Cost
 from peerbayes import cli
+from peerbayes.front.simulate import announce
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.resources import Resources
+from peerbayes.settings.groups import Resources
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(pb.__file__).parents[1]
@@ -204,7 +205,9 @@ def test_a_long_regression_is_announced_and_refused() -> None:
         pb.simulate(
             load_problem("p1-regression"),
             **options,
-            resources=Resources(memory="1M", hours=1e9, notice=said.append),
+            memory="1M",
+            hours=1e9,
+            notice=said.append,
         )
     assert len(said) == 1
     assert said[0].startswith("p1-regression: about ")
@@ -231,15 +234,15 @@ def test_nothing_to_resume_starts_from_the_beginning(tmp_path: Path, capsys: Cap
 def test_long_and_large_runs_are_announced() -> None:
     said: list[str] = []
     resources = Resources(notice=said.append)
-    resources.announce("a", Cost(5 << 20, 9.0, {}, 1, 0))
+    announce(resources, "a", Cost(5 << 20, 9.0, {}, 1, 0))
     assert said == []
-    resources.announce("b", Cost(3 << 29, 9.0, {}, 1, 0))
-    resources.announce("c", Cost(5 << 20, 7200.0, {}, 1, 0))
+    announce(resources, "b", Cost(3 << 29, 9.0, {}, 1, 0))
+    announce(resources, "c", Cost(5 << 20, 7200.0, {}, 1, 0))
     assert said == [
         "b: about 9 s, up to 1.5 GiB of memory (estimates)",
         "c: about 2 h, up to 0.0049 GiB of memory (estimates)",
     ]
-    Resources().announce("d", Cost(3 << 29, 8e4, {}, 1, 0))
+    announce(Resources(), "d", Cost(3 << 29, 8e4, {}, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -272,9 +275,9 @@ def test_a_long_run_may_be_asked_for() -> None:
     said: list[str] = []
     cost = Cost(5 << 20, 36 * 86400.0, {}, 1, 0)
     with pytest.raises(ValueError, match=r"got one of about 36 days .* allow it with --hours 870"):
-        Resources(notice=said.append).announce("a", cost)
+        announce(Resources(notice=said.append), "a", cost)
     assert said == []
-    Resources(notice=said.append, hours=870).announce("a", cost)
+    announce(Resources(notice=said.append, hours=870), "a", cost)
     assert said == ["a: about 36 days, up to 0.0049 GiB of memory (estimates)"]
 
 
@@ -294,7 +297,8 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: Patch) -> None:
             rounds=10**6,
             replicates=10**6,
             seed=0,
-            resources=Resources(hours=1e9, notice=said.append),
+            hours=1e9,
+            notice=said.append,
         )
     assert len(said) == 1
     assert said[0].startswith("two-coins: about ")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from peerbayes.cli import main
 from peerbayes.designs.documents import RoundsDocument
 from peerbayes.designs.recommend import by_rounds
-from peerbayes.designs.request import DesignRequest
+from peerbayes.designs.request import checked_design
 from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
@@ -27,6 +27,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import write_problem
+from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Capture, Patch, complaint
 from tests.peerbayes.documents import STATIONS, changed
 from theory import Network
@@ -55,7 +56,7 @@ def uncertified(monkeypatch: Patch) -> None:
 
 def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -> Any:
     """The problem of the file that a design wrote, with the document of the design."""
-    request = DesignRequest(objective, replicates=0, **options)
+    request = Design(objective=objective, replicates=0, **options)
     result = design(problem, request, write=path)
     assert result.written_path == path
     return load_problem(path), result.document()
@@ -227,7 +228,7 @@ def test_the_fewest_certified_rounds_are_recommended() -> None:
 
 
 def test_a_design_says_what_is_best() -> None:
-    line = design(load_problem("p1-regression"), DesignRequest(replicates=0)).as_json()
+    line = design(load_problem("p1-regression"), Design(replicates=0)).as_json()
     assert line["recommended"]["network"] == "designed"
 
 
@@ -246,7 +247,7 @@ def test_ties_on_a_network_that_changes_go_to_the_exponent_then_to_mixing() -> N
         },
     }  # fmt: skip
     problem = problem_from_document(alike)
-    said = design(problem, DesignRequest(replicates=0)).as_json()
+    said = design(problem, Design(replicates=0)).as_json()
     given = said["baselines"]["as given"]
     # All agents see the same: K is the same for every W.
     assert said["rate"] == pytest.approx(given["rate"], rel=1e-12)
@@ -301,12 +302,12 @@ def test_problems_built_in_memory_are_written_too(tmp_path: Path) -> None:
 
 
 def test_names_are_those_of_the_command_line() -> None:
-    assert DesignRequest("trade_off").objective == "trade-off"
-    halves = DesignRequest("mixing", stationary="1/2,1/2")
+    assert checked_design(Design(objective="trade_off")).objective == "trade-off"
+    halves = checked_design(Design(objective="mixing", stationary="1/2,1/2"))
     assert halves.stationary == (0.5, 0.5)
-    limits = DesignRequest(changes={"fixed": "0,2", "edge-budget": 3}).changes
+    limits = checked_design(Design(changes={"fixed": "0,2", "edge-budget": 3})).changes
     assert limits == {"fixed_agents": (0, 2), "edge_budget": 3}
     with pytest.raises(ValueError, match="edge_budget"):
-        DesignRequest(changes={"edge_bugdet": 3})
+        checked_design(Design(changes={"edge_bugdet": 3}))
     with pytest.raises(ValueError, match="did you mean 'exponent'"):
-        DesignRequest("exponnent")
+        checked_design(Design(objective="exponnent"))

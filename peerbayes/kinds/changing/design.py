@@ -20,13 +20,14 @@ from peerbayes.designs.documents import (
 )
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.recommend import recommend
-from peerbayes.designs.request import DesignRequest, named_hypothesis
+from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import CertificateDocument, names_of, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.kinds.shared.learning_notes import learning_facts
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.settings.questions import Design
 from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
@@ -130,7 +131,7 @@ class ChangingDesign(DesignOutcome):
 
 
 def design_changing(
-    problem: ChangingProblem, request: DesignRequest, *, progress: Progress | None = None
+    problem: ChangingProblem, request: Design, *, progress: Progress | None = None
 ) -> ChangingDesign:
     """Weights for a larger rate on a network that changes, beside the given ones.
 

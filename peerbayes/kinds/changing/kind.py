@@ -12,12 +12,12 @@ from peerbayes.problem.problems import of_kind
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.designs.place import PlacementRequest, PlacementResult
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.designs.place import PlacementResult
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.changing.design import ChangingDesign
     from peerbayes.kinds.changing.verify import ChangingVerification
+    from peerbayes.settings.questions import Design, Placement
 
 
 class ChangingKind(SocialLearningKind[ChangingProblem]):
@@ -44,14 +44,14 @@ class ChangingKind(SocialLearningKind[ChangingProblem]):
         return verify_changing(problem, seed=seed, delta=delta, progress=progress)
 
     def design(
-        self, problem: ChangingProblem, request: DesignRequest, progress: Progress | None
+        self, problem: ChangingProblem, request: Design, progress: Progress | None
     ) -> ChangingDesign:
         from peerbayes.kinds.changing.design import design_changing
 
         return design_changing(problem, request, progress=progress)
 
     def place(
-        self, problem: ChangingProblem, request: PlacementRequest, progress: Progress | None
+        self, problem: ChangingProblem, request: Placement, progress: Progress | None
     ) -> PlacementResult:
         from peerbayes.kinds.changing.place import place_changing
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from peerbayes.designs.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.designs.place import PlacementResult, placement_document, search_options
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.problem.changing import ChangingProblem
+from peerbayes.settings.questions import Placement
 from theory import learning_rate
 from theory.changing import influence
 from theory.design import place
@@ -13,7 +14,7 @@ from theory.validation import fail
 
 
 def place_changing(
-    problem: ChangingProblem, request: PlacementRequest, progress: Progress | None = None
+    problem: ChangingProblem, request: Placement, progress: Progress | None = None
 ) -> PlacementResult:
     """The placement with the largest rate; the influence of each agent stands in for v.
 
@@ -30,7 +31,11 @@ def place_changing(
     if wanted is None:
         wanted = learning_rate(network, model).reference[0]
     found = place(
-        influence(network).values, model, target=wanted, progress=progress, **request.search
+        influence(network).values,
+        model,
+        target=wanted,
+        progress=progress,
+        **search_options(request),
     )
     note = "the influence of each agent stands in for v"
     content = placement_document(problem, request, found, model, notes=[note])

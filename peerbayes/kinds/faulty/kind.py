@@ -15,11 +15,11 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from peerbayes.designs.outcome import DesignOutcome
-    from peerbayes.designs.place import PlacementRequest, PlacementResult
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.designs.place import PlacementResult
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
     from peerbayes.kinds.faulty.verify import FaultyVerification
+    from peerbayes.settings.questions import Design, Placement
 
 
 class FaultyKind(SocialLearningKind[FaultyProblem]):
@@ -47,7 +47,7 @@ class FaultyKind(SocialLearningKind[FaultyProblem]):
         return verify_faulty(problem, seed=seed, progress=progress)
 
     def design(
-        self, problem: FaultyProblem, request: DesignRequest, progress: Progress | None
+        self, problem: FaultyProblem, request: Design, progress: Progress | None
     ) -> DesignOutcome:
         if request.objective == "bytes":
             of_kind(problem, Problem, "design --objective bytes")
@@ -55,7 +55,7 @@ class FaultyKind(SocialLearningKind[FaultyProblem]):
         return found.remarked("designed as if nobody were faulty", problem=problem)
 
     def place(
-        self, problem: FaultyProblem, request: PlacementRequest, progress: Progress | None
+        self, problem: FaultyProblem, request: Placement, progress: Progress | None
     ) -> PlacementResult:
         found = FiniteKind().place(problem.problem, request, progress)
         return found.remarked("predicted as if nobody were faulty", problem=problem)

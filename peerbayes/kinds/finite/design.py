@@ -22,7 +22,7 @@ from peerbayes.designs.found import Found
 from peerbayes.designs.objectives import binding_at, find
 from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import recommend
-from peerbayes.designs.request import DesignRequest, DesignTask, target_of
+from peerbayes.designs.request import DesignTask, check_runs, runs_of, section_of, target_of
 from peerbayes.designs.rows import NetworkRow, measure
 from peerbayes.designs.weights import expected, kept_weights
 from peerbayes.documents import CertificateDocument, GraphDocument, names_of, numbers
@@ -30,6 +30,7 @@ from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.settings import questions
 from theory import Network
 from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
 from theory.learnability import FewestAgents, learnability
@@ -83,7 +84,7 @@ class Design(DesignOutcome):
                 "links fail: rate and subdominant modulus are those of E[W]; the exponent and "
                 "sample sizes of a random network are not bounded"
             )
-        if self.request.runs == 0 and self.request.replicates is None:
+        if runs_of(self.request) == 0 and self.request.replicates is None:
             notes.append("no simulation: errors this rare would take too many runs to be seen")
         return notes
 
@@ -195,7 +196,7 @@ def _recorded(rounds: int) -> list[int]:
 
 
 def design_problem(
-    problem: Problem, request: DesignRequest, *, progress: Progress | None = None
+    problem: Problem, request: questions.Design, *, progress: Progress | None = None
 ) -> Design:
     """The best network that the objective asks for, beside the usual ones.
 
@@ -205,10 +206,10 @@ def design_problem(
         If no design reaches the objective, or limits exclude each other; in one line.
     """
     section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", request.section(section)):
+    with placed(problem.name, "design", section_of(request, section)):
         task = DesignTask.of(request, problem.network, section)
     target = target_of(request, problem.network, problem.model)
-    request.check_runs()
+    check_runs(request)
     try:
         found = find(problem, request, task, target, progress=progress)
     except DesignFailed as failure:
@@ -233,7 +234,7 @@ def design_problem(
                 problem.model,
                 target=target,
                 delta=request.delta,
-                replicates=request.runs,
+                replicates=runs_of(request),
                 seed=request.seed,
                 random=effective is not network,
             )
@@ -262,7 +263,7 @@ def _same(first: Network, second: Network) -> bool:
 
 
 def rivals_of(
-    problem: Problem, request: DesignRequest, task: DesignTask, target: int
+    problem: Problem, request: questions.Design, task: DesignTask, target: int
 ) -> dict[str, Network]:
     """The networks that a design is compared with, by name."""
     rivals = {"as given": task.network}

@@ -12,12 +12,12 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from peerbayes.designs.next_edge import NextEdge
-    from peerbayes.designs.place import PlacementRequest, PlacementResult
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.designs.place import PlacementResult
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.finite.design import Design
     from peerbayes.kinds.finite.sweeps import Sweep
     from peerbayes.kinds.finite.verify import ProblemVerification
+    from peerbayes.settings import questions
 
 
 class FiniteKind(SocialLearningKind[Problem]):
@@ -57,7 +57,7 @@ class FiniteKind(SocialLearningKind[Problem]):
         return verify_problem(problem, seed=seed, delta=delta, progress=progress)
 
     def design(
-        self, problem: Problem, request: DesignRequest, progress: Progress | None
+        self, problem: Problem, request: questions.Design, progress: Progress | None
     ) -> Design | NextEdge:
         from peerbayes.designs.next_edge import next_edge
         from peerbayes.kinds.finite.design import design_problem
@@ -67,7 +67,7 @@ class FiniteKind(SocialLearningKind[Problem]):
         return design_problem(problem, request, progress=progress)
 
     def place(
-        self, problem: Problem, request: PlacementRequest, progress: Progress | None
+        self, problem: Problem, request: questions.Placement, progress: Progress | None
     ) -> PlacementResult:
         from peerbayes.kinds.finite.place import place_finite
 

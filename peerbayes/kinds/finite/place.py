@@ -14,12 +14,13 @@ import numpy as np
 
 from exact import Run, prepare
 from peerbayes.designs.documents import RoundsDocument
-from peerbayes.designs.place import PlacementRequest, PlacementResult, placement_document
+from peerbayes.designs.place import PlacementResult, kept_agents, placement_document, search_options
 from peerbayes.designs.placement_documents import PlacementClassDocument, SimulatedRateDocument
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import number
 from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours
+from peerbayes.settings.questions import Placement
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 from theory.design import place
 from theory.design.placement.placement_problem import law_key
@@ -73,7 +74,7 @@ class PlacementClass:
 
 
 def place_finite(
-    problem: Problem, request: PlacementRequest, progress: Progress | None = None
+    problem: Problem, request: Placement, progress: Progress | None = None
 ) -> PlacementResult:
     """The best placement of the agents' data on a network that stays as it is.
 
@@ -86,7 +87,7 @@ def place_finite(
     settled = learning_rate(problem.network, problem.model).reference[0]
     wanted = settled if named is None else named
     found = place(
-        problem.network, problem.model, target=wanted, progress=progress, **request.search
+        problem.network, problem.model, target=wanted, progress=progress, **search_options(request)
     )
     classes = _classes(problem, wanted, request, placements=found.placements)
     content = placement_document(
@@ -102,7 +103,7 @@ def place_finite(
 def _classes(
     problem: Problem,
     target: int,
-    request: PlacementRequest,
+    request: Placement,
     *,
     placements: int,
 ) -> list[PlacementClass]:
@@ -110,7 +111,7 @@ def _classes(
     if placements > MOST_LISTED:
         return []
     network, model = problem.network, problem.model
-    free = [j for j in range(model.agents) if j not in set(request.fixed)]
+    free = [j for j in range(model.agents) if j not in kept_agents(request)]
     given = _alike(model)
     found: dict[tuple[Any, ...], PlacementClass] = {}
     for order in _orders(given[free].tolist()):

@@ -17,13 +17,14 @@ from scipy.optimize import minimize
 from peerbayes.designs.documents import RegressionDesignDocument, RegressionRow, weights_document
 from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import DESIGNED, recommend
-from peerbayes.designs.request import DesignRequest, DesignTask
+from peerbayes.designs.request import DesignTask, section_of
 from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.documents import CertificateDocument, GraphDocument, names_of, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
+from peerbayes.settings.questions import Design
 from theory import Network
 from theory.design import Certificate, baselines
 from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
@@ -105,7 +106,7 @@ class RegressionDesign(DesignOutcome):
         }
 
 
-def design_regression(problem: RegressionProblem, request: DesignRequest) -> RegressionDesign:
+def design_regression(problem: RegressionProblem, request: Design) -> RegressionDesign:
     """The network with the least error, beside the usual ones.
 
     Raises
@@ -123,7 +124,7 @@ def design_regression(problem: RegressionProblem, request: DesignRequest) -> Reg
     if request.target is not None or request.exact:
         raise fail("target or exact", "finitely many hypotheses", problem.name, "leave it out")
     section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", request.section(section)):
+    with placed(problem.name, "design", section_of(request, section)):
         task = DesignTask.of(request, problem.network, section)
     remarks: tuple[str, ...] = ()
     if request.objective == "mixing":
@@ -131,7 +132,7 @@ def design_regression(problem: RegressionProblem, request: DesignRequest) -> Reg
         certificate = weights.certificate
     else:
         # The best v is positive by itself: only a floor that was asked for stands in its way.
-        asked = request.section(section).minimum_influence
+        asked = section_of(request, section).minimum_influence
         floor = 0.0 if asked is None else float(asked)
         v, certificate, remarks = _least_error(problem, task, floor=floor)
         weights = weights_for(task, v, thorough=False, seed=request.seed)

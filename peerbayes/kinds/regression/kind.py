@@ -16,14 +16,14 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from exact import RegressionSimulation, RegressionTask, Run
-    from peerbayes.designs.place import PlacementRequest, PlacementResult
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.designs.place import PlacementResult
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
     from peerbayes.kinds.regression.design import RegressionDesign
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.regression.verify import RegressionVerification
     from peerbayes.kinds.shared.simulated_view import SimulationView
+    from peerbayes.settings.questions import Design, Placement
 
 
 class RegressionKind(Kind[RegressionProblem]):
@@ -74,14 +74,14 @@ class RegressionKind(Kind[RegressionProblem]):
         return verify_regression(problem, seed=seed, progress=progress)
 
     def design(
-        self, problem: RegressionProblem, request: DesignRequest, progress: Progress | None
+        self, problem: RegressionProblem, request: Design, progress: Progress | None
     ) -> RegressionDesign:
         from peerbayes.kinds.regression.design import design_regression
 
         return design_regression(problem, request)
 
     def place(
-        self, problem: RegressionProblem, request: PlacementRequest, progress: Progress | None
+        self, problem: RegressionProblem, request: Placement, progress: Progress | None
     ) -> PlacementResult:
         from peerbayes.kinds.regression.place import place_regression
 

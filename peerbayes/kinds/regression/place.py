@@ -8,10 +8,11 @@ from itertools import permutations
 
 import numpy as np
 
-from peerbayes.designs.place import PlacementRequest, PlacementResult
+from peerbayes.designs.place import PlacementResult, kept_agents
 from peerbayes.designs.placement_documents import ErrorOfOrder, RegressionPlacementDocument
 from peerbayes.documents import names_of, number
 from peerbayes.problem.regression import RegressionProblem
+from peerbayes.settings.questions import Placement
 from theory.progress import Progress
 from theory.regression import RegressionModel, regression_limits
 from theory.validation import as_integer, fail
@@ -21,7 +22,7 @@ _MOST_ORDERED = 7
 
 
 def place_regression(
-    problem: RegressionProblem, request: PlacementRequest, progress: Progress | None = None
+    problem: RegressionProblem, request: Placement, progress: Progress | None = None
 ) -> PlacementResult:
     """The order of a regression's data with the least error: all orders of few agents, or swaps.
 
@@ -40,7 +41,9 @@ def place_regression(
         )
     model = problem.regression
     agents = model.agents
-    pinned = {as_integer("fixed", agent, minimum=0, maximum=agents - 1) for agent in request.fixed}
+    pinned = {
+        as_integer("fixed", agent, minimum=0, maximum=agents - 1) for agent in kept_agents(request)
+    }
     free = [j for j in range(agents) if j not in pinned]
     v = problem.network.stationary_distribution
     tried = 0

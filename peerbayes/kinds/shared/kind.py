@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from exact import Run, Simulation
     from peerbayes.comparison import Comparison
     from peerbayes.designs.outcome import DesignOutcome
-    from peerbayes.designs.place import PlacementRequest, PlacementResult
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.designs.place import PlacementResult
     from peerbayes.documents import Document
     from peerbayes.figures.views import ProblemView
     from peerbayes.kinds.shared.simulated_view import SimulationView
     from peerbayes.kinds.shared.social_learning import SimulationSummary
     from peerbayes.kinds.shared.verified import VerifiedDocument
     from peerbayes.resources import Predicted
+    from peerbayes.settings.questions import Design, Placement
     from peerbayes.sweep_documents import SweepDocument
 
 P = TypeVar("P", bound=AnyProblem)
@@ -173,15 +173,11 @@ class Kind(ABC, Generic[P]):
         """Prediction beside measurement."""
 
     @abstractmethod
-    def design(
-        self, problem: P, request: DesignRequest, progress: Progress | None
-    ) -> DesignOutcome:
+    def design(self, problem: P, request: Design, progress: Progress | None) -> DesignOutcome:
         """The best weights on the problem's graph."""
 
     @abstractmethod
-    def place(
-        self, problem: P, request: PlacementRequest, progress: Progress | None
-    ) -> PlacementResult:
+    def place(self, problem: P, request: Placement, progress: Progress | None) -> PlacementResult:
         """The best placement of the agents' data."""
 
     @abstractmethod

@@ -28,6 +28,7 @@ from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document,
 from peerbayes.problem.builtins.images import image_problems, image_variants
 from peerbayes.problem.builtins.labels import LabelBuiltin
 from peerbayes.problem.builtins.regressions import p1_documents, p2_documents
+from peerbayes.problem.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from peerbayes.problem.problems import AnyProblem
@@ -273,6 +274,8 @@ def _looks_like_path(text: str) -> bool:
     # Path("") is the current folder.
     if not text:
         return False
+    if text == STANDARD_INPUT:
+        return True
     # Not Path(text).suffix: "p2-star a=0.9" has the suffix ".9".
     if text.lower().endswith((".toml", ".json")) or "/" in text or "\\" in text:
         return True

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+import peerbayes as pb
 from peerbayes.cli import main
 from peerbayes.live.finding import robust_keys
 from peerbayes.live.inbox import Inbox
-from peerbayes.live.launching import LaunchRequest
 from peerbayes.live.processes import free_ports
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_session
 
@@ -54,7 +54,7 @@ def test_wrong_options_are_one_line(
 )  # fmt: skip
 def test_requests_are_checked_before_anything_runs(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        LaunchRequest(**settings)
+        pb.launch("two-coins", **settings)
 
 
 def test_robust_rules_by_name() -> None:

@@ -191,7 +191,7 @@ def test_bad_input_is_one_line(
     [
         ("--device tpu", "device: expected 'cpu' or 'cuda'"),
         ("--memory 1K", "expected a training within"),
-        ("--memory much", "--memory: expected a size"),
+        ("--memory much", "expected a size"),
         ("--rounds 0", "a whole number of at least 1"),
         ("--out net.toml", "a folder that can be written"),
     ],

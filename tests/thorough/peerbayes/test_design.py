@@ -12,12 +12,12 @@ import pytest
 import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
 from peerbayes.designs.documents import NextEdgeDocument
-from peerbayes.designs.request import DesignRequest
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view, finding
+from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import check_weights, designed, designed_stations, stations
@@ -216,7 +216,7 @@ def test_what_is_as_good_as_the_target_does_not_bind() -> None:
 
 
 def test_the_page_says_what_is_true() -> None:
-    request = DesignRequest("mixing", replicates=100)
+    request = Design(objective="mixing", replicates=100)
     ring = changed("network", {"topology": "ring", "agents": 9}, base=STATIONS)
     body = design(problem_from_document(ring), request).record().as_json()
     # As given and by the uniform rule are one network, and one curve.
@@ -227,7 +227,7 @@ def test_the_page_says_what_is_true() -> None:
     assert "No reversible W with this v does better" in design_view(body, key="a").finding
     body["result"] |= {"certificate": None, "failed": True}
     assert "gave up" in design_view(body, key="a").finding
-    edges = design(problem_from_document(ring), DesignRequest("next-edge")).document()
+    edges = design(problem_from_document(ring), Design(objective="next-edge")).document()
     assert isinstance(edges, NextEdgeDocument)
     edge = edges.added[0].model_copy(update={"edge": (0, 2), "chernoff": 9})
     for most, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):

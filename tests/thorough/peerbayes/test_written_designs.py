@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from peerbayes.designs.request import DesignRequest
 from peerbayes.designs.tables import weight_parts
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
@@ -18,6 +17,7 @@ from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view
+from peerbayes.settings.questions import Design
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import stations
 from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written
@@ -27,7 +27,7 @@ from theory import Network
 def test_older_records_are_shown() -> None:
     new = {"recommended", "written", "mean_slem", "stopped_by_time_budget"}
     for name in ("two-coins", "restless-ring links", "p1-regression"):
-        body = design(load_problem(name), DesignRequest(replicates=0)).record().as_json()
+        body = design(load_problem(name), Design(replicates=0)).record().as_json()
         view = design_view(body, key="a")
         assert view.weights
         older = json.loads(json.dumps(body), object_hook=lambda table: {
@@ -57,7 +57,7 @@ def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: P
 
 
 def test_another_network_than_the_designed_one_may_be_best() -> None:
-    said = design(stations(), DesignRequest("rate", replicates=0, delta=0.01)).as_json()
+    said = design(stations(), Design(objective="rate", replicates=0, delta=0.01)).as_json()
     ends = {name: row["samples"]["certified"][1] for name, row in said["baselines"].items()}
     ends["designed"] = said["samples"]["certified"][1]
     assert ends[said["recommended"]["network"]] == min(ends.values())
@@ -66,12 +66,14 @@ def test_another_network_than_the_designed_one_may_be_best() -> None:
 
 
 def test_the_table_can_be_pasted() -> None:
-    said = design(problem_from_document(DICE), DesignRequest("exponent", replicates=0)).document()
+    said = design(
+        problem_from_document(DICE), Design(objective="exponent", replicates=0)
+    ).document()
     lines = render(weight_parts(said)).splitlines()
     rows = [line.split()[1:] for line in lines if line[:2].strip().isdigit() and len(line) > 12]
     pasted = Network(np.array([[float(Fraction(w)) for w in row] for row in rows[-3:]]))
     np.testing.assert_allclose(pasted.weights, said.weights, atol=1.01e-6)  # type: ignore[union-attr]
-    many = design(_ring(14), DesignRequest("mixing", replicates=0)).document()
+    many = design(_ring(14), Design(objective="mixing", replicates=0)).document()
     text = render(weight_parts(many))
     assert "whom each agent hears" in text
     assert text.count("0.476410") == 28

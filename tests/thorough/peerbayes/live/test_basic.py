@@ -27,7 +27,7 @@ from peerbayes.live import processes
 from peerbayes.live.evidence import drawn
 from peerbayes.live.finding import every_share
 from peerbayes.live.keys import new_keys
-from peerbayes.live.launching import LaunchRequest, run_launch
+from peerbayes.live.launching import run_launch
 from peerbayes.live.preparing import members_of
 from peerbayes.live.processes import free_ports
 from peerbayes.live.replaying import beliefs_of, events_of
@@ -35,6 +35,7 @@ from peerbayes.live.security import KeyFolder
 from peerbayes.live.transport import key
 from peerbayes.live.watch.watched import find_watched
 from peerbayes.records import read_record
+from peerbayes.settings import Launch
 from tests.peerbayes.live.networks import eventually, keys_of, session
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -127,11 +128,9 @@ def test_a_killed_agent_comes_back_as_it_was(
 
 
 def test_processes_of_two_coins_learn_as_fast_as_predicted(tmp_path: Path) -> None:
-    request = LaunchRequest(rounds=1500, pace="own", interval=0.004, seed=5)
+    how = Launch(rounds=1500, pace="own", interval=0.004, seed=5, out=tmp_path)
     coins = find_watched("two-coins")
-    launched = threading.Thread(
-        target=run_launch, args=("two-coins", request), kwargs={"out": tmp_path}
-    )
+    launched = threading.Thread(target=run_launch, args=("two-coins", how))
     launched.start()
     try:
         assert eventually(lambda: list(tmp_path.glob("live-*.json")))

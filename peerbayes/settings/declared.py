@@ -1,0 +1,236 @@
+"""Settings, each declared once: a field of a frozen dataclass, with its domain and a line of help.
+
+A question has one class of settings, such as `peerbayes.settings.Simulate`. Its fields say all that
+is to be known of a setting, and everything else is made from them: the keywords of the Python
+function and their types (:func:`question`), its docstring, and the options of the command
+(`peerbayes.commands.command`). Settings that several questions share are groups: base classes such
+as `peerbayes.settings.groups.Output`.
+
+A field is written as
+
+    rounds: Annotated[int, Setting("Rounds n.", Whole(1))] = 1000
+
+A field without a `Setting` is for Python alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, cast, overload
+
+from peerbayes.settings.domains import Domain, Flag
+
+P = ParamSpec("P")
+A = TypeVar("A", contravariant=True)
+R = TypeVar("R", covariant=True)
+S = TypeVar("S", bound="Settings", contravariant=True)
+_SAME: Any = object()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is declared of a setting, besides its name, its type and its default.
+
+    Attributes
+    ----------
+    help
+        One line for people.
+    domain
+        Which values it may take.
+    metavar
+        What stands for a value in help; that of the domain if empty.
+    group
+        The heading that its option stands under; none if empty.
+    command_default
+        What the command takes where the option is left out, if Python takes something else.
+    option
+        The option's name, if it is not that of the field.
+    hidden
+        Whether help leaves the option out.
+    """
+
+    help: str
+    domain: Domain
+    metavar: str = ""
+    group: str = ""
+    command_default: Any = _SAME
+    option: str = ""
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A field of a class of settings, and what is declared of it."""
+
+    name: str
+    default: Any
+    setting: Setting | None
+
+    @property
+    def option(self) -> str:
+        """The option on the command line."""
+        named = self.setting.option if self.setting else ""
+        return f"--{named or self.name.replace('_', '-')}"
+
+    @property
+    def command_default(self) -> Any:
+        """What the command takes where the option is left out."""
+        assert self.setting is not None
+        given = self.setting.command_default
+        return self.default if given is _SAME else given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all classes of settings: checked field by field when one is made.
+
+    `old` has keywords of earlier versions that still work: of each the function that makes
+    today's keywords of its value.
+    """
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {}
+
+    def __post_init__(self) -> None:
+        for declared in declared_in(cast("Any", type(self))):
+            value = getattr(self, declared.name)
+            if declared.setting is None or value is None or value is declared.default:
+                continue
+            checked = declared.setting.domain.check(declared.name, value)
+            object.__setattr__(self, declared.name, checked)
+
+
+@cache
+def declared_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
+    """The fields of a class: its own first, then those of its groups, in their order."""
+    kind: Any = settings
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    found: dict[str, Declared] = {}
+    for home in kind.__mro__:
+        for name in vars(home).get("__annotations__", {}):
+            if name in known and name not in found:
+                found[name] = _declared(home, known[name])
+    return tuple(found.values())
+
+
+def _declared(home: type, field: dataclasses.Field[Any]) -> Declared:
+    # Modules of settings do not postpone annotations: what is `Annotated` is there as an object.
+    annotation = vars(home)["__annotations__"][field.name]
+    if isinstance(annotation, str) and annotation.startswith("Annotated"):
+        raise TypeError(f"{home.__module__}: settings need annotations that are not postponed")
+    said = getattr(annotation, "__metadata__", ())
+    setting = next((one for one in said if isinstance(one, Setting)), None)
+    return Declared(field.name, field.default, setting)
+
+
+class Question(Protocol[A, S, P, R]):
+    """A function of a subject and of settings, as keywords or made before."""
+
+    @overload
+    def __call__(self, subject: A, settings: S, /, **keywords: Any) -> R: ...
+    @overload
+    def __call__(self, subject: A = ..., /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def question(
+    settings: Callable[P, S],
+) -> Callable[[Callable[[A, S], R]], Question[A, S, P, R]]:
+    """Make a function of (subject, settings) one of (subject, keywords), as Python users call it.
+
+    Settings that were made before may be given in place of keywords, as second argument; keywords
+    beside them replace what they say.
+
+    Parameters
+    ----------
+    settings
+        The class of settings: its fields are the keywords.
+    """
+    kind: Any = settings
+
+    def made(function: Callable[[A, S], R]) -> Question[A, S, P, R]:
+        subject, *_ = inspect.signature(function).parameters.values()
+
+        @functools.wraps(function)
+        def ask(*subjects: Any, **keywords: Any) -> R:
+            if len(subjects) > 1 and subjects[1] is not None:
+                return function(subjects[0], _with(kind, subjects[1], keywords))
+            if not subjects and subject.name in keywords:
+                subjects = (keywords.pop(subject.name),)
+            if not subjects and subject.default is not inspect.Parameter.empty:
+                subjects = (subject.default,)
+            if len(subjects) not in (1, 2):
+                raise TypeError(f"{function.__name__}() needs one argument: {subject.name}")
+            return function(subjects[0], _with(kind, None, keywords))
+
+        ask.__signature__ = _signature(function, kind)  # type: ignore[attr-defined]
+        ask.__doc__ = _document(function, kind)
+        return cast("Question[A, S, P, R]", ask)
+
+    return made
+
+
+def _with(kind: Any, settings: object, keywords: dict[str, Any]) -> Any:
+    """The settings of keywords, or those given with what keywords replace."""
+    from peerbayes.messages import choose
+    from theory.typed import require
+
+    known = [declared.name for declared in declared_in(kind)]
+    for name in [*keywords]:
+        if name in kind.old:
+            keywords |= _renamed(kind, name, keywords.pop(name))
+            continue
+        choose("setting", name, known)
+    if settings is None:
+        return kind(**keywords)
+    require("settings", settings, kind)
+    return dataclasses.replace(cast("Any", settings), **keywords)
+
+
+def _renamed(kind: Any, name: str, value: Any) -> dict[str, Any]:
+    """Today's keywords in place of an old one, which is told."""
+    import warnings
+
+    keywords: dict[str, Any] = kind.old[name](value)
+    now = ", ".join(keywords) or "the settings' own names"
+    warnings.warn(
+        f"the keyword {name} will go in the next version; give {now}",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return keywords
+
+
+def _signature(function: Callable[..., Any], kind: Any) -> inspect.Signature:
+    subject, *_ = inspect.signature(function).parameters.values()
+    keywords = [
+        inspect.Parameter(d.name, inspect.Parameter.KEYWORD_ONLY, default=d.default)
+        for d in declared_in(kind)
+    ]
+    returned = inspect.signature(function).return_annotation
+    return inspect.Signature([subject, *keywords], return_annotation=returned)
+
+
+def _document(function: Callable[..., Any], kind: Any) -> str:
+    """The function's docstring, the keywords among its parameters."""
+    text = inspect.getdoc(function) or ""
+    lines = []
+    for declared in declared_in(kind):
+        said = _PYTHON_ALONE.get(declared.name, "")
+        if declared.setting is not None:
+            said = declared.setting.help
+            if not isinstance(declared.setting.domain, Flag) and declared.setting.domain.wanted:
+                said = f"{said.rstrip('.')}: {declared.setting.domain.wanted}."
+        lines += [declared.name, f"    {said}"]
+    keywords = "\n".join(lines)
+    before, mark, after = text.partition("\n\nRaises\n------")
+    return f"{before}\n{keywords}{mark}{after}" if mark else text
+
+
+_PYTHON_ALONE = {
+    "progress": "Called with (done, total).",
+    "notice": "Called with a sentence worth knowing, one at a time.",
+}

@@ -1,0 +1,302 @@
+"""Domains of settings: which values one may take, as text on the command line and in Python.
+
+`Domain.read` makes a value of an option's text; `Domain.check` takes what Python code gave, and
+returns it in its usual form. Both raise a ``ValueError`` that says what was expected and what came.
+What a domain expects stands in its attribute `wanted`, once.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Seeds and counts beyond this are typing errors: they would overflow 64 bits.
+_LARGEST = 2**62
+
+
+class Domain(ABC):
+    """Which values a setting may take.
+
+    Attributes
+    ----------
+    metavar
+        What stands for a value in help, such as ``N``.
+    wanted
+        What is expected, in words: the end of "expected …".
+    """
+
+    metavar: str
+    wanted: str
+
+    @abstractmethod
+    def read(self, text: str) -> Any:
+        """The value of an option's text.
+
+        Raises
+        ------
+        ValueError
+            Without a message, if the text stands for no value of the domain.
+        """
+
+    def check(self, name: str, value: Any) -> Any:
+        """A value given in Python, in its usual form; None means that it was left out.
+
+        Raises
+        ------
+        ValueError
+            If it is outside the domain; in one line.
+        """
+        return value
+
+
+@dataclass(frozen=True)
+class Flag(Domain):
+    """Yes or no: an option without a value."""
+
+    metavar: str = ""
+    wanted: str = "True or False"
+
+    def read(self, text: str) -> bool:
+        raise NotImplementedError("an option that is there or not has no text")
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import fail
+
+        if not isinstance(value, bool):
+            raise fail(name, self.wanted, repr(value), "give one of them")
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Domain):
+    """Words that whoever uses them reads further."""
+
+    metavar: str = "NAME"
+    wanted: str = "text"
+
+    def read(self, text: str) -> str:
+        return text
+
+
+@dataclass(frozen=True)
+class Several(Domain):
+    """Words, one for each time that the option is given."""
+
+    metavar: str = "NAME"
+    wanted: str = "a list of texts"
+
+    def read(self, text: str) -> str:
+        return text
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import fail
+
+        if isinstance(value, str):
+            raise fail(name, self.wanted, f"one: {value}", "put it in brackets")
+        return tuple(value)
+
+
+@dataclass(frozen=True)
+class Whole(Domain):
+    """A whole number of at least `minimum`."""
+
+    minimum: int = 0
+    metavar: str = "N"
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"a whole number of at least {self.minimum}"
+
+    def read(self, text: str) -> int:
+        # int() alone would also take underscores and the digits of other scripts.
+        if not re.fullmatch("[+-]?[0-9]{1,30}", text):
+            raise ValueError
+        if not self.minimum <= int(text) <= _LARGEST:
+            raise ValueError
+        return int(text)
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import as_integer
+
+        return as_integer(name, value, minimum=self.minimum)
+
+
+@dataclass(frozen=True)
+class Real(Domain):
+    """A number for which `holds` is true, written as a decimal or a fraction."""
+
+    metavar: str
+    wanted: str
+    holds: Callable[[float], bool]
+
+    def read(self, text: str) -> float:
+        # float() alone would also take underscores and the digits of other scripts.
+        if not re.fullmatch(r"[0-9]{1,30}/0*[1-9][0-9]{0,29}|[0-9.eE+-]+", text):
+            raise ValueError
+        above, _, below = text.partition("/")
+        try:
+            # Two whole numbers are divided with one rounding, as the fraction is.
+            value = int(above) / int(below) if below else float(above)
+        except ArithmeticError:
+            raise ValueError from None
+        if not self.holds(value):
+            raise ValueError
+        return value
+
+    def check(self, name: str, value: Any) -> Any:
+        from numbers import Real as Number
+
+        from theory.validation import fail
+
+        if isinstance(value, bool) or not isinstance(value, Number) or not self.holds(float(value)):
+            raise fail(name, self.wanted, repr(value), "correct it")
+        return value
+
+
+PROBABILITY = Real("D", "a number in (0, 1), such as 0.05 or 1/20", lambda x: 0 < x < 1)
+SHARE = Real("V", "a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
+SECONDS = Real("S", "a number of seconds from 0 to a day", lambda x: 0 <= x <= 86_400)
+FACTOR = Real("S", "a number above 0 and below a million", lambda x: 0 < x < 1e6)
+
+
+@dataclass(frozen=True)
+class Delta(Domain):
+    """A probability of error, in (0, 1)."""
+
+    metavar: str = "D"
+    wanted: str = PROBABILITY.wanted
+
+    def read(self, text: str) -> float:
+        return PROBABILITY.read(text)
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import as_probability
+
+        return as_probability(name, value)
+
+
+@dataclass(frozen=True)
+class SearchTime(Domain):
+    """Seconds that a search may take: whole ones on the command line; None for no limit."""
+
+    metavar: str = "S"
+    wanted: str = "a whole number of at least 1"
+
+    def read(self, text: str) -> float:
+        return float(Whole(1).read(text))
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import as_positive
+
+        return as_positive(name, value)
+
+
+@dataclass(frozen=True)
+class Hours(Domain):
+    """A time that a run may be expected to take; in Python without an upper end."""
+
+    metavar: str = "H"
+    wanted: str = FACTOR.wanted
+
+    def read(self, text: str) -> float:
+        return FACTOR.read(text)
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import as_positive
+
+        return as_positive(name, value)
+
+
+@dataclass(frozen=True)
+class Choice(Domain):
+    """One of some words."""
+
+    words: tuple[str, ...]
+    metavar: str = "NAME"
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"one of {', '.join(self.words)}"
+
+    def read(self, text: str) -> str:
+        if text not in self.words:
+            raise ValueError
+        return text
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import fail
+
+        if value not in self.words:
+            raise fail(name, self.wanted, repr(value), "choose one")
+        return value
+
+
+@dataclass(frozen=True)
+class Place(Domain):
+    """The name of a folder or of a file."""
+
+    kind: str
+    metavar: str
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"the name of a {self.kind}"
+
+    def read(self, text: str) -> Path:
+        # Path("") is the current folder, which nobody asks for by an empty name.
+        if not text:
+            raise ValueError
+        return Path(text)
+
+    def check(self, name: str, value: Any) -> Any:
+        from theory.validation import fail
+
+        if not isinstance(value, str | Path) or not str(value):
+            raise fail(name, self.wanted, repr(value), "give its name")
+        return Path(value)
+
+
+FOLDER, FILE = Place("folder", "DIR"), Place("file", "FILE")
+
+
+@dataclass(frozen=True)
+class Memory(Domain):
+    """Bytes, also as text such as 500M or 2GiB."""
+
+    metavar: str = "SIZE"
+    wanted: str = "a size such as 500M or 2GiB"
+
+    def read(self, text: str) -> int:
+        return int(self.check("memory", text))
+
+    def check(self, name: str, value: Any) -> Any:
+        from exact.limits import as_memory
+
+        return as_memory(name, value)
+
+
+@dataclass(frozen=True)
+class Batch(Domain):
+    """Observations a round: a whole number of at least 1, or one for each agent."""
+
+    metavar: str = "B"
+    wanted: str = "a whole number of at least 1"
+
+    def read(self, text: str) -> int | tuple[int, ...]:
+        sizes = tuple(Whole(1).read(part.strip()) for part in text.split(","))
+        return sizes if len(sizes) > 1 else sizes[0]
+
+
+@dataclass(frozen=True)
+class Agents(Domain):
+    """Agents by number or name: a sequence of them, one, or text with commas between."""
+
+    metavar: str = "AGENTS"
+    wanted: str = "agents' numbers between commas, such as 0,3"
+
+    def read(self, text: str) -> str:
+        return text

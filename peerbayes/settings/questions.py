@@ -1,0 +1,246 @@
+"""What can be asked of a problem: one class of settings a question."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from peerbayes.settings.declared import Setting, Settings, declared_in
+from peerbayes.settings.domains import (
+    FACTOR,
+    FILE,
+    SHARE,
+    Agents,
+    Delta,
+    Flag,
+    SearchTime,
+    Several,
+    Text,
+    Whole,
+)
+from peerbayes.settings.groups import (
+    DEFAULT_DELTA,
+    Data,
+    Feedback,
+    Folder,
+    Output,
+    Resources,
+    Seeded,
+    StageFeedback,
+)
+
+LIMITS = "Limits"
+_DELTA = "Probability of error that sample sizes allow, in (0, 1)."
+_TARGET = Setting("Hypothesis to settle on; left out: what the network settles on now.", Text())
+
+
+def _group(name: str, value: object, kind: type[Settings]) -> dict[str, Any]:
+    """The keywords of a group of settings that was given whole."""
+    from theory.typed import require
+
+    require(name, value, kind)
+    return dict(vars(value))
+
+
+def _parameter(help: str) -> Setting:
+    return Setting(help, Text("X"), group="Parameters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analyse(Data, Folder, Feedback):
+    """What is asked of an analysis, whatever the arithmetic."""
+
+    delta: Annotated[
+        float | None, Setting(f"{_DELTA.rstrip('.')}; {DEFAULT_DELTA} if left out.", Delta())
+    ] = None
+    exact: Annotated[bool, Setting("Fractions and expressions; needs exact numbers.", Flag())] = (
+        False
+    )
+    certify: Annotated[bool, Setting("Intervals that contain the truth.", Flag())] = False
+    rounds: Annotated[int | None, Setting("Also certify what N rounds are good for.", Whole(1))] = (
+        None
+    )
+    notice: Callable[[str], None] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.exact and self.certify:
+            from theory.validation import fail
+
+            raise fail("exact, certify", "one of the two", "both", "keep one of them")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulate(Resources, Seeded, Output, Data, Feedback):
+    """How the exact algorithm is run on drawn observations."""
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+        "resources": lambda value: _group("resources", value, Resources)
+    }
+
+    rounds: Annotated[int, Setting("Rounds n.", Whole(1))] = 1000
+    replicates: Annotated[int, Setting("Independent runs R.", Whole(1, "R"))] = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Seeded, Output, Data, StageFeedback):
+    """How theory is compared with simulation."""
+
+    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyClaims(Seeded, Output, StageFeedback):
+    """How the papers' statements are put on trial."""
+
+    claims: Annotated[bool, Setting("Put the papers' statements on trial instead.", Flag())] = False
+    effort: Annotated[
+        float, Setting("With --claims: multiplies the cases that are tried.", FACTOR, metavar="E")
+    ] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(Settings):
+    """Limits of a design, in place of those of the problem's table ``[design]``; None: as there."""
+
+    minimum_influence: Annotated[
+        float | None, Setting("Smallest v_j; left out: 1/(10 N).", SHARE, group=LIMITS)
+    ] = None
+    minimum_self_weight: Annotated[
+        float | None, Setting("Smallest weight on oneself.", SHARE, metavar="S", group=LIMITS)
+    ] = None
+    edge_budget: Annotated[
+        int | None, Setting("Most edges in use.", Whole(0, "M"), group=LIMITS)
+    ] = None
+    degree_budget: Annotated[
+        int | None, Setting("Most neighbours of an agent.", Whole(0, "D"), group=LIMITS)
+    ] = None
+    fixed: Annotated[
+        str | int | Sequence[int | str] | None,
+        Setting("Agents whose weights stay, such as 0,3.", Agents(), group=LIMITS),
+    ] = None
+    symmetric: Annotated[bool | None, Setting("W symmetric.", Flag(), group=LIMITS)] = None
+    doubly_stochastic: Annotated[
+        bool | None, Setting("Columns sum to one.", Flag(), group=LIMITS)
+    ] = None
+    changes: Mapping[str, Any] | None = None
+    """Other keys of ``[design]``, by their names there."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Keys of ``[design]`` that are given another value."""
+        names = [name for name in Limits.__annotations__ if name != "changes"]
+        given = {name: getattr(self, name) for name in names}
+        changes: Any = {} if self.changes is None else self.changes
+        if not isinstance(changes, Mapping):
+            from peerbayes.messages import describe
+            from theory.validation import fail
+
+            raise fail("changes", "a table of limits", describe(changes), "give it in braces")
+        return dict(changes) | {k: v for k, v in given.items() if v is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Limits, Seeded, Output, Data, Feedback):
+    """The objective of a design, its limits, and how it is searched and tried."""
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+        "request": lambda value: _group("request", value, Design)
+    }
+
+    objective: Annotated[
+        str,
+        Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
+    ] = "rate"
+    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+    target: Annotated[str | None, _TARGET] = None
+    stationary: Annotated[
+        str | Sequence[float | str] | None,
+        Setting(
+            "With mixing: 'uniform', or numbers between commas; left out: as it is.", Text("V")
+        ),
+    ] = None
+    rule: Annotated[str | None, Setting("With next-edge: uniform, metropolis, ...", Text())] = None
+    worst_case: Annotated[bool, Setting("With exponent: whichever hypothesis is true.", Flag())] = (
+        False
+    )
+    exact: Annotated[bool, Setting("With rate: prove the optimum in exact arithmetic.", Flag())] = (
+        False
+    )
+    replicates: Annotated[
+        int | None,
+        Setting(
+            "Simulated runs of each network; 0 for none; left out: enough for delta.",
+            Whole(0, "R"),
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        Setting("Time for all searches; what they have by then is shown.", SearchTime()),
+    ] = 120
+    write: Annotated[
+        str | Path | None,
+        Setting("Write the problem with the designed weights, as .toml or .json.", FILE),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement(Seeded, Output, Data, Feedback):
+    """The objective of a placement of data, and how it is searched and tried."""
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+        "request": lambda value: _group("request", value, Placement)
+    }
+
+    objective: Annotated[str, Setting("rate, exponent or samples.", Text())] = "rate"
+    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+    target: Annotated[str | None, _TARGET] = None
+    method: Annotated[str, Setting("auto, milp, exhaustive or local.", Text())] = "auto"
+    fixed: Annotated[
+        str | int | Sequence[int | str] | None,
+        Setting("Agents that keep their data: 0,3.", Agents()),
+    ] = None
+    replicates: Annotated[
+        int,
+        Setting("Simulated runs of each class of placements; 0 for none.", Whole(0, "R")),
+    ] = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula(Seeded):
+    """Values of a family's parameters, as text so that they stay exact, and what is shown."""
+
+    agents: Annotated[str | None, _parameter("Number of agents.")] = None
+    rows: Annotated[str | None, _parameter("Grid, torus: number of rows.")] = None
+    columns: Annotated[str | None, _parameter("Grid, torus: of columns.")] = None
+    dimension: Annotated[str | None, _parameter("Hypercube: of digits.")] = None
+    edge_confidence: Annotated[
+        str | None, _parameter("Star: weight of every edge on the centre.")
+    ] = None
+    centre_confidence: Annotated[
+        str | None, _parameter("Star, hub: weight of the centre on itself.")
+    ] = None
+    self_confidence: Annotated[str | None, _parameter("Weight of every agent on itself.")] = None
+    hub_weight: Annotated[
+        str | None, _parameter("Hub and ring: weight of the ring on the hub.")
+    ] = None
+    neighbour_weight: Annotated[
+        str | None, _parameter("Path, grid, ring: weight on a neighbour.")
+    ] = None
+    a: Annotated[str | None, _parameter("Two agents: weight of the first.")] = None
+    b: Annotated[str | None, _parameter("Two agents: weight of the second.")] = None
+    given: Annotated[
+        Sequence[str],
+        Setting("Any parameter, by letter or name.", Several("LETTER=VALUE"), option="set"),
+    ] = ()
+    weights: Annotated[str | None, Setting("The matrix, such as '1-a a; b 1-b'.", Text("W"))] = None
+    samples: Annotated[
+        bool, Setting("Also how many rounds are enough; --set takes its letters too.", Flag())
+    ] = False
+    latex: Annotated[bool, Setting("LaTeX on standard output.", Flag())] = False
+
+    @property
+    def values(self) -> dict[str, str | None]:
+        """The parameters that have options of their own."""
+        named = {d.name for d in declared_in(Formula) if d.setting and d.setting.group}
+        return {name: getattr(self, name) for name in Formula.__annotations__ if name in named}
