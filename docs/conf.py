@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
     "outputs",
+    "settings_tables",
 ]
 exclude_patterns = [
     "_build",

@@ -52,7 +52,7 @@ def test_numbers_of_too_many_digits_are_refused_at_once(
     assert main([*problem, f"--stationary={text},1/2"]) == BAD_INPUT
     line = capsys.readouterr().err
     assert line.startswith("peerbayes: ")
-    assert "--stationary" in line
+    assert "stationary: expected" in line
     assert line.count("\n") == 1
 
 
