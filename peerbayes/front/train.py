@@ -4,66 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
 from peerbayes.experiments.net_run import check_installed
+from peerbayes.progress import stage
+from peerbayes.settings.declared import question
+from peerbayes.settings.nets import Train
 from theory.changing import AnyNetwork
-from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
     # By their modules: other packages have types of these names, and pages link to the right ones.
     from empirical.messages import codec as codecs
-    from empirical.nets import consensus
-    from empirical.nets.schedule import Schedule
     from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
     from empirical.train.likelihoods import likelihood as likelihoods
     from empirical.train.trained import TrainedNetwork
 
+P = ParamSpec("P")
+Data: TypeAlias = Sequence[tuple[ArrayLike, ArrayLike]]
+
+_Trains: TypeAlias = Callable[Concatenate[Any, Data, AnyNetwork, P], "TrainedNetwork"]
+_Function: TypeAlias = Callable[..., "TrainedNetwork"]
+
+# Settings that a plan takes as they are.
+_OF_PLAN = (
+    "name",
+    "rounds",
+    "local_steps",
+    "batch",
+    "seed",
+    "patience",
+    "every",
+    "draws",
+    "schedule",
+    "decay",
+    "warm_up",
+    "products",
+    "missing",
+)
 _KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
 
 
-def train(
-    module: Any,
-    data: Sequence[tuple[ArrayLike, ArrayLike]],
-    network: AnyNetwork,
-    *,
-    rounds: int,
-    local_steps: int,
-    learner: str | Any = "natural-gradient",
-    settings: Mapping[str, Any] | None = None,
-    likelihood: likelihoods.Likelihood | Mapping[str, Any] | None = None,
-    batch: int = 50,
-    validation: float = 0.1,
-    test: tuple[ArrayLike, ArrayLike] | float | None = None,
-    other: ArrayLike | None = None,
-    patience: int | None = None,
-    every: int | None = None,
-    standardise: bool = True,
-    tokens: bool = False,
-    draws: int = 20,
-    schedule: Schedule = "cosine",
-    decay: float = 1.0,
-    warm_up: float = 0.0,
-    products: str = "auto",
-    codec: str | Mapping[str, Any] | codecs.Codec | None = None,
-    missing: str = "own",
-    influence: str = "network",
-    seed: int = 0,
-    name: str = "training",
-    out: str | Path | None = None,
-    force: bool = False,
-    resume: bool = False,
-    device: str = "cpu",
-    memory: int | str | None = None,
-    exchange: consensus.Exchange | None = None,
-    progress: Progress | None = None,
-    notice: Callable[[str], None] | None = None,
-) -> TrainedNetwork:
+def _question(settings: Callable[P, Train]) -> Callable[[_Function], _Trains[P]]:
+    """A question of three subjects, for the type checker."""
+    made: Any = question(settings)
+    return cast("Callable[[_Function], _Trains[P]]", made)
+
+
+@_question(Train)
+def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNetwork:
     """Train a net on every agent of a network, each on its own data.
+
+    With `force` a record may replace one of another training; with `resume` a killed run goes on
+    from what it left in the folder `out`, and ends with the same bits.
 
     Parameters
     ----------
@@ -75,52 +71,6 @@ def train(
         One pair for each agent: inputs (n, …), and labels (n,) or (n, k).
     network
         A network of as many agents, fixed or changing.
-    rounds, local_steps, batch, seed
-        Rounds at most, local steps a round, examples a step, seed of all that is random.
-    learner, settings
-        A learner's name (``empirical.train.learners.LEARNERS``) and its settings, or the learner.
-    likelihood
-        What outputs mean, or the words for it, such as ``{"kind": "counts"}``. Left out: classes if
-        labels are integers or texts, else numbers with learned noise; ``notes`` say so.
-    validation
-        The share of each agent's data that is not trained on; by it early stopping decides.
-    test
-        Inputs and labels that are looked at once, at the end; or a share of each agent's data.
-    other
-        Inputs of another data set, to see whether agents are unsure of them; needs `test`.
-    patience
-        End after so many looks without a smaller mean −log p on validation data, and keep the best.
-    every
-        Rounds between two looks; left out: about fifty looks in all.
-    standardise
-        Whether inputs, and labels that are numbers, are learned from in units of pooled moments.
-    tokens
-        Whether inputs are whole numbers that stand for words.
-    draws
-        Posterior samples that scores average.
-    schedule, decay, warm_up
-        How learning rates fall: ``"cosine"``, to 0 after the last round, or ``"geometric"``, by the
-        factor `decay` a round; and over which share of the rounds, below 1, they first rise.
-    products
-        How a module multiplies: ``"auto"``, the fastest as accurate as float32; ``"highest"``;
-        ``"medium"``; or ``"bfloat16"``, rounded (:mod:`empirical.kernels.products`).
-    codec
-        How messages are written: a codec, its name (``empirical.messages.codecs.CODECS``), or a
-        table such as ``{"codec": "seeds", "share": 0.05}``. Left out: float32 as it is.
-    missing
-        What stands in for weights that a message says nothing of: ``"own"``, what the listener has,
-        or ``"zero"``.
-    influence
-        Whose word counts for how much: ``"network"``, by its weights; or ``"data"``, by examples
-        trained on, with weights on the same links (:func:`theory.design.reweighted`).
-    out, name, force, resume
-        Folder and name of the record; left out: none is written. With `force` it may replace one of
-        another training; with `resume` a killed run goes on there and ends with the same bits.
-    device, memory
-        ``"cpu"`` or ``"cuda"``; bytes that the run may take, also as ``"2GiB"``; else what is free.
-    exchange, progress, notice
-        Processes that share the agents (:func:`empirical.nets.distributed.connect`); called with
-        (rounds done, rounds), and with sentences worth knowing.
 
     Raises
     ------
@@ -151,59 +101,48 @@ def train(
     from peerbayes.nets.influence import weighed
     from peerbayes.nets.run import run_plan
 
-    _check_kinds(network, test, standardise=standardise, tokens=tokens)
-    found, notes = _likelihood(likelihood, data, module, tokens=tokens)
-    how = Preparation(
-        labels=_label_columns(found, standardise),
-        validation=validation,
+    _check_kinds(network, how.test)
+    test: Any = how.test
+    found, notes = _likelihood(how.likelihood, data, module, tokens=how.tokens)
+    preparation = Preparation(
+        labels=_label_columns(found, how.standardise),
+        validation=how.validation,
         test=test if isinstance(test, float) else 0.0,
-        standardise=standardise,
-        tokens=tokens,
-        seed=seed,
+        standardise=how.standardise,
+        tokens=how.tokens,
+        seed=how.seed,
     )
     prepared = data_of_arrays(
         data,
-        how,
+        preparation,
         names=network.names,
-        test=test if isinstance(test, tuple | list) else None,
-        other=other,
+        test=None if isinstance(test, float) else test,
+        other=how.other,
     )
-    weights, weighing = weighed(network, prepared, influence)
+    weights, weighing = weighed(network, prepared, how.influence)
     module, *drawn = drawn_by_seed(module)
     example = prepared.train[0].inputs[:4]
     net = net_for(module, found, example)
     plan = TrainingPlan(
-        name=name,
         net=net,
         likelihood=found,
         network=weights,
-        learner=_learner(learner, settings),
+        learner=_learner(how.learner, how.settings),
         data=prepared,
-        rounds=rounds,
-        local_steps=local_steps,
-        batch=batch,
-        seed=seed,
-        patience=patience,
-        every=every,
-        draws=draws,
-        schedule=schedule,
-        decay=decay,
-        warm_up=warm_up,
-        products=products,
-        codec=_codec(codec),
-        missing=missing,
+        codec=_codec(how.codec),
         notes=(*drawn, *notes, *weighing, *notes_on(net, found, example)),
+        **{name: getattr(how, name) for name in _OF_PLAN},
     )
     return run_plan(
         plan,
-        out=None if out is None else Path(out),
-        force=force,
-        resume=resume,
-        device=device,
-        memory=None if memory is None else as_memory("memory", memory),
-        exchange=exchange,
-        progress=progress,
-        notice=notice,
+        out=how.folder,
+        force=how.force,
+        resume=how.resume,
+        device=how.device,
+        memory=None if how.memory is None else as_memory("memory", how.memory),
+        exchange=how.exchange,
+        progress=stage(how.progress, how.name),
+        notice=how.notice,
     ).trained
 
 
@@ -229,7 +168,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
     return load(folder, module=module)
 
 
-def _check_kinds(network: object, test: object, **flags: object) -> None:
+def _check_kinds(network: object, test: object) -> None:
     """Refuse what is of another kind than it is to be."""
     if not isinstance(network, AnyNetwork):
         remedy = "make one with pb.Network or pb.Network.from_topology"
@@ -237,9 +176,6 @@ def _check_kinds(network: object, test: object, **flags: object) -> None:
     if test is not None and not isinstance(test, tuple | list | float):
         wanted = "a pair of inputs and labels, or a share in [0, 1) of each agent's data"
         raise fail("test", wanted, type(test).__name__, "give one of them")
-    for flag, value in flags.items():
-        if not isinstance(value, bool):
-            raise fail(flag, "True or False", repr(value), "give one of them")
 
 
 def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:

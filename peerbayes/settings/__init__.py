@@ -8,7 +8,7 @@ from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
     from peerbayes.settings.live import Agent, Explore, Launch, Peer, Router, WatchRun
-    from peerbayes.settings.nets import CampaignRun, Experiment, Figures, TrainFile
+    from peerbayes.settings.nets import CampaignRun, Experiment, Figures, Train, TrainFile
     from peerbayes.settings.questions import (
         Analyse,
         Design,
@@ -34,6 +34,7 @@ __all__ = [
     "Placement",
     "Router",
     "Simulate",
+    "Train",
     "TrainFile",
     "Verify",
     "WatchRun",

@@ -152,19 +152,22 @@ def question(
     kind: Any = settings
 
     def made(function: Callable[[A, S], R]) -> Question[A, S, P, R]:
-        subject, *_ = inspect.signature(function).parameters.values()
+        subjects = list(inspect.signature(function).parameters.values())[:-1]
 
         @functools.wraps(function)
-        def ask(*subjects: Any, **keywords: Any) -> R:
-            if len(subjects) > 1 and subjects[1] is not None:
-                return function(subjects[0], _with(kind, subjects[1], keywords))
-            if not subjects and subject.name in keywords:
-                subjects = (keywords.pop(subject.name),)
-            if not subjects and subject.default is not inspect.Parameter.empty:
-                subjects = (subject.default,)
-            if len(subjects) not in (1, 2):
-                raise TypeError(f"{function.__name__}() needs one argument: {subject.name}")
-            return function(subjects[0], _with(kind, None, keywords))
+        def ask(*given: Any, **keywords: Any) -> R:
+            values, before = list(given[: len(subjects)]), given[len(subjects) :]
+            for subject in subjects[len(values) :]:
+                if subject.name not in keywords and subject.default is inspect.Parameter.empty:
+                    raise TypeError(f"{function.__name__}() needs an argument: {subject.name}")
+                values.append(keywords.pop(subject.name, subject.default))
+            if len(before) > 1:
+                raise TypeError(
+                    f"{function.__name__}() takes {len(subjects) + 1} arguments at most"
+                )
+            settings = before[0] if before else None
+            call: Any = function
+            return cast("R", call(*values, _with(kind, settings, keywords)))
 
         ask.__signature__ = _signature(function, kind)  # type: ignore[attr-defined]
         ask.__doc__ = _document(function, kind)
@@ -205,13 +208,17 @@ def _renamed(kind: Any, name: str, value: Any) -> dict[str, Any]:
 
 
 def _signature(function: Callable[..., Any], kind: Any) -> inspect.Signature:
-    subject, *_ = inspect.signature(function).parameters.values()
+    declared = inspect.signature(function)
     keywords = [
-        inspect.Parameter(d.name, inspect.Parameter.KEYWORD_ONLY, default=d.default)
+        inspect.Parameter(
+            d.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if d.default is dataclasses.MISSING else d.default,
+        )
         for d in declared_in(kind)
     ]
-    returned = inspect.signature(function).return_annotation
-    return inspect.Signature([subject, *keywords], return_annotation=returned)
+    subjects = list(declared.parameters.values())[:-1]
+    return inspect.Signature([*subjects, *keywords], return_annotation=declared.return_annotation)
 
 
 def _document(function: Callable[..., Any], kind: Any) -> str:

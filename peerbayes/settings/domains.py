@@ -72,6 +72,17 @@ class Flag(Domain):
 
 
 @dataclass(frozen=True)
+class Python(Domain):
+    """What Python code alone can give; whoever uses it looks at it."""
+
+    wanted: str
+    metavar: str = ""
+
+    def read(self, text: str) -> Any:
+        raise NotImplementedError("a setting of Python is no option")
+
+
+@dataclass(frozen=True)
 class Text(Domain):
     """Words that whoever uses them reads further."""
 

@@ -1,14 +1,16 @@
 """Settings of experiments, of nets of one's own, and of the records of both."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from peerbayes.settings.declared import Setting
-from peerbayes.settings.domains import FOLDER, Flag, Memory, Text, Whole
+from peerbayes.settings.declared import Setting, Settings
+from peerbayes.settings.domains import FOLDER, Flag, Memory, Python, Text, Whole
 from peerbayes.settings.groups import (
     NETS,
     SHARED,
+    Feedback,
     Folder,
     Images,
     Output,
@@ -70,7 +72,164 @@ class Experiment(Seeded, Output, Images, StageFeedback):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainFile(Output, Images, StageFeedback):
+class Schedule(Settings):
+    """How learning rates change over the rounds."""
+
+    schedule: Annotated[
+        Literal["cosine", "geometric"],
+        Setting(
+            "How they fall: to 0 after the last round, or by the factor decay a round.",
+            Python("'cosine' or 'geometric'"),
+        ),
+    ] = "cosine"
+    decay: Annotated[float, Setting("The factor of a geometric fall.", Python("in (0, 1]"))] = 1.0
+    warm_up: Annotated[
+        float, Setting("The share of the rounds over which they first rise.", Python("below 1"))
+    ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples(Settings):
+    """Which of the data are trained on, and how they are read."""
+
+    batch: Annotated[int, Setting("Examples a step.", Whole(1))] = 50
+    validation: Annotated[
+        float,
+        Setting(
+            "Share of each agent's data that is not trained on; by it early stopping decides.",
+            Python("in [0, 1)"),
+        ),
+    ] = 0.1
+    test: Annotated[
+        Any,
+        Setting(
+            "Inputs and labels that are looked at once, at the end; or a share of each agent's "
+            "data.",
+            Python("a pair of arrays, a share in [0, 1), or None"),
+        ),
+    ] = None
+    other: Annotated[
+        Any,
+        Setting(
+            "Inputs of another data set, to see whether agents are unsure of them; needs test.",
+            Python("an array or None"),
+        ),
+    ] = None
+    standardise: Annotated[
+        bool,
+        Setting(
+            "Whether inputs, and labels that are numbers, are learned from in units of pooled "
+            "moments.",
+            Flag(),
+        ),
+    ] = True
+    tokens: Annotated[
+        bool, Setting("Whether inputs are whole numbers that stand for words.", Flag())
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Messages(Settings):
+    """What agents send each other, and whose word counts for how much."""
+
+    codec: Annotated[
+        Any,
+        Setting(
+            "How messages are written; left out: float32 as it is.",
+            Python(
+                "a codec, its name (empirical.messages.codecs.CODECS), or a table such as "
+                "{'codec': 'seeds', 'share': 0.05}"
+            ),
+        ),
+    ] = None
+    missing: Annotated[
+        str,
+        Setting(
+            "What stands in for weights that a message says nothing of: what the listener has, "
+            "or zero.",
+            Python("'own' or 'zero'"),
+        ),
+    ] = "own"
+    influence: Annotated[
+        str,
+        Setting(
+            "Whose word counts for how much: by the network's weights, or by examples trained on, "
+            "with weights on the same links (theory.design.reweighted).",
+            Python("'network' or 'data'"),
+        ),
+    ] = "network"
+    exchange: Annotated[
+        Any,
+        Setting(
+            "Processes that share the agents (empirical.nets.distributed.connect).",
+            Python("an exchange or None"),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine(Settings):
+    """Where a training runs, within which memory, and from where it goes on."""
+
+    resume: Annotated[
+        bool,
+        Setting("Go on from where a killed run was.", Flag()),
+    ] = False
+    device: Annotated[str, Setting(_DEVICE, Text())] = "cpu"
+    memory: Annotated[
+        int | str | None,
+        Setting("Refuse a training that would take more, such as 500M or 2GiB.", Memory()),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Schedule, Examples, Messages, Machine, Output, Feedback):
+    """How a net is trained on a network."""
+
+    rounds: Annotated[int, Setting("Rounds at most.", Whole(1))]
+    local_steps: Annotated[int, Setting("Local steps a round.", Whole(1))]
+    learner: Annotated[
+        Any,
+        Setting("How agents learn.", Python("a name (empirical.train.learners.LEARNERS), or one")),
+    ] = "natural-gradient"
+    settings: Annotated[
+        Mapping[str, Any] | None, Setting("Settings of a learner by name.", Python("a dictionary"))
+    ] = None
+    likelihood: Annotated[
+        Any,
+        Setting(
+            "What outputs mean; left out: classes if labels are integers or texts, else numbers "
+            "with learned noise, and a note says so.",
+            Python("a likelihood, or the words for it, such as {'kind': 'counts'}"),
+        ),
+    ] = None
+    patience: Annotated[
+        int | None,
+        Setting(
+            "End after so many looks without a smaller mean −log p on validation data, and keep "
+            "the best.",
+            Whole(1),
+        ),
+    ] = None
+    every: Annotated[
+        int | None, Setting("Rounds between two looks; left out: about fifty looks.", Whole(1))
+    ] = None
+    draws: Annotated[int, Setting("Posterior samples that scores average.", Whole(0))] = 20
+    products: Annotated[
+        str,
+        Setting(
+            "How a module multiplies: the fastest as accurate as float32, or rounded "
+            "(empirical.kernels.products).",
+            Python("'auto', 'highest', 'medium' or 'bfloat16'"),
+        ),
+    ] = "auto"
+    seed: Annotated[int, Setting("Seed of all that is random.", Whole(0, "S"))] = 0
+    name: Annotated[str, Setting("Name of the record.", Text())] = "training"
+    notice: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainFile(Machine, Output, Images, StageFeedback):
     """What is asked of a training that a net file describes, in place of what the file says."""
 
     rounds: Annotated[
@@ -83,12 +242,6 @@ class TrainFile(Output, Images, StageFeedback):
             "they are; left out: as the file says.",
             Text(),
         ),
-    ] = None
-    resume: Annotated[bool, Setting("Go on from where a killed run was.", Flag())] = False
-    device: Annotated[str, Setting(_DEVICE, Text())] = "cpu"
-    memory: Annotated[
-        int | str | None,
-        Setting("Refuse a training that would take more, such as 500M or 2GiB.", Memory()),
     ] = None
     seed: Annotated[
         int | None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from peerbayes.settings.declared import Setting, Settings, declared_in
+from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
     FACTOR,
     FILE,
@@ -207,8 +207,8 @@ class Placement(Seeded, Output, Data, Feedback):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Formula(Seeded):
-    """Values of a family's parameters, as text so that they stay exact, and what is shown."""
+class Parameters(Settings):
+    """Values of a family's parameters, as text so that they stay exact."""
 
     agents: Annotated[str | None, _parameter("Number of agents.")] = None
     rows: Annotated[str | None, _parameter("Grid, torus: number of rows.")] = None
@@ -229,6 +229,17 @@ class Formula(Seeded):
     ] = None
     a: Annotated[str | None, _parameter("Two agents: weight of the first.")] = None
     b: Annotated[str | None, _parameter("Two agents: weight of the second.")] = None
+
+    @property
+    def values(self) -> dict[str, str | None]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in Parameters.__annotations__}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula(Parameters, Seeded):
+    """Of which family closed forms are shown, and how."""
+
     given: Annotated[
         Sequence[str],
         Setting("Any parameter, by letter or name.", Several("LETTER=VALUE"), option="set"),
@@ -238,9 +249,3 @@ class Formula(Seeded):
         bool, Setting("Also how many rounds are enough; --set takes its letters too.", Flag())
     ] = False
     latex: Annotated[bool, Setting("LaTeX on standard output.", Flag())] = False
-
-    @property
-    def values(self) -> dict[str, str | None]:
-        """The parameters that have options of their own."""
-        named = {d.name for d in declared_in(Formula) if d.setting and d.setting.group}
-        return {name: getattr(self, name) for name in Formula.__annotations__ if name in named}
