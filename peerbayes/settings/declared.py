@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -230,13 +231,15 @@ def _document(function: Callable[..., Any], kind: Any) -> str:
         if declared.setting is not None:
             said = declared.setting.help
             if not isinstance(declared.setting.domain, Flag) and declared.setting.domain.wanted:
-                said = f"{said.rstrip('.')}: {declared.setting.domain.wanted}."
-        lines += [declared.name, f"    {said}"]
+                wanted = declared.setting.domain.wanted
+                said = f"{said} {wanted[0].upper()}{wanted[1:]}."
+        lines += [declared.name, *(f"    {line}" for line in textwrap.wrap(said, _WIDTH))]
     keywords = "\n".join(lines)
     before, mark, after = text.partition("\n\nRaises\n------")
     return f"{before}\n{keywords}{mark}{after}" if mark else text
 
 
+_WIDTH = 92
 _PYTHON_ALONE = {
     "progress": "Called with (done, total).",
     "notice": "Called with a sentence worth knowing, one at a time.",

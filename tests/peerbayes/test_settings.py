@@ -53,7 +53,7 @@ def test_a_new_setting_is_written_in_one_place() -> None:
     assert asked("penny", Throw(times=4), seed=1) == ("penny", 4, 1)
     with pytest.raises(ValueError, match=r"^times: expected a whole number of at least 1, got 0;"):
         asked("penny", times=0)
-    assert "times\n    How often: a whole number of at least 1.\n" in str(asked.__doc__)
+    assert "times\n    How often. A whole number of at least 1.\n" in str(asked.__doc__)
     assert str(asked.__doc__).index("times") < str(asked.__doc__).index("Raises")
     assert inspect.signature(asked).parameters["times"].default == 3
     command = Command(
