@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from peerbayes.messages import TAG, describe, guessed, problem_error
+from peerbayes.problem.declared_fields import key_of
 from peerbayes.problem.entries import (
     Row,
     Section,
@@ -26,6 +27,7 @@ from peerbayes.problem.entries import (
     known_table,
     tag_of,
 )
+from peerbayes.settings.nets import Train
 
 _MODULE = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
 
@@ -193,47 +195,22 @@ Settings = Annotated[
 
 
 class TrainingSection(Section):
-    """How the agents learn, and for how long."""
+    """How the agents learn, and for how long: settings of `peerbayes.settings.Train`."""
 
-    learner: Annotated[str, Field(min_length=1)] = Field(
-        default="natural-gradient", description="The learner's name."
-    )
-    rounds: int = Field(ge=1, description="Rounds at most.")
-    local_steps: int = Field(ge=1, description="Steps of every agent in a round.")
-    batch: int = Field(default=50, ge=1, description="Examples of a step.")
-    seed: int = Field(default=0, ge=0, description="Of all that is random.")
-    patience: int | None = Field(
-        default=None,
-        ge=1,
-        description="Stop after so many looks at validation data without improvement; left out: "
-        "run all rounds.",
-    )
-    every: int | None = Field(
-        default=None,
-        ge=1,
-        description="Rounds between two looks at validation data; left out: about fifty looks.",
-    )
-    influence: Literal["network", "data"] = Field(
-        default="network",
-        description="Whose word counts for how much: by the network's weights, or, on the same"
-        " links, by how many examples each agent holds.",
-    )
-    draws: int | None = Field(
-        default=None, ge=0, description="Posterior samples that a prediction averages."
-    )
-    schedule: Literal["cosine", "geometric"] = Field(
-        default="cosine", description="How learning rates fall over the rounds."
-    )
-    decay: float = Field(
-        default=1.0, gt=0.0, description="What a geometric schedule multiplies rates by each round."
-    )
-    warm_up: float = Field(
-        default=0.0, ge=0.0, lt=1.0, description="Share of the rounds in which rates rise first."
-    )
-    products: Literal["auto", "highest", "medium", "bfloat16"] = Field(
-        default="auto", description="How a module multiplies float32 matrices."
-    )
-    settings: Settings = Field(default={}, description="Settings of the learner, by name.")
+    learner: Annotated[str, Field(min_length=1)] = key_of(Train, "learner")
+    rounds: int = key_of(Train, "rounds")
+    local_steps: int = key_of(Train, "local_steps")
+    batch: int = key_of(Train, "batch")
+    seed: int = key_of(Train, "seed")
+    patience: int | None = key_of(Train, "patience")
+    every: int | None = key_of(Train, "every")
+    influence: Literal["network", "data"] = key_of(Train, "influence")
+    draws: int | None = key_of(Train, "draws", default=None)
+    schedule: Literal["cosine", "geometric"] = key_of(Train, "schedule")
+    decay: float = key_of(Train, "decay")
+    warm_up: float = key_of(Train, "warm_up")
+    products: Literal["auto", "highest", "medium", "bfloat16"] = key_of(Train, "products")
+    settings: Settings = key_of(Train, "settings", default={})
 
 
 def _codec_settings(value: object) -> dict[str, Any]:
@@ -266,7 +243,5 @@ class MessagesSection(Section):
     """How the agents write what they say to each other."""
 
     codec: Annotated[str, Field(min_length=1)] = Field(description="The codec's name.")
-    missing: Literal["own", "zero"] = Field(
-        default="own", description="What stands in for weights that a message says nothing of."
-    )
+    missing: Literal["own", "zero"] = key_of(Train, "missing")
     settings: CodecSettings = Field(default={}, description="Settings of the codec, by name.")

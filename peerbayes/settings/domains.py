@@ -7,9 +7,9 @@ What a domain expects stands in its attribute `wanted`, once.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,11 @@ class Domain(ABC):
 
     metavar: str
     wanted: str
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Ends of the domain of a number, as a JSON schema has them: ``ge``, ``gt``, ``lt``."""
+        return {}
 
     @abstractmethod
     def read(self, text: str) -> Any:
@@ -122,6 +127,10 @@ class Whole(Domain):
     def wanted(self) -> str:  # type: ignore[override]
         return f"a whole number of at least {self.minimum}"
 
+    @property
+    def bounds(self) -> dict[str, float]:
+        return {"ge": self.minimum}
+
     def read(self, text: str) -> int:
         # int() alone would also take underscores and the digits of other scripts.
         if not re.fullmatch("[+-]?[0-9]{1,30}", text):
@@ -138,11 +147,23 @@ class Whole(Domain):
 
 @dataclass(frozen=True)
 class Real(Domain):
-    """A number for which `holds` is true, written as a decimal or a fraction."""
+    """A number between two ends, the upper one left out, written as a decimal or a fraction."""
 
     metavar: str
     wanted: str
-    holds: Callable[[float], bool]
+    above: float = -math.inf
+    below: float = math.inf
+    closed: bool = False
+    """Whether the lower end belongs to the domain."""
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        ends = {"ge" if self.closed else "gt": self.above, "lt": self.below}
+        return {name: end for name, end in ends.items() if math.isfinite(end)}
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the domain."""
+        return (self.above <= value if self.closed else self.above < value) and value < self.below
 
     def read(self, text: str) -> float:
         # float() alone would also take underscores and the digits of other scripts.
@@ -168,10 +189,12 @@ class Real(Domain):
         return value
 
 
-PROBABILITY = Real("D", "a number in (0, 1), such as 0.05 or 1/20", lambda x: 0 < x < 1)
-SHARE = Real("V", "a number in [0, 1), such as 0.05 or 1/20", lambda x: 0 <= x < 1)
-SECONDS = Real("S", "a number of seconds from 0 to a day", lambda x: 0 <= x <= 86_400)
-FACTOR = Real("S", "a number above 0 and below a million", lambda x: 0 < x < 1e6)
+PROBABILITY = Real("D", "a number in (0, 1), such as 0.05 or 1/20", 0, 1)
+SHARE = Real("V", "a number in [0, 1), such as 0.05 or 1/20", 0, 1, closed=True)
+SECONDS = Real(
+    "S", "a number of seconds from 0 to a day", 0, math.nextafter(86_400, math.inf), closed=True
+)
+FACTOR = Real("S", "a number above 0 and below a million", 0, 1e6)
 
 
 @dataclass(frozen=True)

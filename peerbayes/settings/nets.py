@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from peerbayes.settings.declared import Setting, Settings
-from peerbayes.settings.domains import FOLDER, Flag, Memory, Python, Text, Whole
+from peerbayes.settings.domains import FOLDER, Flag, Memory, Python, Real, Text, Whole
 from peerbayes.settings.groups import (
     NETS,
     SHARED,
@@ -78,13 +78,19 @@ class Schedule(Settings):
     schedule: Annotated[
         Literal["cosine", "geometric"],
         Setting(
-            "How they fall: to 0 after the last round, or by the factor decay a round.",
+            "How learning rates fall: to 0 after the last round, or by the factor decay a round.",
             Python("'cosine' or 'geometric'"),
         ),
     ] = "cosine"
-    decay: Annotated[float, Setting("The factor of a geometric fall.", Python("in (0, 1]"))] = 1.0
+    decay: Annotated[
+        float, Setting("The factor of a geometric fall.", Real("F", "a number above 0", 0))
+    ] = 1.0
     warm_up: Annotated[
-        float, Setting("The share of the rounds over which they first rise.", Python("below 1"))
+        float,
+        Setting(
+            "The share of the rounds over which they first rise.",
+            Real("F", "a number in [0, 1)", 0, 1, closed=True),
+        ),
     ] = 0.0
 
 
