@@ -195,7 +195,7 @@ Settings = Annotated[
 
 
 class TrainingSection(Section):
-    """How the agents learn, and for how long: settings of `peerbayes.settings.Train`."""
+    """How the agents learn, and for how long."""
 
     learner: Annotated[str, Field(min_length=1)] = key_of(Train, "learner")
     rounds: int = key_of(Train, "rounds")

@@ -189,12 +189,12 @@ class Real(Domain):
         return value
 
 
-PROBABILITY = Real("D", "a number in (0, 1), such as 0.05 or 1/20", 0, 1)
-SHARE = Real("V", "a number in [0, 1), such as 0.05 or 1/20", 0, 1, closed=True)
+PROBABILITY = Real("D", "a number in (0, 1), such as 0.05 or 1/20", 0.0, 1.0)
+SHARE = Real("V", "a number in [0, 1), such as 0.05 or 1/20", 0.0, 1.0, closed=True)
 SECONDS = Real(
     "S", "a number of seconds from 0 to a day", 0, math.nextafter(86_400, math.inf), closed=True
 )
-FACTOR = Real("S", "a number above 0 and below a million", 0, 1e6)
+FACTOR = Real("S", "a number above 0 and below a million", 0.0, 1e6)
 
 
 @dataclass(frozen=True)

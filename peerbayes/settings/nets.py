@@ -83,13 +83,13 @@ class Schedule(Settings):
         ),
     ] = "cosine"
     decay: Annotated[
-        float, Setting("The factor of a geometric fall.", Real("F", "a number above 0", 0))
+        float, Setting("The factor of a geometric fall.", Real("F", "a number above 0", 0.0))
     ] = 1.0
     warm_up: Annotated[
         float,
         Setting(
             "The share of the rounds over which they first rise.",
-            Real("F", "a number in [0, 1)", 0, 1, closed=True),
+            Real("F", "a number of at least 0 and below 1", 0.0, 1.0, closed=True),
         ),
     ] = 0.0
 
