@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,27 +93,15 @@ def run(experiment: str | Paper, how: Experiment) -> RunOutcome:
 
     folder = DEFAULT_OUT if how.folder is None else how.folder
     with team_of_torchrun() as team:
-        resume = how.resume or team.restarted
-        chosen, only = configured(
-            experiment if isinstance(experiment, Paper) else find_experiment(experiment),
-            replicates=how.replicates,
-            recipe=how.recipe,
-            part=how.part,
-            quick=how.quick,
-            device=how.device,
-            codec=how.codec,
-            workers=how.workers,
-            data=how.images,
-            resume=resume,
-            out=folder,
-            notice=how.notice,
-        )
+        how = replace(how, resume=how.resume or team.restarted)
+        given = experiment if isinstance(experiment, Paper) else find_experiment(experiment)
+        chosen, only = configured(given, how, folder)
         found = run_experiment(
             chosen,
             seed=how.seed,
             replicates=how.replicates,
             only=only,
-            resume=resume,
+            resume=how.resume,
             out=folder,
             force=how.force,
             progress=how.progress,

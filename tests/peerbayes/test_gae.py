@@ -13,6 +13,7 @@ from empirical.data import Images
 from empirical.gae.fitting import FitPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
 from empirical.gae.snapshots import SnapshotPlan
+from peerbayes import settings
 from peerbayes.experiments import find_experiment, gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line
@@ -161,22 +162,13 @@ def test_autoencoders_have_files_of_their_own() -> None:
 
 def test_options_that_are_of_no_use(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--recipe: expected an experiment with recipes, got gae"):
-        configured(
-            find_experiment("gae"), replicates=None, recipe="best", part=None, quick=False,
-            device=None, data=None, resume=False, out=tmp_path, notice=None,
-        )  # fmt: skip
+        configured(find_experiment("gae"), settings.Experiment(recipe="best"), tmp_path)
     for name in ("star-mnist-1", "codecs", "rate-link", "regression-2"):
         with pytest.raises(ValueError, match=f"--workers: expected gae, .* got {name}; leave"):
-            configured(
-                find_experiment(name), replicates=None, recipe=None, part=None, quick=False,
-                device=None, workers=2, data=None, resume=False, out=tmp_path, notice=None,
-            )  # fmt: skip
+            configured(find_experiment(name), settings.Experiment(workers=2), tmp_path)
     for workers in (0, -1):
         with pytest.raises(ValueError, match=f"workers: expected .* got {workers}"):
-            configured(
-                find_experiment("gae"), replicates=None, recipe=None, part=None, quick=True,
-                device=None, workers=workers, data=None, resume=False, out=tmp_path, notice=None,
-            )  # fmt: skip
+            settings.Experiment(workers=workers, quick=True)
 
 
 def test_looks_end_with_the_last_round() -> None:
