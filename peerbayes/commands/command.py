@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from peerbayes.commands.completing import paths
 from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
 from peerbayes.settings.declared import Declared, Settings, declared_in
-from peerbayes.settings.domains import Domain, Flag, Several
+from peerbayes.settings.domains import Domain, Flag, Place, Several
 from peerbayes.settings.groups import SHARED, Images, Output, Seeded
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Subject:
         Whether there may be any number of them, also none.
     reader
         The domain of its values; None for text.
+    completes
+        What a shell may complete it to; None for nothing.
     """
 
     metavar: str
@@ -53,6 +56,7 @@ class Subject:
     default: Any = ...
     several: bool = False
     reader: Domain | None = None
+    completes: Callable[[str], list[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -248,6 +252,8 @@ def _option(declared: Declared, *, hidden: bool = False) -> inspect.Parameter:
                 kind, default = list[str], MISSING
         else:
             kind, words["parser"] = Any, reading(setting.domain)
+        if isinstance(setting.domain, Place):
+            words["autocompletion"] = paths
     option = typer.Option(declared.option, **words)
     return _parameter(declared.name, Annotated[kind, option], default)
 
@@ -259,6 +265,7 @@ def _switch(name: str, words: str) -> inspect.Parameter:
 
 def _subject(subject: Subject) -> inspect.Parameter:
     words: dict[str, Any] = {"metavar": subject.metavar, "help": subject.help}
+    words["autocompletion"] = subject.completes
     kind: Any = list[str] | None if subject.several else str
     default = None if subject.several else MISSING if subject.default is ... else subject.default
     if default is None and not subject.several:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from peerbayes.commands.command import Command, Subject
+from peerbayes.commands.completing import experiments, paths, problems
 from peerbayes.settings.declared import Settings
 from peerbayes.settings.domains import FILE, FOLDER
 from peerbayes.settings.live import (
@@ -34,12 +35,19 @@ UNDERSTAND, DESIGN, TRAIN, LIVE, RECORDS = (
     "Records, files and what there is",
 )
 
-PROBLEM = Subject("PROBLEM", "A TOML or JSON file, - for standard input, or a built-in problem.")
+PROBLEM = Subject(
+    "PROBLEM",
+    "A TOML or JSON file, - for standard input, or a built-in problem.",
+    completes=problems,
+)
 LIVE_PROBLEM = Subject(
     "PROBLEM",
     "A TOML or JSON file, a built-in problem, a net file, or an experiment with nets.",
+    completes=problems,
 )
-KEYS = Subject("[DIR]", "All keys, or one process's.", default="keys", reader=FOLDER)
+KEYS = Subject(
+    "[DIR]", "All keys, or one process's.", default="keys", reader=FOLDER, completes=paths
+)
 
 COMMANDS = (
     Command(
@@ -75,7 +83,10 @@ COMMANDS = (
         "peerbayes.commands.answers:verify",
         "peerbayes verify two-coins p1-regression",
         Subject(
-            "[PROBLEM]...", "Files or built-in problems; all built-ins if left out.", several=True
+            "[PROBLEM]...",
+            "Files or built-in problems; all built-ins if left out.",
+            several=True,
+            completes=problems,
         ),
         speaks=True,
     ),
@@ -145,7 +156,12 @@ COMMANDS = (
         (TrainFile,),
         "peerbayes.front.train_file:train_file",
         "peerbayes train hospitals.toml --rounds 100",
-        Subject("NET", "A TOML or JSON file: network, data, net, training.", reader=FILE),
+        Subject(
+            "NET",
+            "A TOML or JSON file: network, data, net, training.",
+            reader=FILE,
+            completes=paths,
+        ),
         leaves=("record", "report"),
         team=True,
     ),
@@ -159,7 +175,7 @@ COMMANDS = (
         (Experiment,),
         "peerbayes.front.run:run",
         "peerbayes run regression-2 --replicates 20",
-        Subject("EXPERIMENT", "Its name; 'peerbayes list' shows them."),
+        Subject("EXPERIMENT", "Its name; 'peerbayes list' shows them.", completes=experiments),
         leaves=("record", "report"),
         team=True,
     ),
@@ -227,6 +243,7 @@ COMMANDS = (
         Subject(
             "PROBLEM",
             "What the agents run, a file or a built-in; or their network's 16 digits.",
+            completes=problems,
         ),
         leaves=("record", "report"),
         speaks=True,
@@ -300,6 +317,7 @@ COMMANDS = (
             "Records of verify; those in the folder if left out.",
             several=True,
             reader=FILE,
+            completes=paths,
         ),
         speaks=True,
     ),

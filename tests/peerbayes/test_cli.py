@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -499,3 +500,33 @@ def test_what_is_done_is_logged_for_who_asks(tmp_path: Path) -> None:
     assert silent.stdout == told.stdout
     assert "peerbayes.progress: stage: two-coins: simulate" in told.stderr
     assert f"peerbayes.records: record of simulate: {tmp_path}" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("ana", "analyse"),
+        ("keys che", "check"),
+        ("analyse two-c", "two-coins"),
+        ("analyse coi", "coins.toml"),
+        ("analyse two-coins --certi", "--certify"),
+        ("analyse two-coins --out sub", "sub/"),
+        ("run regression", "regression-2 regression-4"),
+        ("train sub/n", "sub/net.toml"),
+    ],
+)
+def test_a_shell_completes(words: str, completed: str, here: Path, capsys: Capture) -> None:
+    for name in ("coins.toml", "sub/net.toml"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).touch()
+    environment = {
+        "_PEERBAYES_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"peerbayes {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with contextlib.suppress(SystemExit):
+            cli.main([])
+    assert capsys.readouterr().out.split() == completed.split()
