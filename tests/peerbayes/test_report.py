@@ -19,7 +19,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
-from peerbayes.kinds.shared.learning_views import rounds_that_suffice
+from peerbayes.kinds.shared.simulated_view import rounds_that_suffice
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report
@@ -149,14 +149,15 @@ def test_every_statement_appears_with_its_verdict(tmp_path: Path) -> None:
     page, text = page_of(tmp_path, body)
     groups = [*body["problems"], *body["sweeps"]]
     expected = Counter(c["statement"] for group in groups for c in group["comparisons"])
-    rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", text)
+    below = text.partition("Families of problems")[2].partition("</table>")[2]
+    rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", below)
     assert Counter(statement.replace("&#39;", "'") for _, statement in rows) == expected
     words = Counter(word.strip() for word, _ in rows)
     assert words["✗ BROKEN"] == words["△ fails (not a theorem)"] == 1
     assert words["✓ holds"] == sum(expected.values()) - 2
     assert f"1 of {len(rows)} statements is BROKEN" in page.text
     assert f"p2-star a=0.3 : {comparisons[1]['statement']}" in page.text
-    assert "seed 7, δ = 0.05" in page.text
+    assert "Seed 7, δ = 0.05" in page.text
     assert "fashion-mnist skipped: no files found" in page.text
     # The first of a family is in sight, and whatever is broken.
     opened = list(re.findall(r"<details open>\s*<summary>.*?<strong>(.*?)<", text))
@@ -307,7 +308,7 @@ def test_simulations_are_shown(tmp_path: Path, replicates: int) -> None:
     assert "two-coins, simulated" in page.text
     assert "a note" in page.text
     # The rate of the hypothesis "b": mean 20 nats after 1000 rounds.
-    assert re.search(r'>b</th><td class="n">0.02</td>', text)
+    assert re.search(r'>b</th><td data-label="rate \[nats/round\]" class="n">0.02</td>', text)
 
 
 def test_several_records_one_after_the_other(tmp_path: Path) -> None:
@@ -320,8 +321,12 @@ def test_several_records_one_after_the_other(tmp_path: Path) -> None:
     ]
     page = Page(write_report(paths, tmp_path / "report.html").read_text(encoding="utf-8"))
     places = [
-        page.text.index(f"Record {i}: {kind}")
-        for i, kind in ((1, "verify"), (2, "simulate"), (3, "another"))
+        page.text.index(f"Record {i}: {words}")
+        for i, words in (
+            (1, "p2-star a=0.3: prediction beside measurement"),
+            (2, "two-coins, simulated"),
+            (3, "A record of “another”"),
+        )
     ]
     assert places == sorted(places)
     assert '"weights": [ [ 1.0 ] ]' in page.text
