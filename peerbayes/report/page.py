@@ -25,7 +25,7 @@ from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.canvas import plotting_style
-from peerbayes.figures.compact import share_styles
+from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
 from peerbayes.figures.wording import clean, shorten
 from peerbayes.kinds.registry import kind_of_record

@@ -15,7 +15,7 @@ from matplotlib.patches import Circle
 
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import plotting_style, to_svg
-from peerbayes.figures.compact import share_styles
+from peerbayes.figures.svg import share_styles
 from peerbayes.figures.curves import trajectory_plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.learning_documents import TrajectoryDocument
