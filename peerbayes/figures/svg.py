@@ -29,7 +29,6 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 _STEPS = 10  # to a pixel
-_LONGEST_INLINE = 30  # characters of a mark that is cheaper copied than referred to
 _COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
 _ANCHORS = {"left": "start", "right": "end", "center": "middle"}
 
@@ -139,8 +138,8 @@ class Renderer(RendererBase):
         is_open = rgbFace is None
         clip = (0.0, 0.0, *self._size) if is_open else None
         simplified = path.should_simplify and is_open
-        segments = _once(_segments(path, transform + self._flip, clip=clip, simplify=simplified))
-        self._add_path(segments, _style(gc, rgbFace), self._box(gc))
+        segments = _segments(path, transform + self._flip, clip=clip, simplify=simplified)
+        self._add(segments, _style(gc, rgbFace), self._box(gc))
 
     def draw_markers(
         self,
@@ -154,21 +153,32 @@ class Renderer(RendererBase):
         mark = _segments(marker_path, marker_trans + Affine2D().scale(1, -1))
         style, box = _style(gc, rgbFace), self._box(gc)
         for place, _ in path.iter_segments(trans + self._flip, simplify=False):
-            x, y = place[-2:].tolist()
-            moved = [
-                Segment(one.command, tuple((a + x, b + y) for a, b in one.points)) for one in mark
-            ]
-            has_curves = any(one.command == "C" for one in mark)
-            if len(_written(moved)) <= _LONGEST_INLINE or not has_curves:
-                self._add_path(_once(moved), style, box, is_tick=True)
-            elif _dot(moved, style):
-                self._add_path(moved, style, box)
-            else:
-                inside = box is None or _is_inside(moved, box)
-                place_of = {"x": _number(round(x * _STEPS)), "y": _number(round(y * _STEPS))}
-                shape = Shape("use", dict(style), place_of, box=None if inside else box)
-                shape.mark = _written(mark)
-                self._shapes.append(shape)
+            x, y = place[-2:].round(6).tolist()
+            moved = [Segment(m.command, tuple((a + x, b + y) for a, b in m.points)) for m in mark]
+            self._add(moved, style, box, mark=_written(mark), at=_place(x, y))
+
+    def _add(
+        self,
+        segments: Sequence[Segment],
+        style: dict[str, str],
+        box: Box | None,
+        *,
+        mark: str = "",
+        at: dict[str, str] | None = None,
+    ) -> None:
+        """A path, or one of many marks at its place; circles are referred to, others copied."""
+        if box is not None and _is_inside(segments, box):
+            box = None
+        circle = _circle(segments)
+        dot = None if circle is None else _dot(circle, style)
+        if dot is not None:
+            shape = Shape("path", dot[1], {"d": dot[0]}, box=box)
+        elif circle is not None and mark:
+            shape = Shape("use", style, at or {}, box=box, mark=mark)
+        else:
+            d = _written(_once(segments))
+            shape = Shape("path", style, {"d": d}, box=box, is_tick=bool(mark))
+        self._shapes.append(shape)
 
     def draw_text(
         self,
@@ -194,20 +204,10 @@ class Renderer(RendererBase):
             offset = across * (x - anchor_x) + down * (y - anchor_y)
             x, y = anchor_x + offset * across, anchor_y + offset * down
             style["text-anchor"] = _ANCHORS[mtext.get_ha()]
-        place = {"x": _number(round(x * _STEPS)), "y": _number(round(y * _STEPS))}
+        place = _place(x, y)
         if angle:
             place["transform"] = f"rotate({-angle:g} {place['x']} {place['y']})"
         self._shapes.append(Shape("text", style, place, s))
-
-    def _add_path(
-        self, segments: list[Segment], style: dict[str, str], box: Box | None, is_tick: bool = False
-    ) -> None:
-        dot = _dot(segments, style)
-        d, style = dot or (_written(segments), style)
-        inside = box is None or _is_inside(segments, box)
-        self._shapes.append(
-            Shape("path", style, {"d": d}, box=None if inside else box, is_tick=is_tick)
-        )
 
     def _box(self, gc: GraphicsContextBase) -> Box | None:
         """The rectangle to which a drawing is cut."""
@@ -285,7 +285,7 @@ def _segments(path: Path, transform: Transform, **options: Any) -> list[Segment]
         if code == Path.CLOSEPOLY
         else Segment(_COMMANDS[code], tuple(zip(flat[::2], flat[1::2], strict=True)))
         for vertices, code in path.iter_segments(transform, snap=False, **options)
-        for flat in [vertices.tolist()]
+        for flat in [vertices.round(6).tolist()]
     ]
 
 
@@ -321,12 +321,12 @@ def _circle(segments: Sequence[Segment]) -> tuple[float, float, float] | None:
     return x, y, sum(radii) / len(radii)
 
 
-def _dot(segments: Sequence[Segment], style: dict[str, str]) -> tuple[str, dict[str, str]] | None:
+def _dot(
+    circle: tuple[float, float, float], style: dict[str, str]
+) -> tuple[str, dict[str, str]] | None:
     """A circle without an edge of its own, as a stroke of no length with round ends."""
-    circle = _circle(segments)
     edge = style.get("stroke", "none")
-    is_plain = not any("opacity" in name for name in style)
-    if circle is None or not is_plain or edge not in ("none", style["fill"]):
+    if any("opacity" in name for name in style) or edge not in ("none", style["fill"]):
         return None
     x, y, radius = circle
     width = 2 * radius + (float(style.get("stroke-width", 1)) if edge != "none" else 0.0)
@@ -385,6 +385,10 @@ def _number(tenths: int) -> str:
     whole, rest = divmod(abs(tenths), _STEPS)
     text = f"{whole or ''}.{rest}" if rest else str(whole)
     return f"-{text}" if tenths < 0 else text
+
+
+def _place(x: float, y: float) -> dict[str, str]:
+    return {"x": _number(round(x * _STEPS)), "y": _number(round(y * _STEPS))}
 
 
 def _pair(x: int, y: int) -> str:
