@@ -39,11 +39,16 @@ def experiment(
     tables: tuple[Table, ...] = (),
 ) -> Section:
     """What every record of ``run`` has, with `facts` behind its source, and its pictures."""
+    beside = [line for line in run.lines if line.printed and line.measured is not None]
     return Section(
         key=key,
         name=run.experiment,
         heading=f"{run.experiment}: {run.title}",
         claim=_claim(run.lines),
+        finding="".join(
+            f"{line.what}: printed “{line.printed}”, measured {number(line.measured, 5)}."
+            for line in beside[:1]
+        ),
         facts=(Fact("Source", run.source), *facts),
         pictures=pictures(plots, key),
         statements=Table(
@@ -67,6 +72,8 @@ def _claim(lines: Sequence[Line]) -> Verdict:
         verb = "contradicts its" if broken == 1 else "contradict their"
         words = f"{broken} of {len(lines)} lines {verb} prediction beyond sampling error{rest}."
         return Verdict(BROKEN.style, BROKEN.mark, words)
+    if not lines:
+        return Verdict("quiet", "○", "Too little has been run for any of the lines.")
     if not claimed:
         words = (
             f"Nothing is claimed of {len(lines)} {'line' if len(lines) == 1 else 'lines'}: theory "

@@ -6,7 +6,7 @@ A `Series` is the mean over seeds of runs that are alike, of all agents or some.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from peerbayes.figures.training import (
     sigma_plot,
 )
 from peerbayes.figures.views import Fact, Section, Table
-from peerbayes.figures.wording import DASH, count, number
+from peerbayes.figures.wording import count, number
 from peerbayes.nets.tables import codec_words
 from peerbayes.report.experiments import experiment, net_fact
 from theory.validation import FloatArray
@@ -92,6 +92,7 @@ def net_run_view(run: NetRun, *, key: str) -> Section:
         facts.append(Fact("Codec", codec_words(settings.codec), "whole frames are counted"))
     rows = ((_kind_name(*kind), _cells(own)) for kind, own in kinds.items())
     table = Table.of(f"What was run: {run.experiment}", "run", COLUMNS, rows)
+    table = replace(table, names="agent")
     return experiment(run, facts, plots, key=key, tables=(table,))
 
 
@@ -129,7 +130,8 @@ def _recipe_plots(
                 name=f"{name}, {recipe}",
             )
             for name, agents in settings.groups
-            if agents and has_before(main) and _lacks_labels(main[0], agents)
+            if agents and has_before(main)
+            if len(main[0].network.labels[agents[0]]) < len(main[0].classes)
         ]
     compared = [
         Series(_kind_name("", role, name).removeprefix(": ") or "cooperating", runs)
@@ -213,10 +215,6 @@ def _confidences(series: Sequence[Series], when: When) -> Plot | None:
     )
 
 
-def _lacks_labels(run: NetPart, agents: Sequence[int]) -> bool:
-    return len(run.network.labels[agents[0]]) < len(run.classes)
-
-
 def _confusions(
     recipe: str, runs: Sequence[NetPart], groups: Sequence[tuple[str, tuple[int, ...]]]
 ) -> list[Plot]:
@@ -245,8 +243,8 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
     # Records of earlier versions were not measured there at the end: then the last look counts.
     seen = [run.curve.last_before or end.before for run, end in zip(runs, ends, strict=True)]
     earlier = [one.way for one in seen if one is not None]
-    sigma = [
-        _median(end.sigma) / run.settings["initial_std"]
+    middle = [
+        [row[len(row) // 2] / run.settings["initial_std"] for row in end.sigma]
         for run, end in zip(runs, ends, strict=True)
         if end.sigma
     ]
@@ -254,43 +252,32 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
         count(len(runs)),
         number(accuracy, 4),
         number(error, 2),
-        number(100 * _known(_over([None if one is None else one.accuracy for one in by_mean])), 4),
-        _number(_over([one.accuracy for one in earlier]), 4, factor=100),
-        number(_over([one.nll for one in last]), 3),
-        _number(_over([one.nll for one in earlier]), 3),
-        number(_over([one.calibration_error for one in last]), 2),
-        number(_over([one.out_of_domain_auroc for one in last]), 3),
-        number(sum(sigma) / len(sigma), 2) if sigma else DASH,
+        _over([None if one is None else one.accuracy for one in by_mean], 4, factor=100),
+        _over([one.accuracy for one in earlier], 4, factor=100),
+        _over([one.nll for one in last], 3),
+        _over([one.nll for one in earlier], 3),
+        _over([one.calibration_error for one in last], 2),
+        _over([one.out_of_domain_auroc for one in last], 3),
+        _over(middle, 2),
         count(runs[0].settings["rounds_run"]),
         count(ends[0].local_steps / runs[0].learners),
-        number(_over([[end.bytes / 1e6] for end in ends]), 3),
-        number(_over([[run.curve.seconds] for run in runs]), 3),
+        _over([[end.bytes / 1e6] for end in ends], 3),
+        _over([[run.curve.seconds] for run in runs], 3),
         ", ".join(sorted({run.code_mark for run in runs})),
     )
 
 
-def _over(values: Sequence[Sequence[float | None] | None]) -> float | None:
+def _over(
+    values: Sequence[Sequence[float | None] | None], digits: int, *, factor: float = 1
+) -> str:
     """The mean over agents and seeds, of what there is."""
     means = [_mean(found) for found in values if found is not None]
-    return sum(means) / len(means) if means else None
-
-
-def _number(value: float | None, digits: int, *, factor: float = 1.0) -> str:
-    return DASH if value is None else number(factor * value, digits)
-
-
-def _known(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return number(factor * sum(means) / len(means) if means else None, digits)
 
 
 def _mean(values: Sequence[float | None]) -> float:
     known = [value for value in values if value is not None]
     return sum(known) / len(known)
-
-
-def _median(spread: Sequence[Sequence[float]]) -> float:
-    middle = len(spread[0]) // 2
-    return sum(row[middle] for row in spread) / len(spread)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,7 +157,6 @@ def _summary(whole: Section) -> Table:
         ("problems", "statements", "hold", "refuted", "broken", "worst deviation", "of"),
         (*rows, Row("all", _counts(whole))),
         (*"nnnnnn", "words"),
-        is_wide=True,
         remark="Refuted: published, not a theorem, and seen to fail. Worst deviation: the largest "
         "distance of a measured mean from its exact prediction, or beyond its bound, in standard "
         "errors; about 5 are allowed.",

@@ -134,6 +134,46 @@ def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
         assert used <= set(re.findall(r"--([\w-]+):", scheme))
 
 
+BODIES: dict[str, tuple[str, Any]] = {
+    "verify": (
+        "p2-star a=0.3: prediction beside measurement",
+        reports.verify_body(reports.problem()),
+    ),
+    "simulate": ("two-coins, simulated", reports.simulate_body()),
+    "another": ("A record of “another”", {"weights": [[1.0]]}),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_page_of_one_record_has_a_title_of_its_own(kind: str, tmp_path: Path) -> None:
+    title, body = BODIES[kind]
+    _, text = page_of(tmp_path, body, kind=kind)
+    assert re.findall(r"<(title|h1)>(.*?)</", text) == [("title", title), ("h1", title)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"), [("verify", "statements hold"), ("simulate", "some agent is wrong in")]
+)
+def test_the_answer_is_first_then_a_figure_then_the_table(
+    kind: str, answer: str, tmp_path: Path
+) -> None:
+    _, text = page_of(tmp_path, BODIES[kind][1], kind=kind)
+    parts = [text.index("</h1>"), text.index(answer), text.index("<figure>"), text.index("<table")]
+    assert parts == sorted(parts)
+    assert text.index('class="facts"') < parts[-1]
+    if kind == "verify":
+        assert text.index("</table>") < text.rindex("<figure>")
+
+
+def test_every_figure_is_described_in_words() -> None:
+    page, text = full_page()
+    described = re.findall(r'<svg class="plot" role="img" aria-label="([^"]*)"', text)
+    assert len(described) == text.count("<svg class") == page.tags["figure"]
+    captions = re.findall(r"<figcaption><h\d>(.*?)</h\d><p>(.*?)</p>", text)
+    assert described == [f"{title}. {finding}" for title, finding in captions]
+    assert min(map(len, described)) > 40
+
+
 def test_the_checker_sees_what_it_should() -> None:
     for broken in ("<p><b></p></b>", "<div>", "</p>"):
         with pytest.raises(AssertionError):
