@@ -15,7 +15,7 @@ from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import number
-from peerbayes.report.source_panels import panel_plot
+from peerbayes.report.sources import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
 from peerbayes.sources.kept import Kept, Need

@@ -9,7 +9,6 @@ fonts.
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peerbayes.figures.compact import compact, escaped
+from peerbayes.figures.svg import escaped, svg_of
 
 WIDTH = 4.2  # inches; about the width of a phone
 TEXT, SMALL = 10.0, 9.5  # points
@@ -42,8 +41,6 @@ Mark = Literal["line", "dashes", "dots", "band", "o", "D", "s", "^", "v", "|", "
 SERIES_MARKS: tuple[Mark, ...] = ("o", "s", "^", "D", "v", "P", "X", "p", "h")
 
 _STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "peerbayes",
     "font.family": ["DejaVu Sans"],
     "text.usetex": False,
     "text.parse_math": False,
@@ -153,14 +150,9 @@ def to_svg(figure: Figure, *, key: str, label: str) -> str:
     label
         The figure in words, for those who do not see it.
     """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg")
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    box = re.search(r'viewBox="([^"]*)"', text)
-    _, _, width, height = box[1].split()  # type: ignore[index]
-    drawn = _COLOUR.sub(lambda m: f"var(--{_VARIABLES[m[0]]})", compact(text, key=key))
+    width, height = figure.get_size_inches() * figure.dpi
+    drawn = _COLOUR.sub(lambda m: f"var(--{_VARIABLES[m[0]]})", svg_of(figure, key=key))
     return (
         f'<svg class="plot" role="img" aria-label="{escaped(label)}" '
-        f'viewBox="0 0 {float(width):g} {float(height):g}">{drawn}</svg>'
+        f'viewBox="0 0 {width:g} {height:g}">{drawn}</svg>'
     )

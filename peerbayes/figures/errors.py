@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
-from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
-from peerbayes.figures.panels import MOST_SERIES, error_bars, floats, panel, series_style
-from peerbayes.figures.scales import linear_scale, log_scale
+from peerbayes.figures.canvas import Mark, Plot
+from peerbayes.figures.chart import (
+    DASHES,
+    MOST_SERIES,
+    Chart,
+    floats,
+    linear_scale,
+    log_scale,
+    series_style,
+)
 from peerbayes.figures.wording import number
 
 
@@ -21,29 +27,24 @@ def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "", axes: Axes | No
     Dashes are limit + constant/n, where that is above zero.
     """
     shown = list(curves[:MOST_SERIES])
-    figure, axes = _log_panel(shown, axes)
-    legend = []
+    chart = _log_chart(shown, axes)
     for index, curve in enumerate(shown):
         colour, mark = series_style(index)
-        along = floats(curve.rounds)
         if curve.constant:
-            dashes = (curve.limit or 0.0) + curve.constant / along
-            axes.plot(
-                along, np.where(dashes > 0, dashes, np.nan),
-                color=COLOURS[colour], linewidth=1, dashes=(4, 2.5), zorder=2.5,
-            )  # fmt: skip
-        _line(axes, curve, colour)
-        _points(axes, curve, colour, mark)
-        legend.append(LegendEntry(mark, colour, curve.name))
-    legend.append(LegendEntry("dashes", "ink", "limit + constant/n"))
-    axis_label(axes, x="round n", y=f"excess error{f' [{unit}]' if unit else ''}")
+            along = floats(curve.rounds)
+            sum_of_two = (curve.limit or 0.0) + curve.constant / along
+            positive = np.where(sum_of_two > 0, sum_of_two, np.nan)
+            chart.line(along, positive, colour, width=1, dashes=DASHES, over=2.5)
+        _points(chart, curve, colour, mark, curve.name)
+    chart.name("dashes", "ink", "limit + constant/n")
     hidden = len(curves) - len(shown)
-    return Plot(
-        figure,
+    last = ", ".join(f"{curve.name} {number(curve.measured[-1], 3)}" for curve in shown[:5])
+    return chart.plot(
         "Excess error over the rounds",
-        f"{_last(shown)} Lines are predicted, points measured, bars ± 2 s.e."
+        f"At the last round: {last}. Lines are predicted, points measured, bars ± 2 s.e."
         f"{f' {hidden} curves are not drawn.' * (hidden > 0)}",
-        tuple(legend),
+        x="round n",
+        y=f"excess error{f' [{unit}]' if unit else ''}",
     )
 
 
@@ -59,43 +60,34 @@ def measured_errors_plot(errors: MeasuredErrors, *, axes: Axes | None = None) ->
         measured=[float(floats(row).mean()) for row in errors.reported_error],
         standard_error=[float(floats(row).mean()) for row in errors.reported_standard_error],
     )
-    figure, axes = _log_panel([true, reported], axes)
-    _points(axes, true, "measured", "o")
-    _points(axes, reported, "bound", "s")
-    axis_label(axes, x="round n", y="excess error")
-    return Plot(
-        figure,
+    chart = _log_chart([true, reported], axes)
+    _points(chart, true, "measured", "o", "true")
+    _points(chart, reported, "bound", "s", "reported")
+    return chart.plot(
         "Measured excess error",
         "Averaged over agents, beside what their beliefs report; bars ± 2 s.e.",
-        (
-            LegendEntry("o", "measured", "true"),
-            LegendEntry("s", "bound", "reported"),
-        ),
+        x="round n",
+        y="excess error",
     )
 
 
 def honesty_plot(true: Predicted, reported: Predicted) -> Plot:
     """The error that beliefs report beside the one they make."""
-    figure, axes = _log_panel([true, reported])
-    for curve, colour, mark in ((true, "measured", "o"), (reported, "bound", "s")):
-        _line(axes, curve, colour)
-        _points(axes, curve, colour, mark)
-    axis_label(axes, x="round n", y="excess error")
+    chart = _log_chart([true, reported])
+    _points(chart, true, "measured", "o", "true, measured; line predicted")
+    _points(chart, reported, "bound", "s", "reported, measured; line predicted")
     ratio = float(floats(true.measured)[-1] / floats(reported.measured)[-1])
     words = (
         "the network knows more than it says"
         if ratio < 0.95
         else ("the network says more than it knows" if ratio > 1.05 else "its word is good")
     )
-    return Plot(
-        figure,
+    return chart.plot(
         "Reported error and true error",
         f"At round {true.rounds[-1]} the true error is {number(ratio, 3)} times the reported one: "
         f"{words}.",
-        (
-            LegendEntry("o", "measured", "true, measured; line predicted"),
-            LegendEntry("s", "bound", "reported, measured; line predicted"),
-        ),
+        x="round n",
+        y="excess error",
     )
 
 
@@ -106,53 +98,35 @@ def calibration_plot(coordinates: Sequence[CoordinateCurve]) -> Plot:
     values = np.concatenate([floats(curve.measured) for curve in shown])
     limits = [curve.limit for curve in shown if curve.limit is not None]
     y = linear_scale([0.0, 1.0, *values, *limits], zero=True)
-    figure, axes = panel(log_scale(rounds), y)
-    axes.axhline(1.0, color=COLOURS["ink"], linewidth=1, dashes=(4, 2.5), zorder=2)
-    legend = []
+    chart = Chart(log_scale(rounds), y)
     for index, curve in enumerate(shown):
         colour, mark = series_style(index)
         if curve.limit is not None:
-            axes.plot(
-                [rounds[0], rounds[-1]], [curve.limit] * 2,
-                color=COLOURS[colour], linewidth=1.2, zorder=2.5,
-            )  # fmt: skip
-        _points(axes, curve, colour, mark)
-        legend.append(LegendEntry(mark, colour, curve.name))
-    axis_label(axes, x="round n", y="true / reported variance")
-    return Plot(
-        figure,
+            chart.line(rounds[[0, -1]], [curve.limit] * 2, colour, width=1.2, over=2.5)
+        _points(chart, curve, colour, mark, curve.name)
+    chart.level(1.0, "honest")
+    return chart.plot(
         "Calibration of each coefficient",
         "True variance of the estimates over the variance that the beliefs report; lines are the "
         "predicted limits, bars ± 2 s.e. At 1 (dashes) beliefs are honest, below it too careful.",
-        (*legend, LegendEntry("dashes", "ink", "honest")),
+        x="round n",
+        y="true / reported variance",
     )
 
 
-def _log_panel(curves: Sequence[Measured], axes: Axes | None = None) -> tuple[Figure, Axes]:
-    """Axes that have room for what was measured and for what was predicted."""
+def _log_chart(curves: Sequence[Measured], axes: Axes | None = None) -> Chart:
+    """A chart with room for what was measured and for what was predicted."""
     rounds = np.concatenate([floats(curve.rounds) for curve in curves])
     values = [floats(curve.measured) for curve in curves]
     values += [floats(curve.predicted) for curve in curves if isinstance(curve, Predicted)]
-    return panel(log_scale(rounds), log_scale(np.concatenate(values)), axes=axes)
+    return Chart(log_scale(rounds), log_scale(np.concatenate(values)), axes=axes)
 
 
-def _line(axes: Axes, curve: Predicted, colour: str) -> None:
-    along, predicted = floats(curve.rounds), floats(curve.predicted)
-    axes.plot(along, predicted, color=COLOURS[colour], linewidth=1.6, zorder=3)
-
-
-def _points(axes: Axes, curve: Measured, colour: str, mark: str) -> None:
+def _points(chart: Chart, curve: Measured, colour: str, mark: Mark, label: str) -> None:
+    """What was measured, with its errors, on the line that was predicted if one was."""
     along, measured = floats(curve.rounds), floats(curve.measured)
-    error = floats(curve.standard_error)
-    low = np.minimum(2 * error, 0.999 * np.abs(measured))
-    error_bars(axes, along, measured, np.array([low, 2 * error]), colour)
-    axes.plot(
-        along, measured, mark, color=COLOURS[colour], markersize=3.8, zorder=5,
-        markeredgecolor=COLOURS["paper"], markeredgewidth=0.4,
-    )  # fmt: skip
-
-
-def _last(curves: Sequence[ErrorCurve]) -> str:
-    """Each learner's error at its last round, in words."""
-    parts = [f"{curve.name} {number(curve.measured[-1], 3)}" for curve in curves[:5]]
-    return f"At the last round: {', '.join(parts)}."
+    if isinstance(curve, Predicted):
+        chart.line(along, floats(curve.predicted), colour, width=1.6)
+    reach = 2 * floats(curve.standard_error)
+    error = np.array([np.minimum(reach, 0.999 * np.abs(measured)), reach])
+    chart.marks(along, measured, colour, mark, label, size=3.8, error=error)

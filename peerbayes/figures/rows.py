@@ -20,8 +20,8 @@ from peerbayes.figures.canvas import (
     framed,
     new_figure,
 )
+from peerbayes.figures.chart import Scale, linear_scale, log_scale
 from peerbayes.figures.own_axes import on_axes
-from peerbayes.figures.scales import Scale, linear_scale, log_scale
 from peerbayes.figures.wording import count, number, shorten
 from peerbayes.learning_documents import RateDocument, SamplesDocument
 from theory.validation import fail

@@ -124,7 +124,9 @@ def launch_parts(found: LaunchDocument) -> list[RenderableType]:
         "seconds": f"{number(found.seconds)}, of which {number(found.seconds_to_start)} to start",
         "links": "TLS, frames signed" if found.secured else "not encrypted",
     }
-    table = figures_table("agents", "agent", "rounds", "a second", "believes", "", "refused", "MB")
+    table = figures_table(
+        "agents", "agent", "rounds", "a second", "believes", "", "refused", "memory MB"
+    )
     for agent in found.agents:
         best, share = "-", "-"
         if agent.probabilities:

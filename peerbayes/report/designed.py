@@ -1,12 +1,10 @@
-"""What the page says of a design or a placement: before and after, beside the usual rules."""
+"""Designs and placements: what is recommended, what it gains, and what proves it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from peerbayes.designs.documents import (
     DesignRecord,
@@ -29,7 +27,7 @@ from peerbayes.designs.tables import weight_rows
 from peerbayes.designs.weight_text import row_text
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot
-from peerbayes.figures.views import Fact, Picture, picture
+from peerbayes.figures.views import BROKEN, Fact, Rows, Section, Table, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, listed, number
 
 _MOST_ROWS = 20
@@ -37,82 +35,55 @@ _MOST_ROWS = 20
 _MOST_COLUMNS, _MOST_LISTED, _MOST_PHASES = 12, 60, 6
 
 
-@dataclass(frozen=True)
-class DesignView:
-    """One ``design`` or ``place`` record."""
-
-    key: str
-    name: str
-    title: str
-    heading: str
-    finding: str
-    failed: bool
-    facts: tuple[Fact, ...]
-    pictures: tuple[Picture, ...]
-    row: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    notes: tuple[str, ...]
-    weights: tuple[WeightTable, ...] = ()
+# What the objectives ask for, as a title says it.
+_ASKED = {
+    "rate": "fastest learning",
+    "exponent": "fewest errors in the long run",
+    "samples": "fewest certified rounds",
+    "bytes": "fewest certified bytes",
+    "mixing": "fastest mixing",
+    "trade-off": "learning against mixing",
+}
 
 
-@dataclass(frozen=True)
-class WeightTable:
-    """W as the page shows it: a table for few agents, else whom each agent hears."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    more: str
-
-
-def design_view(body: Mapping[str, Any], *, key: str) -> DesignView:
-    """Everything the page says of one design."""
+def design_view(body: Mapping[str, Any], *, key: str) -> Section:
+    """Everything the page says of one design: before and after, beside the usual rules."""
     record = DesignRecord.model_validate(body)
     result = record.result
     if isinstance(result, NextEdgeDocument):
-        columns, rows = _next_edges(result)
-        return DesignView(
-            key=key,
-            name=result.problem,
-            title=record.title,
-            heading=f"{result.problem}: design, {result.objective}",
-            finding=finding(result, delta=record.delta),
-            failed=False,
-            facts=_facts(result),
-            pictures=(),
-            row="edge",
-            columns=columns,
-            rows=rows,
-            notes=tuple(result.notes),
+        heading = f"{result.problem}: the next edge"
+        table = Table.of(f"Compared: {heading}", "edge", *_next_edges(result))
+        section = Section(key, result.problem, heading, tables=(table,))
+    else:
+        by_error = isinstance(result, RegressionDesignDocument) and result.objective == "rate"
+        asked = "smallest error" if by_error else _ASKED[result.objective]
+        heading = f"{result.problem}: weights for {asked}"
+        table = Table.of(f"Compared: {heading}", "weights", *_networks(result))
+        words = "A solver gave up; these are the best weights it had."
+        section = Section(
+            key,
+            result.problem,
+            heading,
+            claim=Verdict(BROKEN.style, BROKEN.mark, words) if result.failed else None,
+            pictures=pictures(list(_plots(record)), key),
+            tables=(table, *_weights(result)),
         )
-    columns, rows = _networks(result)
-    return DesignView(
-        key=key,
-        name=result.problem,
+    return replace(
+        section,
         title=record.title,
-        heading=f"{result.problem}: design, {result.objective}",
         finding=finding(result, delta=record.delta),
-        failed=result.failed,
         facts=_facts(result),
-        pictures=tuple(picture(plot, f"{key}-{i}") for i, plot in enumerate(_plots(record))),
-        row="weights",
-        columns=columns,
-        rows=rows,
         notes=tuple(result.notes),
-        weights=tuple(_weights(result)),
     )
 
 
-def _weights(result: NetworkDesign) -> list[WeightTable]:
+def _weights(result: NetworkDesign) -> Iterator[Table]:
     """W, or as much of it as a page holds; rows sum to one as shown."""
-    matrices = weight_rows(result)
-    tables = []
-    for title, rows in matrices[:_MOST_PHASES]:
+    for title, rows in weight_rows(result)[:_MOST_PHASES]:
         shown = [row_text(row) for row in rows[:_MOST_LISTED]]
-        columns: tuple[str, ...] = ("hears, with weight",)
+        columns = ["hears, with weight"]
         if len(rows) <= _MOST_COLUMNS:
-            columns = tuple(map(result.called, range(len(rows))))
+            columns = list(map(result.called, range(len(rows))))
             cells = [tuple(row.get(j, "0") for j in range(len(rows))) for row in shown]
         else:
             cells = [
@@ -120,34 +91,35 @@ def _weights(result: NetworkDesign) -> list[WeightTable]:
             ]
         left = len(rows) - len(shown)
         more = f"and {left} more agents: the record has them all" if left else ""
-        named = tuple((result.called(i), row) for i, row in enumerate(cells))
-        tables.append(WeightTable(title, columns, named, more))
-    return tables
+        named = ((result.called(i), row) for i, row in enumerate(cells))
+        table = Table.of(f"{title}: {result.problem}", title, columns, named)
+        yield replace(table, remark=more, names="agent")
 
 
-def placement_view(body: Mapping[str, Any], *, key: str) -> DesignView:
+def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
     """Everything the page says of one placement."""
     record = PlacementRecord.model_validate(body)
     result = record.result
-    drawn = None if record.network is None else network_plot(record.network)
-    finding = (
-        "No data should move."
-        if not result.moved
-        else "Data sets by agent, in the best placement: " + _order(result.assignment) + "."
+    heading = f"{result.problem}: data placed for {_ASKED[result.objective]}"
+    answer = (
+        f"Data sets by agent, in the best placement: {_order(result.assignment)}."
+        if result.moved
+        else "No data should move."
     )
+    columns = ("alike", "K", "E", "certified rounds", "mean rate, predicted", "measured")
     classes = (result.classes or []) if isinstance(result, FinitePlacementDocument) else []
-    return DesignView(
+    table = Table.of(
+        f"Compared: {heading}", "data sets by agent", columns, map(_class_row, classes[:_MOST_ROWS])
+    )
+    return Section(
         key=key,
         name=result.problem,
+        heading=heading,
         title=record.title,
-        heading=f"{result.problem}: placement, {result.objective}",
-        finding=finding,
-        failed=False,
+        finding=answer,
         facts=_placement_facts(result),
-        pictures=() if drawn is None else (picture(drawn, f"{key}-0"),),
-        row="data sets by agent",
-        columns=("alike", "K", "E", "certified rounds", "mean rate, predicted", "measured"),
-        rows=tuple(map(_class_row, classes[:_MOST_ROWS])),
+        pictures=() if record.network is None else pictures([network_plot(record.network)], key),
+        tables=(table,) if len(table) else (),
         notes=tuple(result.notes),
     )
 
@@ -167,18 +139,16 @@ def _class_row(entry: PlacementClassDocument) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _plots(record: DesignRecord) -> list[Plot]:
-    result, plots = record.result, []
+def _plots(record: DesignRecord) -> Iterator[Plot | None]:
+    result = record.result
+    if record.curves:
+        yield curves_plot(record.curves)
+        yield failures_plot(record.curves, delta=record.delta)
+    if isinstance(result, FiniteDesignDocument) and result.trade_off:
+        yield trade_off_plot(result.trade_off)
     for name, graph in (("before", record.before), ("after", record.after)):
         drawn = None if graph is None else network_plot(graph)
-        if drawn is not None:
-            plots.append(Plot(drawn.figure, f"Network {name}", drawn.finding, drawn.legend))
-    if isinstance(result, FiniteDesignDocument) and result.trade_off:
-        plots.append(trade_off_plot(result.trade_off))
-    if record.curves:
-        plots.append(curves_plot(record.curves))
-        plots.append(failures_plot(record.curves, delta=record.delta))
-    return plots
+        yield None if drawn is None else replace(drawn, title=f"Network {name}")
 
 
 def finding(result: SomeDesign, *, delta: float) -> str:
@@ -186,7 +156,7 @@ def finding(result: SomeDesign, *, delta: float) -> str:
     if isinstance(result, NextEdgeDocument):
         return _edge_finding(result)
     best = recommend(result, delta=delta)
-    return _certified(result) + ("" if best is None else f" Recommended: {best.sentence}.")
+    return ("" if best is None else f"Recommended: {best.sentence}. ") + _certified(result)
 
 
 def _edge_finding(result: NextEdgeDocument) -> str:
@@ -257,9 +227,6 @@ def _placement_facts(result: SomePlacement) -> tuple[Fact, ...]:
     )
 
 
-Rows = tuple[tuple[str, tuple[str, ...]], ...]
-
-
 def _networks(result: NetworkDesign) -> tuple[tuple[str, ...], Rows]:
     if isinstance(result, RegressionDesignDocument):
         columns: tuple[str, ...] = ("limit of the error", "c of c/n", "modulus")
@@ -314,7 +281,3 @@ def _order(assignment: Sequence[int]) -> str:
 
 def _interval(ends: Sequence[int] | None) -> str:
     return DASH if ends is None else f"{count(ends[0])} to {count(ends[1])}"
-
-
-def _numbers(values: Sequence[Any]) -> list[float]:
-    return [np.nan if value is None else float(value) for value in values]

@@ -1,12 +1,24 @@
-"""What the page says of an experiment with neural nets."""
+"""Experiments with neural nets: over the rounds, over bytes, label by label, and a table of runs.
+
+A `Series` is the mean over seeds of runs that are alike, of all agents or some.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from peerbayes.experiments.net_documents import NetPart, NetRun, NetSettings
+from peerbayes.experiments.net_documents import (
+    Known,
+    Measured,
+    NetPart,
+    NetRun,
+    NetSettings,
+    Point,
+    When,
+)
 from peerbayes.experiments.net_measures import (
     WHEN,
     has_before,
@@ -16,20 +28,23 @@ from peerbayes.experiments.net_measures import (
 )
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
 from peerbayes.figures.canvas import Plot
-from peerbayes.figures.trained import (
-    accuracy_plot,
-    confidence_plot,
+from peerbayes.figures.chart import linear_scale, log_scale
+from peerbayes.figures.training import (
+    Course,
+    Widths,
     confusion_plot,
+    courses_plot,
     label_plot,
-    loss_plot,
     sigma_plot,
-    traffic_plot,
 )
-from peerbayes.figures.views import Fact
-from peerbayes.figures.wording import DASH, count, number
+from peerbayes.figures.views import Fact, Section, Table
+from peerbayes.figures.wording import count, number
 from peerbayes.nets.tables import codec_words
-from peerbayes.report.net_courses import Measure, Series, who
-from peerbayes.report.run_view import RunView
+from peerbayes.report.experiments import experiment, net_fact
+from theory.validation import FloatArray
+
+Measure = Callable[[Measured], Sequence[float] | Known | None]
+Kind = tuple[str, str, str]
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
@@ -48,11 +63,13 @@ _ROLES = {
 }
 
 
-def net_run_view(run: NetRun, *, key: str) -> RunView:
+def net_run_view(run: NetRun, *, key: str) -> Section:
     """Everything the page says of one row."""
     settings = run.settings
     runs = [run.content[name] for name in run.parts]
-    kinds = _kinds(runs)
+    kinds: dict[Kind, list[NetPart]] = {}
+    for one in runs:
+        kinds.setdefault((one.recipe, one.role, one.variant), []).append(one)
     plots: list[Plot | None] = []
     for recipe in dict.fromkeys(one.recipe for one in runs):
         plots += _recipe_plots(recipe, kinds, settings)
@@ -63,34 +80,20 @@ def net_run_view(run: NetRun, *, key: str) -> RunView:
     if settings.confusion and together:
         plots += _confusions(*together[-1], settings.groups)
     first = runs[0].network
+    low, high = count(min(first.sizes)), count(max(first.sizes))
     facts = [
         Fact("Data", settings.dataset, "a tenth of it" if settings.quick else ""),
         Fact("Agents", count(first.agents)),
-        Fact("Net", "–".join(map(str, settings.hidden)), "units of the hidden layers"),
+        net_fact(settings.hidden),
         Fact("Parts", count(len(runs)), f"seed {run.seed}"),
-        Fact("Images an agent", _range(first.sizes)),
+        Fact("Images an agent", low if low == high else f"{low} to {high}"),
     ]
     if settings.codec is not None:
         facts.append(Fact("Codec", codec_words(settings.codec), "whole frames are counted"))
-    return RunView.of(
-        run,
-        facts,
-        [plot for plot in plots if plot is not None],
-        key=key,
-        columns=COLUMNS,
-        rows=tuple((_kind_name(*kind), _cells(own)) for kind, own in kinds.items()),
-    )
-
-
-Kind = tuple[str, str, str]
-
-
-def _kinds(runs: Sequence[NetPart]) -> dict[Kind, list[NetPart]]:
-    """Runs that differ in their seed alone."""
-    kinds: dict[Kind, list[NetPart]] = {}
-    for run in runs:
-        kinds.setdefault((run.recipe, run.role, run.variant), []).append(run)
-    return kinds
+    rows = ((_kind_name(*kind), _cells(own)) for kind, own in kinds.items())
+    table = Table.of(f"What was run: {run.experiment}", "run", COLUMNS, rows)
+    table = replace(table, names="agent")
+    return experiment(run, facts, plots, key=key, tables=(table,))
 
 
 def _kind_name(recipe: str, role: str, variant: str) -> str:
@@ -118,8 +121,7 @@ def _recipe_plots(
     if main:
         sides = [Series(name, main, agents) for name, agents in settings.groups if agents]
         shown = sides or [Series("all agents", main)]
-        plots += [confidence_plot([one.confidence(when) for one in shown], when=when)
-                  for when in WHEN]  # fmt: skip
+        plots += [_confidences(shown, when) for when in WHEN]
         plots += [
             label_plot(
                 {when: label_confidence(main[0], agents, when) for when in WHEN},
@@ -128,7 +130,8 @@ def _recipe_plots(
                 name=f"{name}, {recipe}",
             )
             for name, agents in settings.groups
-            if agents and has_before(main) and _lacks_labels(main[0], agents)
+            if agents and has_before(main)
+            if len(main[0].network.labels[agents[0]]) < len(main[0].classes)
         ]
     compared = [
         Series(_kind_name("", role, name).removeprefix(": ") or "cooperating", runs)
@@ -136,7 +139,7 @@ def _recipe_plots(
         if role != "cooperating" or name == settings.main
     ]
     if len(compared) > 1:
-        plots.append(loss_plot([one.loss() for one in compared]))
+        plots.append(_losses([one.loss() for one in compared]))
     sending = [one for one in compared if all(run.curve.points[0].bytes for run in one.runs)]
     return [*plots, *_traffic(sending)] if sending else plots
 
@@ -150,22 +153,66 @@ def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
     }
     for quantity, measure in measures.items():
         courses = [one.against_bytes(measure) for one in series]
-        if all(np.isfinite(one.after).any() for one in courses):
-            yield traffic_plot(courses, quantity=quantity)
+        if all(np.isfinite(one.main).any() for one in courses):
+            last = ", ".join(
+                f"{one.name} {number(one.main[-1], 3)} after {number(one.along[-1], 3)} MB"
+                for one in courses[:5]
+            )
+            yield courses_plot(
+                courses,
+                title=f"Against bytes: {quantity}",
+                finding="After consensus, over all that was sent on all links. At the end: "
+                f"{last}.",
+                quantity=quantity,
+                along="MB sent",
+            )
 
 
 def _accuracies(recipe: str, series: Sequence[Series], *, by_steps: bool = False) -> Plot:
-    return accuracy_plot(
-        [one.accuracy(by_steps=by_steps) for one in series],
+    """Over the rounds, or over the steps of each learner: learners alone have no rounds."""
+    courses = [one.accuracy(by_steps=by_steps) for one in series]
+    last = ", ".join(f"{one.name} {number(one.main[-1], 4)}" for one in courses[:5])
+    sampled = ", by sampled prediction" * all(one.has_samples for one in series)
+    return courses_plot(
+        courses,
         title=f"Accuracy over the rounds: {RECIPE_TITLES[recipe]}",
-        who=who(series),
-        sampled=all(one.has_samples for one in series),
-        by_steps=by_steps,
+        finding=f"At the end: {last}. Means over {who(series)} and seeds, on a sample of the test "
+        f"images{sampled}.",
+        quantity="accuracy [%]",
+        along="steps of each learner" if by_steps else "round",
     )
 
 
-def _lacks_labels(run: NetPart, agents: Sequence[int]) -> bool:
-    return len(run.network.labels[agents[0]]) < len(run.classes)
+def _losses(courses: Sequence[Course]) -> Plot:
+    last = ", ".join(f"{one.name} {number(one.main[-1], 3)}" for one in courses[:6])
+    values = np.concatenate([part for one in courses for part in (one.main, one.other)])
+    return courses_plot(
+        courses,
+        log_scale(values),
+        title="Negative log-likelihood against work",
+        finding=f"Of the test labels, averaged over agents; lower is better. At the end: {last}.",
+        quantity="−log p [nats]",
+        along="steps of each learner",
+    )
+
+
+def _confidences(series: Sequence[Series], when: When) -> Plot | None:
+    """In labels of an agent's own data, and in labels that only others have; None without these."""
+    shown = [c for c in (one.confidence(when) for one in series) if np.isfinite(c.other).any()]
+    last = ", ".join(
+        f"{one.name} {number(one.main[-1], 3)} and {number(one.other[-1], 3)}" for one in shown[:4]
+    )
+    if not shown:
+        return None
+    return courses_plot(
+        shown,
+        linear_scale([0.0, 1.0], zero=True),
+        title=f"Confidence in the true label, {when} consensus",
+        finding="Mean probability given to it, for labels that agents hold themselves (lines) and "
+        f"labels that they only hear of (dashes). At the last round: {last}.",
+        quantity="confidence",
+        dashes="in labels only others have",
+    )
 
 
 def _confusions(
@@ -196,8 +243,8 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
     # Records of earlier versions were not measured there at the end: then the last look counts.
     seen = [run.curve.last_before or end.before for run, end in zip(runs, ends, strict=True)]
     earlier = [one.way for one in seen if one is not None]
-    sigma = [
-        _median(end.sigma) / run.settings["initial_std"]
+    middle = [
+        [row[len(row) // 2] / run.settings["initial_std"] for row in end.sigma]
         for run, end in zip(runs, ends, strict=True)
         if end.sigma
     ]
@@ -205,33 +252,27 @@ def _cells(runs: Sequence[NetPart]) -> tuple[str, ...]:
         count(len(runs)),
         number(accuracy, 4),
         number(error, 2),
-        number(100 * _known(_over([None if one is None else one.accuracy for one in by_mean])), 4),
-        _number(_over([one.accuracy for one in earlier]), 4, factor=100),
-        number(_over([one.nll for one in last]), 3),
-        _number(_over([one.nll for one in earlier]), 3),
-        number(_over([one.calibration_error for one in last]), 2),
-        number(_over([one.out_of_domain_auroc for one in last]), 3),
-        number(sum(sigma) / len(sigma), 2) if sigma else DASH,
+        _over([None if one is None else one.accuracy for one in by_mean], 4, factor=100),
+        _over([one.accuracy for one in earlier], 4, factor=100),
+        _over([one.nll for one in last], 3),
+        _over([one.nll for one in earlier], 3),
+        _over([one.calibration_error for one in last], 2),
+        _over([one.out_of_domain_auroc for one in last], 3),
+        _over(middle, 2),
         count(runs[0].settings["rounds_run"]),
         count(ends[0].local_steps / runs[0].learners),
-        number(_over([[end.bytes / 1e6] for end in ends]), 3),
-        number(_over([[run.curve.seconds] for run in runs]), 3),
+        _over([[end.bytes / 1e6] for end in ends], 3),
+        _over([[run.curve.seconds] for run in runs], 3),
         ", ".join(sorted({run.code_mark for run in runs})),
     )
 
 
-def _over(values: Sequence[Sequence[float | None] | None]) -> float | None:
+def _over(
+    values: Sequence[Sequence[float | None] | None], digits: int, *, factor: float = 1
+) -> str:
     """The mean over agents and seeds, of what there is."""
     means = [_mean(found) for found in values if found is not None]
-    return sum(means) / len(means) if means else None
-
-
-def _number(value: float | None, digits: int, *, factor: float = 1.0) -> str:
-    return DASH if value is None else number(factor * value, digits)
-
-
-def _known(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return number(factor * sum(means) / len(means) if means else None, digits)
 
 
 def _mean(values: Sequence[float | None]) -> float:
@@ -239,11 +280,89 @@ def _mean(values: Sequence[float | None]) -> float:
     return sum(known) / len(known)
 
 
-def _median(spread: Sequence[Sequence[float]]) -> float:
-    middle = len(spread[0]) // 2
-    return sum(row[middle] for row in spread) / len(spread)
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Runs that differ in their seed alone, and which agents are meant; empty: all of them."""
+
+    name: str
+    runs: Sequence[NetPart]
+    agents: tuple[int, ...] = ()
+
+    def accuracy(self, *, by_steps: bool = False) -> Course:
+        """In per cent, over the rounds, or over the steps of each learner."""
+        along = self._steps if by_steps else self._rounds
+        after, before = (
+            100 * self._over_rounds(when, lambda one: one.accuracy) for when in ("after", "before")
+        )
+        return Course(self.name, along, after, before)
+
+    def loss(self) -> Course:
+        """Mean −log p of the true label over the steps of each learner."""
+        after, before = (
+            self._over_rounds(when, lambda one: one.nll) for when in ("after", "before")
+        )
+        return Course(self.name, self._steps, after, before)
+
+    def against_bytes(self, measure: Measure) -> Course:
+        """A measure after consensus over the MB that all agents have sent so far."""
+        sent = _points(self.runs, lambda point: point.bytes / 1e6)
+        values = self._over_rounds("after", measure)
+        return Course(self.name, sent, values, np.full(values.shape, np.nan))
+
+    def confidence(self, when: When) -> Course:
+        """Confidence in labels that the agents hold, and in others'."""
+        return Course(
+            self.name,
+            self._rounds,
+            self._over_rounds(when, lambda one: one.in_domain_confidence),
+            self._over_rounds(when, lambda one: one.out_of_domain_confidence),
+        )
+
+    def widths(self) -> Widths | None:
+        """Quantiles of σ, averaged over all agents; None where there are no beliefs."""
+        rows = []
+        for run in self.runs:
+            spread = [point.sigma for point in run.curve.points if point.sigma]
+            if len(spread) < len(run.curve.points):
+                return None
+            rows.append([np.mean(np.array(one), axis=0) for one in spread])
+        return Widths(self.name, self._rounds, np.asarray(np.mean(rows, axis=0)))
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether all predictions are sampled."""
+        return all(run.curve.last.sampled is not None for run in self.runs)
+
+    @property
+    def _rounds(self) -> FloatArray:
+        return _points(self.runs, lambda point: float(point.round))
+
+    @property
+    def _steps(self) -> FloatArray:
+        return _points(self.runs, lambda point: point.local_steps / self.runs[0].learners)
+
+    def _over_rounds(self, when: When, measure: Measure) -> FloatArray:
+        def value(point: Point) -> float:
+            beliefs = point.at(when)
+            values = None if beliefs is None else measure(beliefs.way)
+            if values is None:
+                return np.nan
+            agents = [k for k in self.agents or range(len(values)) if k < len(values)]
+            known = [found for k in agents if (found := values[k]) is not None]
+            return float(np.mean(known)) if known else np.nan
+
+        return _points(self.runs, value)
 
 
-def _range(sizes: Sequence[int]) -> str:
-    low, high = min(sizes), max(sizes)
-    return count(low) if low == high else f"{count(low)} to {count(high)}"
+def who(series: Sequence[Series]) -> str:
+    """Whom the curves are of: over the rounds not everybody is looked at."""
+    curves = [run.curve for one in series for run in one.runs]
+    seen = min(len(curve.agents) for curve in curves)
+    known = max(len(curve.last.way.accuracy) for curve in curves)
+    return "agents" if seen == known else f"the first {seen} of {known} agents"
+
+
+def _points(runs: Sequence[NetPart], value: Callable[[Point], float]) -> FloatArray:
+    """The mean over seeds of something of each recorded round."""
+    rows = [[value(point) for point in run.curve.points] for run in runs]
+    return np.asarray(np.mean(rows, axis=0), dtype=float)

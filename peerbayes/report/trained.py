@@ -1,18 +1,17 @@
-"""What the page says of a training of one's own."""
+"""A training of one's own: what it reached, round by round and agent by agent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.figures.canvas import Plot
+from peerbayes.figures.chart import floats
 from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.panels import floats
-from peerbayes.figures.training import course_plot, rank_plot, reliability_plot
-from peerbayes.figures.views import Fact, Picture, pictures
+from peerbayes.figures.training import agents_plot, rank_plot, reliability_plot
+from peerbayes.figures.views import Fact, Rows, Section, Table, pictures
 from peerbayes.figures.wording import count, number, percentage
-from peerbayes.nets.documents import ScoresDocument, TrainRecord
+from peerbayes.nets.documents import TrainRecord
 from peerbayes.nets.tables import codec_words, measure_words
 
 # More agents than this are not listed one by one.
@@ -21,34 +20,20 @@ _MOST_ROWS = 50
 _AGAINST_BYTES = 3
 
 
-@dataclass(frozen=True)
-class TrainView:
-    """One ``train`` record."""
-
-    key: str
-    name: str
-    title: str
-    finding: str
-    facts: tuple[Fact, ...]
-    pictures: tuple[Picture, ...]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    notes: tuple[str, ...]
-
-
-def train_view(body: Any, *, key: str) -> TrainView:
+def train_view(body: Any, *, key: str) -> Section:
     """Everything the page says of one training: `body` is that of its record."""
     record = TrainRecord.model_validate(body)
     columns, rows = _table(record)
-    return TrainView(
+    return Section(
         key=key,
         name=record.name,
+        heading=f"{record.name}, trained: {count(record.agents)} agents, "
+        f"{count(record.rounds_run)} rounds",
         title=record.title,
         finding=_finding(record),
         facts=_facts(record),
         pictures=pictures(list(_plots(record)), key),
-        columns=columns,
-        rows=rows,
+        tables=(Table.of(f"Agents: {record.name}", "agent", columns, rows),),
         notes=tuple(_notes(record)),
     )
 
@@ -91,32 +76,33 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
 
 
 def _plots(record: TrainRecord) -> Iterator[Plot | None]:
-    if record.graph is not None:
-        yield network_plot(record.graph)
+    """Scores first, then the training loss, bytes, calibration, the network."""
     history = record.history
     names = [record.called(agent) for agent in range(record.agents)]
     kept = record.round_kept if record.round_kept != record.rounds_run else None
     if history.rounds:
         rounds = floats(history.rounds)
-        yield course_plot(
-            rounds, floats(history.loss), names,
-            title="Training loss", quantity="−log p [nats]",
-            finding="Mean over each agent’s own batches since the look before.", kept=kept,
-        )  # fmt: skip
         for measure in list(history.validation)[:2]:
             last = None if record.validation is None else record.validation.mean(measure)
-            yield course_plot(
+            yield agents_plot(
                 rounds, floats(history.validation[measure]), names,
                 title=f"Validation: {measure_words(measure)}", quantity=measure_words(measure),
                 finding="Each agent on its own validation data. Of the beliefs kept, the mean is "
                 f"{_value(measure, last)}.",
                 kept=kept,
             )  # fmt: skip
+        yield agents_plot(
+            rounds, floats(history.loss), names,
+            title="Training loss", quantity="−log p [nats]",
+            finding="Mean over each agent’s own batches since the look before.", kept=kept,
+        )  # fmt: skip
     yield from _bytes_plots(record, names)
     scores = record.test or record.validation
     if scores is not None and scores.bins is not None:
         draw = reliability_plot if scores.main == "accuracy" else rank_plot
         yield draw(floats(scores.bins))
+    if record.graph is not None:
+        yield network_plot(record.graph)
 
 
 def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
@@ -128,41 +114,33 @@ def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
     drawn = dict(list(history.validation.items())[:_AGAINST_BYTES])
     for measure, values in (drawn or {"": history.loss}).items():
         what = measure_words(measure) if measure else "training loss [nats]"
-        yield course_plot(
+        yield agents_plot(
             sent, floats(values), names,
-            title=f"Against bytes: {what}", quantity=what, along="MB sent",
+            title=f"Against bytes: {what}", quantity=what, x="MB sent",
             finding="Against what all agents together have sent so far, over all links.",
         )  # fmt: skip
 
 
-def _table(
-    record: TrainRecord,
-) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+def _table(record: TrainRecord) -> tuple[list[str], Rows]:
     """One row an agent: examples, and what was measured on validation and test data."""
-    kinds: list[tuple[str, ScoresDocument]] = [
-        (where, scores)
+    measured = [
+        (where, scores, name)
         for where, scores in (("validation", record.validation), ("test", record.test))
         if scores is not None
+        for name in scores.measures
     ]
-    columns = [
-        "examples", *(f"{where}: {measure_words(name)}" for where, scores in kinds
-                      for name in scores.measures),
-    ]  # fmt: skip
+    columns = ["examples", *(f"{where}: {measure_words(name)}" for where, _, name in measured)]
     rows = [
         (
             record.called(agent),
             (
                 count(record.data.train[agent]),
-                *(
-                    _value(name, scores.of(name)[agent])
-                    for _, scores in kinds
-                    for name in scores.measures
-                ),
+                *(_value(name, scores.of(name)[agent]) for _, scores, name in measured),
             ),
         )
         for agent in range(min(record.agents, _MOST_ROWS))
     ]
-    return tuple(columns), tuple(rows)
+    return columns, rows
 
 
 def _notes(record: TrainRecord) -> Iterator[str]:

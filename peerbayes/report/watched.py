@@ -1,70 +1,59 @@
-"""What the page says of a live network: who was heard, how late, and rates beside predictions."""
+"""A live network as it was watched: who was heard, how late, and rates beside predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import Plot
+from peerbayes.figures.chart import DASHES, MOST_SERIES, Chart, linear_scale, series_style
 from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.views import HOLDS, NOT_RUN, Fact, Picture, Statement, Verdict, pictures
+from peerbayes.figures.views import (
+    HOLDS,
+    NO_STATEMENTS,
+    NOT_RUN,
+    Fact,
+    Row,
+    Section,
+    Table,
+    Verdict,
+    pictures,
+)
 from peerbayes.figures.wording import DASH, count, number, percentage
 from peerbayes.live.watch.documents import (
     ALLOWED,
     CONTRADICTS,
     LiveAgent,
+    LiveCourse,
     LiveRate,
     LiveStretch,
     WatchDocument,
 )  # fmt: skip
-from peerbayes.report.watched_plots import live_course_plot, rate_words
 
 DIFFERS = Verdict("news", "△", "differs")
 _MOST_ROWS = 60
 _MOST_RATES = 12
 
 
-@dataclass(frozen=True)
-class WatchTable:
-    """One table, as text."""
-
-    title: str
-    first: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-@dataclass(frozen=True)
-class WatchedView:
-    """One ``watch`` record."""
-
-    key: str
-    name: str
-    title: str
-    finding: str
-    facts: tuple[Fact, ...]
-    statements: tuple[Statement, ...]
-    pictures: tuple[Picture, ...]
-    tables: tuple[WatchTable, ...]
-    notes: tuple[str, ...]
-
-
-def watched_view(body: Any, *, key: str) -> WatchedView:
+def watched_view(body: Any, *, key: str) -> Section:
     """Everything the page says of one watch: `body` is that of its record."""
     record = WatchDocument.model_validate(body)
     graph = _graph(record)
     tables = (_agents(record), _links(record))
-    return WatchedView(
+    return Section(
         key=key,
         name=record.name,
+        heading=f"{record.name}, watched as it ran",
         title=record.title,
         finding=_finding(record),
         facts=_facts(record),
-        statements=tuple(_statements(record)),
+        statements=replace(NO_STATEMENTS, rows=tuple(_statements(record))),
         pictures=pictures(list(_plots(record, graph)), key),
-        tables=tuple(table for table in tables if table.rows),
+        tables=tuple(table for table in tables if len(table)),
         notes=tuple(_notes(record, graph)),
     )
 
@@ -105,7 +94,7 @@ def _counted(states: list[str]) -> Iterator[str]:
         yield f"{states.count(state)} {state}"
 
 
-def _statements(record: WatchDocument) -> Iterator[Statement]:
+def _statements(record: WatchDocument) -> Iterator[Row]:
     """Rates of the main stretch, slowest first, then the deciding rate of every other one."""
     told = record.told
     known = sorted(told.rates, key=lambda rate: (rate.predicted is None, rate.predicted or 0.0))
@@ -116,20 +105,22 @@ def _statements(record: WatchDocument) -> Iterator[Statement]:
             yield _statement(stretch.binding, stretch, len(record.agents))
 
 
-def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Statement:
+def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Row:
     deviation, verdict = None, NOT_RUN
     if None not in (rate.predicted, rate.measured) and rate.standard_error:
         deviation = abs((rate.measured or 0.0) - (rate.predicted or 0.0)) / rate.standard_error
         verdict = HOLDS if deviation <= ALLOWED else DIFFERS
     note = f"standard error as the beliefs show it: {number(rate.blocks_error, 2)}"
-    return Statement(
+    return Row(
         f"“{rate.hypothesis}” is rejected, nats a second; from {number(stretch.began)} s for "
         f"{number(stretch.seconds)} s, {len(stretch.present)} of {agents} agents present",
-        number(rate.predicted, 5),
-        number(rate.measured, 5),
-        number(rate.standard_error, 2),
-        "estimate",
-        note if rate.blocks_error is not None else "",
+        (
+            number(rate.predicted, 5),
+            number(rate.measured, 5),
+            number(rate.standard_error, 2),
+            "estimate",
+            note if rate.blocks_error is not None else "",
+        ),
         verdict,
         deviation,
     )
@@ -140,6 +131,54 @@ def _plots(record: WatchDocument, graph: GraphDocument | None) -> Iterator[Plot 
         yield live_course_plot(record.course, record.stretches)
     if graph is not None:
         yield network_plot(graph)
+
+
+def live_course_plot(course: LiveCourse, stretches: list[LiveStretch]) -> Plot:
+    """A line an agent, and in every stretch of time the slope that was predicted for it."""
+    series = [
+        (name, np.array(seconds), np.array(ratios))
+        for name, seconds, ratios in zip(
+            course.agents, course.seconds, course.log_ratios, strict=True
+        )
+    ]
+    lines = [line for one in stretches if (line := _predicted(course, one, series)) is not None]
+    seconds = np.concatenate([s for _, s, _ in series])
+    ratios = np.concatenate([r for _, _, r in series] + [y for _, y in lines])
+    chart = Chart(linear_scale([0.0, *seconds], zero=True), linear_scale([0.0, *ratios]))
+    few = len(series) <= MOST_SERIES
+    for index, (name, x, y) in enumerate(series):
+        if few:
+            chart.line(x, y, series_style(index)[0], name, width=1.2)
+        else:
+            chart.line(x, y, "cloud", "" if index else "agents", width=0.7, over=2)
+    for index, (x, y) in enumerate(lines):
+        label = "" if index else "growth predicted by who was heard, how late"
+        chart.line(x, y, "ink", label, dashes=DASHES, over=4)
+    return chart.plot(
+        "Log belief ratio while it was watched",
+        f"How much more “{course.reference}” is believed than “{course.hypothesis}”. Predicted "
+        "lines begin where the agents’ mean is when a stretch of time begins; their slope is not "
+        "fitted.",
+        x="seconds",
+        y="log belief ratio [nats]",
+    )
+
+
+def _predicted(
+    course: LiveCourse,
+    stretch: LiveStretch,
+    series: list[tuple[str, np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Two points of the predicted line of a stretch; None where nothing is predicted."""
+    rate = next((r for r in stretch.rates if r.hypothesis == course.hypothesis), None)
+    if rate is None or rate.predicted is None or stretch.seconds <= 0:
+        return None
+    ends = np.array([stretch.began, stretch.began + stretch.seconds])
+    heights = [np.interp(ends[0], x, y) for name, x, y in series if name in stretch.present]
+    if not heights:
+        return None
+    start = float(np.mean(heights))
+    return ends, start + rate.predicted * (ends - ends[0])
 
 
 def _graph(record: WatchDocument) -> GraphDocument | None:
@@ -158,14 +197,14 @@ def _graph(record: WatchDocument) -> GraphDocument | None:
     )
 
 
-def _agents(record: WatchDocument) -> WatchTable:
+def _agents(record: WatchDocument) -> Table:
     is_net = any(agent.accuracy is not None for agent in record.agents)
     columns = (
         "state", "rounds", "ms a round", "v", "slowness",
-        "accuracy" if is_net else "believes", "observations", "refused", "MB",
+        "accuracy" if is_net else "believes", "observations", "refused", "memory [MB]",
     )  # fmt: skip
     rows = tuple((agent.name, _cells(agent, is_net)) for agent in record.agents[:_MOST_ROWS])
-    return WatchTable("Agents", "agent", columns, rows)
+    return Table.of(f"Agents: {record.name}", "agent", columns, rows)
 
 
 def _cells(agent: LiveAgent, is_net: bool) -> tuple[str, ...]:
@@ -193,7 +232,7 @@ def _refused(reasons: dict[str, int]) -> str:
     return "; ".join(told) or "0"
 
 
-def _links(record: WatchDocument) -> WatchTable:
+def _links(record: WatchDocument) -> Table:
     """Who was heard, how much and how late; those that took longest first."""
     links = sorted(record.links, key=lambda link: (link.seconds is None, -(link.seconds or 0.0)))
     names = [agent.name for agent in record.agents]
@@ -212,7 +251,7 @@ def _links(record: WatchDocument) -> WatchTable:
         for link in links[:_MOST_ROWS]
     )
     columns = ("at the end", "weight", "given", "used", "ms old", "rounds late")
-    return WatchTable("Links", "link", columns, rows)
+    return Table.of(f"Links: {record.name}", "link", columns, rows)
 
 
 def _milli(seconds: float | None) -> str:
@@ -236,3 +275,26 @@ def _notes(record: WatchDocument, graph: GraphDocument | None) -> Iterator[str]:
     for what, listed in (("agents", record.agents), ("links", record.links)):
         if len(listed) > _MOST_ROWS:
             yield f"{_MOST_ROWS} of {len(listed)} {what} are listed"
+
+
+def rate_words(rate: LiveRate | None) -> str:
+    """How fast beliefs in one hypothesis fall or rise, and what was predicted; "" if not known.
+
+    >>> rate = LiveRate(
+    ...     hypothesis="b", predicted=1.5, measured=1.25, standard_error=0.25, blocks_error=None
+    ... )
+    >>> rate_words(rate)
+    'fell by 1.250 ± 0.25 nats a second, predicted 1.5'
+    >>> rate_words(rate.model_copy(update={"measured": -0.5}))
+    'rose by 0.5 ± 0.25 nats a second, predicted to fall by 1.5'
+    """
+    if rate is None or rate.measured is None:
+        return ""
+    fell = rate.measured >= 0
+    said = f"{'fell' if fell else 'rose'} by {number(abs(rate.measured))}"
+    if rate.standard_error is not None:
+        said += f" ± {number(rate.standard_error, 2)}"
+    said += " nats a second"
+    if rate.predicted is None:
+        return said
+    return f"{said}, predicted {'' if fell else 'to fall by '}{number(rate.predicted)}"

@@ -8,7 +8,7 @@ from functools import cache
 from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
-from peerbayes.figures.panels import floats
+from peerbayes.figures.chart import floats
 from peerbayes.sources.checks import above, below
 from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument
 from peerbayes.sources.figure import Judge, SourceFigure

@@ -161,7 +161,7 @@ def test_verify_and_claims_share_a_page(tmp_path: Path, capsys: Capture) -> None
     assert [Path(path).name for path in found["records"]] == ["claims.json", "verify.json"]
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert "Published statements on trial" in page
-    assert "Record 2: verify" in page
+    assert "Record 2: Nothing verified" in page
 
 
 def test_a_record_of_claims_alone_makes_a_report(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from matplotlib.transforms import Bbox
 
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.canvas import COLOURS, plotting_style, to_svg
+from peerbayes.figures.chart import linear_scale, log_scale
 from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
 from peerbayes.figures.graph import MOST_AGENTS, network_plot, shortened
 from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
-from peerbayes.figures.scales import linear_scale, log_scale
 from peerbayes.learning_documents import (
     FailuresDocument,
     MeasuredDocument,

@@ -19,7 +19,7 @@ from peerbayes.experiments.link_networks import WIDE, network_of, site_of
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
 from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
-from peerbayes.report.link import link_view
+from peerbayes.report.experiments import link_view
 from tests.peerbayes.commands import Patch
 from theory.changing import influence
 from theory.validation import FloatArray
@@ -264,7 +264,7 @@ def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
         "lines": [line.as_json() for line in LINK.conclude(parts)],
     }  # fmt: skip
     view = link_view(LinkRun.model_validate(body), key="k")
-    assert len(view.lines) == len(LINK.conclude(parts))
+    assert len(view.statements) == len(LINK.conclude(parts))
     assert len(view.pictures) == (2 if parts else 0)
     if parts and parts["grid corner"]["rounds_to_loss"][0][0] is None:
         assert "2 of 10 runs did not come down to it" in view.pictures[0].finding

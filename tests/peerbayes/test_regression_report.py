@@ -14,11 +14,12 @@ from peerbayes.error_curves import CoordinateCurve, ErrorCurve
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.figures.views import Row
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import plain, write_record
-from peerbayes.report.run_view import run_view
+from peerbayes.report.experiments import run_view
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Capture, Patch
 from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
@@ -90,13 +91,28 @@ def test_a_verified_regression(tmp_path: Path, monkeypatch: Patch) -> None:
         assert words in page.text
 
 
+def run_rows(body: dict[str, Any]) -> tuple[Row, ...]:
+    """The lines of an experiment as its page has them."""
+    with plotting_style():
+        return run_view(RegressionRun.model_validate(body), key="k").statements.rows
+
+
 def test_an_experiment(tmp_path: Path) -> None:
     page, _ = page_of(tmp_path, run_body(), kind="run")
-    assert "Measured and predicted agree" in page.text
-    for words in ("MSE stays high", "tends to 0.2", "0.25", "0.24", "P1 5.1", "nothing claimed"):
+    for words in ("MSE stays high", "tends to 0.2", "0.25", "0.24", "P1 5.1"):
         assert words in page.text
+    answer = "✓ Measured and predicted agree in 1 of 2 lines, sampling error allowed for; "
+    assert f"{answer}nothing is claimed of the other one." in page.text
+    # How many claim nothing is said once; a line of such a kind has no verdict.
+    assert page.text.count("claimed") == 1
+    assert [v.words for row in run_rows(run_body()) if (v := row.verdict)] == ["holds", ""]
     page, _ = page_of(tmp_path, run_body(broken=True), kind="run")
-    assert "1 of 3 lines contradict their prediction" in page.text
+    assert "1 of 3 lines contradicts its prediction beyond sampling error" in page.text
+    silent = run_body()
+    silent["lines"] = silent["lines"][1:]
+    page, text = page_of(tmp_path, silent, kind="run")
+    assert "○ Nothing is claimed of 1 line:" in page.text
+    assert '<th scope="col">verdict</th>' not in text
 
 
 def test_records_together(tmp_path: Path, capsys: Capture) -> None:
@@ -104,8 +120,8 @@ def test_records_together(tmp_path: Path, capsys: Capture) -> None:
     write_record(tmp_path / "b.json", kind="verify", body=reports.verify_body(reports.problem()))
     assert cli.main(["report", "--out", str(tmp_path)]) == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Record 1: run, regression-2, seed 1" in text
-    assert "Record 2: verify" in text
+    assert "Record 1: regression-2: a line" in text
+    assert "Record 2: p2-star a=0.3: prediction beside measurement" in text
 
 
 def check_simulated(replicates: int, folder: Path, capsys: Capture) -> None:

@@ -19,7 +19,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
-from peerbayes.kinds.shared.learning_views import rounds_that_suffice
+from peerbayes.kinds.shared.simulated_view import rounds_that_suffice
 from peerbayes.learning_documents import SamplesDocument
 from peerbayes.records import write_record
 from peerbayes.report import write_report
@@ -134,6 +134,46 @@ def test_page_is_whole_and_self_contained(tmp_path: Path) -> None:
         assert used <= set(re.findall(r"--([\w-]+):", scheme))
 
 
+BODIES: dict[str, tuple[str, Any]] = {
+    "verify": (
+        "p2-star a=0.3: prediction beside measurement",
+        reports.verify_body(reports.problem()),
+    ),
+    "simulate": ("two-coins, simulated", reports.simulate_body()),
+    "another": ("A record of “another”", {"weights": [[1.0]]}),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_page_of_one_record_has_a_title_of_its_own(kind: str, tmp_path: Path) -> None:
+    title, body = BODIES[kind]
+    _, text = page_of(tmp_path, body, kind=kind)
+    assert re.findall(r"<(title|h1)>(.*?)</", text) == [("title", title), ("h1", title)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"), [("verify", "statements hold"), ("simulate", "some agent is wrong in")]
+)
+def test_the_answer_is_first_then_a_figure_then_the_table(
+    kind: str, answer: str, tmp_path: Path
+) -> None:
+    _, text = page_of(tmp_path, BODIES[kind][1], kind=kind)
+    parts = [text.index("</h1>"), text.index(answer), text.index("<figure>"), text.index("<table")]
+    assert parts == sorted(parts)
+    assert text.index('class="facts"') < parts[-1]
+    if kind == "verify":
+        assert text.index("</table>") < text.rindex("<figure>")
+
+
+def test_every_figure_is_described_in_words() -> None:
+    page, text = full_page()
+    described = re.findall(r'<svg class="plot" role="img" aria-label="([^"]*)"', text)
+    assert len(described) == text.count("<svg class") == page.tags["figure"]
+    captions = re.findall(r"<figcaption><h\d>(.*?)</h\d><p>(.*?)</p>", text)
+    assert described == [f"{title}. {finding}" for title, finding in captions]
+    assert min(map(len, described)) > 40
+
+
 def test_the_checker_sees_what_it_should() -> None:
     for broken in ("<p><b></p></b>", "<div>", "</p>"):
         with pytest.raises(AssertionError):
@@ -149,14 +189,15 @@ def test_every_statement_appears_with_its_verdict(tmp_path: Path) -> None:
     page, text = page_of(tmp_path, body)
     groups = [*body["problems"], *body["sweeps"]]
     expected = Counter(c["statement"] for group in groups for c in group["comparisons"])
-    rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", text)
+    below = text.partition("Families of problems")[2].partition("</table>")[2]
+    rows = re.findall(r"<tr><td class=\"verdict[^>]*>(.*?)</td><th[^>]*>(.*?)</th>", below)
     assert Counter(statement.replace("&#39;", "'") for _, statement in rows) == expected
     words = Counter(word.strip() for word, _ in rows)
     assert words["✗ BROKEN"] == words["△ fails (not a theorem)"] == 1
     assert words["✓ holds"] == sum(expected.values()) - 2
     assert f"1 of {len(rows)} statements is BROKEN" in page.text
     assert f"p2-star a=0.3 : {comparisons[1]['statement']}" in page.text
-    assert "seed 7, δ = 0.05" in page.text
+    assert "Seed 7, δ = 0.05" in page.text
     assert "fashion-mnist skipped: no files found" in page.text
     # The first of a family is in sight, and whatever is broken.
     opened = list(re.findall(r"<details open>\s*<summary>.*?<strong>(.*?)<", text))
@@ -307,7 +348,7 @@ def test_simulations_are_shown(tmp_path: Path, replicates: int) -> None:
     assert "two-coins, simulated" in page.text
     assert "a note" in page.text
     # The rate of the hypothesis "b": mean 20 nats after 1000 rounds.
-    assert re.search(r'>b</th><td class="n">0.02</td>', text)
+    assert re.search(r'>b</th><td data-label="rate \[nats/round\]" class="n">0.02</td>', text)
 
 
 def test_several_records_one_after_the_other(tmp_path: Path) -> None:
@@ -320,8 +361,12 @@ def test_several_records_one_after_the_other(tmp_path: Path) -> None:
     ]
     page = Page(write_report(paths, tmp_path / "report.html").read_text(encoding="utf-8"))
     places = [
-        page.text.index(f"Record {i}: {kind}")
-        for i, kind in ((1, "verify"), (2, "simulate"), (3, "another"))
+        page.text.index(f"Record {i}: {words}")
+        for i, words in (
+            (1, "p2-star a=0.3: prediction beside measurement"),
+            (2, "two-coins, simulated"),
+            (3, "A record of “another”"),
+        )
     ]
     assert places == sorted(places)
     assert '"weights": [ [ 1.0 ] ]' in page.text

@@ -13,7 +13,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from peerbayes.designs.place import PlacementResult
-    from peerbayes.figures.views import ProblemView
+    from peerbayes.figures.views import Section
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.changing.design import ChangingDesign
     from peerbayes.kinds.changing.verify import ChangingVerification
@@ -57,7 +57,7 @@ class ChangingKind(SocialLearningKind[ChangingProblem]):
 
         return place_changing(problem, request, progress)
 
-    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+    def view(self, entry: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.changing.view import changing_view
 
         return changing_view(entry, key=key)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from peerbayes.figures.canvas import Plot
 from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import rates_plot
-from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
+from peerbayes.figures.views import Fact, Section, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
 from peerbayes.kinds.changing.documents import (
     ChangingAnalysisDocument,
@@ -13,21 +14,22 @@ from peerbayes.kinds.changing.documents import (
     ChangingNetworkDocument,
     ChangingRecord,
 )
-from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
+from peerbayes.kinds.shared.simulated_view import rounds_that_suffice, settles
 
 
-def changing_view(entry: object, *, key: str) -> ProblemView:
+def changing_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified problem: `entry` is that of its record."""
     problem = ChangingRecord.model_validate(entry)
     analysis = problem.analysis
-    plots = [network_plot(problem.graph)]
+    plots: list[Plot | None] = []
     if problem.trajectory is not None:
         plots.append(trajectory_plot(problem.trajectory))
     if problem.rates:
         plots.append(rates_plot(problem.rates, replicates=problem.replicates))
     if problem.failures is not None:
         plots.append(failures_plot(problem.failures, delta=analysis.samples.delta))
-    return ProblemView(
+    plots.append(network_plot(problem.graph))
+    return Section(
         key=key,
         name=problem.name,
         title=problem.title,

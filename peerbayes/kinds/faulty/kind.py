@@ -16,7 +16,7 @@ from theory.validation import fail
 if TYPE_CHECKING:
     from peerbayes.designs.outcome import DesignOutcome
     from peerbayes.designs.place import PlacementResult
-    from peerbayes.figures.views import ProblemView
+    from peerbayes.figures.views import Section
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
     from peerbayes.kinds.faulty.verify import FaultyVerification
     from peerbayes.settings.questions import Design, Placement
@@ -60,7 +60,7 @@ class FaultyKind(SocialLearningKind[FaultyProblem]):
         found = FiniteKind().place(problem.problem, request, progress)
         return found.remarked("predicted as if nobody were faulty", problem=problem)
 
-    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+    def view(self, entry: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.faulty.view import faulty_view
 
         return faulty_view(entry, key=key)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.figures.canvas import COLOURS, LegendEntry, Plot, axis_label
+from peerbayes.figures.canvas import COLOURS, Plot
+from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
 from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.panels import floats, panel
-from peerbayes.figures.scales import linear_scale
-from peerbayes.figures.views import Fact, ProblemView, pictures, statements
+from peerbayes.figures.views import Fact, Section, pictures, statements
 from peerbayes.figures.wording import count, listed, number, percentage
 from peerbayes.kinds.faulty.documents import FaultyRecord
 
 _HEIGHT = 3.0  # inches
 
 
-def faulty_view(entry: object, *, key: str) -> ProblemView:
+def faulty_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified problem with faulty agents."""
     record = FaultyRecord.model_validate(entry)
-    plots = [network_plot(record.graph), honest_plot(record)]
-    return ProblemView(
+    plots = [honest_plot(record), network_plot(record.graph)]
+    return Section(
         key=key,
         name=record.name,
         title=record.title,
@@ -47,26 +46,20 @@ def honest_plot(record: FaultyRecord, *, axes: Axes | None = None) -> Plot | Non
     faultless = slowest.faultless * rounds
     x = linear_scale(rounds, zero=True)
     y = linear_scale(np.concatenate([low, high, faultless, [0.0]]))
-    figure, axes = panel(x, y, height=_HEIGHT, axes=axes)
-    axes.axhline(0, color=COLOURS["muted"], linewidth=0.9, zorder=1)
-    axes.fill_between(rounds, low, high, color=COLOURS["cloud"], linewidth=0, zorder=2)
-    axes.plot(rounds, faultless, color=COLOURS["ink"], linewidth=1.2, dashes=(4, 2.5), zorder=3)
-    axes.plot(
-        rounds, mean, "o-", color=COLOURS["measured"], markersize=3.2, linewidth=1.2, zorder=4,
-        mew=0,
-    )  # fmt: skip
-    axis_label(axes, x="round", y=f"log belief ratio [{y.unit('nats')}]")
-    return Plot(
-        figure,
+    chart = Chart(x, y, height=_HEIGHT, axes=axes)
+    chart.axes.axhline(0, color=COLOURS["muted"], linewidth=0.9, zorder=1)
+    chart.line(rounds, faultless, "ink", "nobody faulty, averaging", width=1.2, dashes=DASHES)
+    label = "mean of the honest agents"
+    chart.marks(rounds, mean, "measured", label=label, size=3.2, joined=1.2, over=4)
+    chart.band(rounds, low, high, "cloud")
+    chart.name("line", "cloud", "slowest to fastest honest agent")
+    return chart.plot(
         "Log belief ratio of the honest agents",
         f"How much more the truth is believed than “{name}”: {number(slowest.mean)} nats more "
         f"each round on average, {number(slowest.faultless)} if nobody were faulty and all "
         "averaged.",
-        (
-            LegendEntry("dashes", "ink", "nobody faulty, averaging"),
-            LegendEntry("dots", "measured", "mean of the honest agents"),
-            LegendEntry("line", "cloud", "slowest to fastest honest agent"),
-        ),
+        x="round",
+        y=f"log belief ratio [{y.unit('nats')}]",
     )
 
 

@@ -13,7 +13,7 @@ from theory.progress import Progress
 if TYPE_CHECKING:
     from peerbayes.designs.next_edge import NextEdge
     from peerbayes.designs.place import PlacementResult
-    from peerbayes.figures.views import ProblemView
+    from peerbayes.figures.views import Section
     from peerbayes.kinds.finite.design import Design
     from peerbayes.kinds.finite.sweeps import Sweep
     from peerbayes.kinds.finite.verify import ProblemVerification
@@ -73,7 +73,7 @@ class FiniteKind(SocialLearningKind[Problem]):
 
         return place_finite(problem, request, progress)
 
-    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+    def view(self, entry: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.finite.view import problem_view
 
         return problem_view(entry, key=key)

@@ -1,70 +1,59 @@
-"""What the page says of a sweep over the edge confidence."""
+"""What the page says of a sweep over the edge confidence: a picture, and all numbers as a table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from peerbayes.figures.curves import sweep_plot
-from peerbayes.figures.views import (
-    Picture,
-    Statement,
-    Verdict,
-    picture,
-    statements,
-    worst,
-)
-from peerbayes.figures.wording import listed, number
+from peerbayes.figures.views import Cell, Row, Section, Table, Text, pictures, statements
+from peerbayes.figures.wording import DASH, listed, number
 from peerbayes.sweep_documents import SweepDocument, SweepPoint
 
 
-@dataclass(frozen=True)
-class SweepView:
-    """One sweep over the edge confidence: a picture, and all numbers as a table."""
-
-    key: str
-    name: str
-    finding: str
-    picture: Picture | None
-    columns: tuple[tuple[str, str, str], ...]  # a, v_1, what the network settles on
-    exponents: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, str, str] | None, ...]], ...]
-    statements: tuple[Statement, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of its statements' verdicts."""
-        return worst([statement.verdict for statement in self.statements])
-
-
-def sweep_view(entry: object, *, key: str) -> SweepView:
+def sweep_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one sweep: `entry` is that of its record."""
     sweep = SweepDocument.model_validate(entry)
-    confidences = sweep.edge_confidence
-    columns = tuple(
-        (f"{a:g}", number(v), ", ".join(names))
-        for a, v, names in zip(confidences, sweep.centre_weight, sweep.settled, strict=True)
-    )
-    rows = []
-    for series in sweep.rates:
-        cells = {point.edge_confidence: point for point in series.points}
-        if cells:
-            rows.append((series.hypothesis, tuple(_cell(cells.get(a)) for a in confidences)))
-    return SweepView(
+    series = [entry for entry in sweep.rates if entry.points]
+    claims = statements(sweep.comparisons)
+    return Section(
         key=key,
         name=sweep.name,
         finding=_moves(sweep),
-        picture=picture(sweep_plot(sweep), f"{key}-0") if rows else None,
-        columns=columns,
-        exponents=tuple(number(exponent) for exponent in sweep.exponent),
-        rows=tuple(rows),
-        statements=statements(sweep.comparisons),
+        pictures=pictures([sweep_plot(sweep)] if series else [], key),
+        tables=(_table(sweep),) if series else (),
+        statements=replace(
+            claims, folded=f"{len(claims)} statement{'s' * (len(claims) != 1)} on how rates move"
+        ),
     )
 
 
-def _cell(point: SweepPoint | None) -> tuple[str, str, str] | None:
+def _table(sweep: SweepDocument) -> Table:
+    """A column for each edge confidence: the centre's weight, what wins, rates, the exponent."""
+    rows = [
+        Row("v₁", tuple(map(number, sweep.centre_weight))),
+        Row("settles on", tuple(", ".join(names) for names in sweep.settled)),
+    ]
+    for series in sweep.rates:
+        cells = {point.edge_confidence: point for point in series.points}
+        if cells:
+            row = tuple(_cell(cells.get(a)) for a in sweep.edge_confidence)
+            rows.append(Row(series.hypothesis, row))
+    rows.append(Row("error exponent E", tuple(map(number, sweep.exponent))))
+    return Table(
+        f"Rates of {sweep.name}",
+        "a",
+        tuple(f"{a:g}" for a in sweep.edge_confidence),
+        tuple(rows),
+        is_wide=True,
+        remark="Rates in nats per round: predicted, and below it measured ± s.e.",
+    )
+
+
+def _cell(point: SweepPoint | None) -> Cell:
     if point is None:
-        return None
-    return number(point.predicted), number(point.measured), number(point.standard_error, 2)
+        return DASH
+    measured = f"{number(point.measured)} ± {number(point.standard_error, 2)}"
+    return Text(number(point.predicted), small=measured)
 
 
 def _moves(sweep: SweepDocument) -> str:

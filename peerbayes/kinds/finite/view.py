@@ -1,25 +1,27 @@
 """What the page says of each verified problem, in its order: words, numbers, pictures.
 
-Everything here is made from a record's plain numbers; nothing is computed anew.
+Everything here is made from a record's plain numbers; nothing is computed anew. The first picture
+stands beside the answer.
 """
 
 from __future__ import annotations
 
+from peerbayes.figures.canvas import Plot
 from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import ladder_plot, rates_plot
-from peerbayes.figures.views import Fact, ProblemView, against, pictures, statements
+from peerbayes.figures.views import Fact, Section, against, pictures, statements
 from peerbayes.figures.wording import agents_with, count, number
 from peerbayes.kinds.finite.documents import FiniteRecord
-from peerbayes.kinds.shared.learning_views import rounds_that_suffice, settles
+from peerbayes.kinds.shared.simulated_view import rounds_that_suffice, settles
 from peerbayes.message_documents import MessagesDocument
 
 
-def problem_view(entry: object, *, key: str) -> ProblemView:
+def problem_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified problem: `entry` is that of its record."""
     problem = FiniteRecord.model_validate(entry)
     analysis, failures = problem.analysis, problem.failures
-    plots = [network_plot(problem.graph)]
+    plots: list[Plot | None] = []
     if problem.trajectory is not None:
         plots.append(trajectory_plot(problem.trajectory))
     if problem.rates:
@@ -28,7 +30,8 @@ def problem_view(entry: object, *, key: str) -> ProblemView:
         if analysis.messages is None:
             plots.append(ladder_plot(samples, measured=measured, was_measured=True))
         plots.append(failures_plot(failures, delta=samples.delta))
-    return ProblemView(
+    plots.append(network_plot(problem.graph))
+    return Section(
         key=key,
         name=problem.name,
         title=problem.title,

@@ -17,12 +17,11 @@ from theory.validation import fail
 if TYPE_CHECKING:
     from exact import RegressionSimulation, RegressionTask, Run
     from peerbayes.designs.place import PlacementResult
-    from peerbayes.figures.views import ProblemView
+    from peerbayes.figures.views import Section
     from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
     from peerbayes.kinds.regression.design import RegressionDesign
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.regression.verify import RegressionVerification
-    from peerbayes.kinds.shared.simulated_view import SimulationView
     from peerbayes.settings.questions import Design, Placement
 
 
@@ -87,12 +86,12 @@ class RegressionKind(Kind[RegressionProblem]):
 
         return place_regression(problem, request, progress)
 
-    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+    def view(self, entry: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.regression.view import regression_view
 
         return regression_view(entry, key=key)
 
-    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.regression.view import regression_simulation_view
 
         return regression_simulation_view(body, key=key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peerbayes.figures.canvas import Plot
 from peerbayes.figures.errors import (
     calibration_plot,
     errors_plot,
@@ -9,7 +10,7 @@ from peerbayes.figures.errors import (
     measured_errors_plot,
 )
 from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.views import Fact, ProblemView, picture, pictures, statements
+from peerbayes.figures.views import Fact, Section, Table, pictures, statements
 from peerbayes.figures.wording import DASH, count, number
 from peerbayes.kinds.regression.approach import lasts
 from peerbayes.kinds.regression.documents import (
@@ -17,22 +18,21 @@ from peerbayes.kinds.regression.documents import (
     RegressionRecord,
     RegressionRunRecord,
 )
-from peerbayes.kinds.shared.simulated_view import SimulationView
 
 
-def regression_view(entry: object, *, key: str) -> ProblemView:
+def regression_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified regression: `entry` is that of its record."""
     record = RegressionRecord.model_validate(entry)
     together, found = record.curves[0], record.analysis.regression
-    plots = [
-        network_plot(record.graph),
+    plots: list[Plot | None] = [
         errors_plot(record.curves),
         honesty_plot(together, together.reported),
     ]
     if record.coordinates:
         plots.append(calibration_plot(record.coordinates))
+    plots.append(network_plot(record.graph))
     agents = record.analysis.network.agents
-    return ProblemView(
+    return Section(
         key=key,
         name=record.name,
         title=record.title,
@@ -115,26 +115,36 @@ def _over_n(value: float | None) -> str:
     return DASH if value is None else f"{number(value)}/n"
 
 
-def regression_simulation_view(body: object, *, key: str) -> SimulationView:
+def regression_simulation_view(body: object, *, key: str) -> Section:
     """Everything the page says of one simulated regression: `body` is that of its record."""
     record = RegressionRunRecord.model_validate(body)
     result, found = record.result, record.result.regression
-    rows = zip(found.excess_error.mean, found.excess_error.standard_error, strict=True)
-    return SimulationView(
+    pairs = zip(found.excess_error.mean, found.excess_error.standard_error, strict=True)
+    rows = tuple(
+        (f"agent {i}", (number(mean, 5), number(error, 2))) for i, (mean, error) in enumerate(pairs)
+    )
+    rounds, runs = count(result.rounds), count(result.replicates)
+    mean = number(found.network_error.mean)
+    return Section(
         key=key,
         name=result.problem,
+        heading=f"{result.problem}, simulated",
         title=record.title,
+        finding=f"At round {rounds} the excess error is {mean} on average over agents, measured in "
+        f"{runs} run{'s' * (result.replicates != 1)}.",
         facts=(
-            Fact("Rounds", count(result.rounds)),
-            Fact("Runs", count(result.replicates), f"seed {result.seed}"),
-            Fact("Excess error", number(found.network_error.mean), "all agents"),
+            Fact("Rounds", rounds),
+            Fact("Runs", runs, f"seed {result.seed}"),
+            Fact("Excess error", mean, "all agents"),
         ),
-        picture=picture(measured_errors_plot(record.curves), f"{key}-0"),
-        rates=tuple(
-            (f"agent {i}", number(mean, 5), number(error, 2))
-            for i, (mean, error) in enumerate(rows)
+        pictures=pictures([measured_errors_plot(record.curves)], key),
+        tables=(
+            Table.of(
+                f"Measured: excess error, {result.problem}",
+                "agent",
+                ("excess error", "± s.e."),
+                rows,
+            ),
         ),
         notes=tuple(result.notes),
-        row="agent",
-        quantity="excess error",
     )

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from peerbayes.designs.outcome import DesignOutcome
     from peerbayes.designs.place import PlacementResult
     from peerbayes.documents import Document
-    from peerbayes.figures.views import ProblemView
-    from peerbayes.kinds.shared.simulated_view import SimulationView
+    from peerbayes.figures.views import Section
     from peerbayes.kinds.shared.social_learning import SimulationSummary
     from peerbayes.kinds.shared.verified import VerifiedDocument
     from peerbayes.resources import Predicted
@@ -181,11 +180,11 @@ class Kind(ABC, Generic[P]):
         """The best placement of the agents' data."""
 
     @abstractmethod
-    def view(self, entry: Mapping[str, Any], *, key: str) -> ProblemView:
+    def view(self, entry: Mapping[str, Any], *, key: str) -> Section:
         """What the report says of a verified problem."""
 
     @abstractmethod
-    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> Section:
         """What the report says of a simulation."""
 
     def sweeps(self, verifications: Sequence[Any]) -> Sequence[Sweep]:
@@ -214,7 +213,7 @@ class SocialLearningKind(Kind[F]):
 
         return SimulationSummary(problem, simulation, record_path)
 
-    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> SimulationView:
+    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> Section:
         from peerbayes.kinds.shared.simulated_view import simulation_view
 
         return simulation_view(body, key=key)

@@ -11,7 +11,7 @@ from peerbayes.experiments.codecs import CODECS, CodecsExperiment
 from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
-from peerbayes.report.codecs import codecs_view
+from peerbayes.report.experiments import codecs_view
 from tests.peerbayes.test_codecs import TINY
 
 

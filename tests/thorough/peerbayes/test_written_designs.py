@@ -29,12 +29,12 @@ def test_older_records_are_shown() -> None:
     for name in ("two-coins", "restless-ring links", "p1-regression"):
         body = design(load_problem(name), Design(replicates=0)).record().as_json()
         view = design_view(body, key="a")
-        assert view.weights
+        assert len(view.tables) > 1  # what is compared, and W
         older = json.loads(json.dumps(body), object_hook=lambda table: {
             key: value for key, value in table.items() if key not in new
         })  # fmt: skip
         before = design_view(older, key="a")
-        assert before.weights == view.weights
+        assert before.tables[1:] == view.tables[1:]
         assert before.facts == view.facts
         assert before.finding == view.finding
         # No rounds are proved of links that fail.

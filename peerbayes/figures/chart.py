@@ -1,19 +1,42 @@
-"""Ticks that are few, round and apart from one another, and ranges that hold their data.
+"""A chart: scales whose ticks are known before anything is drawn, marks, and a legend that follows.
 
-Ticks are chosen before anything is drawn, so that the space for their labels is known.
+Ticks are few, round and apart from one another; a range holds its data. `Chart` draws lines and
+points in the report's style and remembers what each of them is called: legend and drawing cannot
+differ.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from numpy.typing import ArrayLike
 
-from peerbayes.figures.canvas import SMALL
+from peerbayes.figures.canvas import (
+    COLOURS,
+    SERIES_MARKS,
+    SMALL,
+    LegendEntry,
+    Mark,
+    Plot,
+    add_axes,
+    axis_label,
+    figure_of,
+    framed,
+    new_figure,
+)
 from peerbayes.figures.wording import power_of_ten
+from theory.validation import FloatArray
+
+HEIGHT = 3.3  # inches
+MOST_SERIES = 9
+DASHES = (4.0, 2.5)
+"""Lengths of strokes and gaps, in widths of the line."""
 
 
 @dataclass(frozen=True)
@@ -128,3 +151,111 @@ def _log_label(step: float, decade: int) -> str:
         digits = max(0, -decade + (step != int(step)))
         return f"{step * 10.0**decade:.{digits}f}"
     return power_of_ten(decade) if step == 1 else f"{step:g}·{power_of_ten(decade)}"
+
+
+def floats(values: ArrayLike | Sequence[Any]) -> FloatArray:
+    """Numbers of a document for drawing: NaN for null."""
+    return np.array(values, dtype=float)
+
+
+def series_style(index: int) -> tuple[str, Mark]:
+    """The colour and the mark of one series among several."""
+    return f"series-{index % 10}", SERIES_MARKS[index % len(SERIES_MARKS)]
+
+
+class Chart:
+    """One pair of axes: what is drawn on them has a name in the legend, unless it is called "".
+
+    Where `over` is given it says what covers what: bands at 2, lines at 3, bars of errors at 4,
+    points at 5.
+
+    Parameters
+    ----------
+    x, y
+        Scales of the axes.
+    height
+        Of a figure of its own, in inches.
+    axes
+        Somebody's axes, to be framed and drawn on; left out: a figure of its own.
+    """
+
+    def __init__(
+        self, x: Scale, y: Scale, *, height: float = HEIGHT, axes: Axes | None = None
+    ) -> None:
+        if axes is None:
+            room = {"left": 0.36 + y.label_width, "right": 0.2, "bottom": 0.5, "top": 0.1}
+            axes = add_axes(new_figure(height), **room)
+        self.axes = framed(axes)
+        self.legend: list[LegendEntry] = []
+        x.apply(axes, "x")
+        y.apply(axes, "y")
+
+    def name(self, mark: Mark, colour: str, label: str) -> None:
+        """Add a line to the legend."""
+        if label:
+            self.legend.append(LegendEntry(mark, colour, label))
+
+    def line(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        colour: str = "ink",
+        label: str = "",
+        *,
+        width: float = 1.4,
+        dashes: tuple[float, float] | None = None,
+        over: float = 3,
+    ) -> None:
+        """A line through points; NaN interrupts it."""
+        self.axes.plot(
+            x, y, color=COLOURS[colour], linewidth=width, dashes=dashes or (None, None), zorder=over
+        )
+        self.name("dashes" if dashes else "line", colour, label)
+
+    def level(self, y: float, label: str = "", colour: str = "ink", *, over: float = 2) -> None:
+        """A dashed line across the chart."""
+        self.axes.axhline(y, color=COLOURS[colour], linewidth=1, dashes=DASHES, zorder=over)
+        self.name("dashes", colour, label)
+
+    def marks(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        colour: str,
+        mark: Mark = "dots",
+        label: str = "",
+        *,
+        size: float = 4,
+        error: FloatArray | None = None,
+        joined: float = 0,
+        over: float = 5,
+    ) -> None:
+        """Points, with bars of `error`, joined by a line of the width `joined`.
+
+        `error` has shape (T,), or (2, T) for what is below and above; ``"dots"`` have no edge.
+        """
+        if error is not None:
+            self.axes.errorbar(
+                x, y, np.nan_to_num(error), ecolor=COLOURS[colour], fmt="none", elinewidth=1.2,
+                capsize=0, zorder=4,
+            )  # fmt: skip
+        self.axes.plot(
+            x, y, "o" if mark == "dots" else mark, color=COLOURS[colour], markersize=size,
+            linestyle="-" if joined else "none", linewidth=joined, zorder=over,
+            markeredgecolor=COLOURS["paper"], markeredgewidth=0 if mark == "dots" else 0.4,
+        )  # fmt: skip
+        self.name(mark, colour, label)
+
+    def band(
+        self, x: ArrayLike, low: ArrayLike, high: ArrayLike, colour: str, *, alpha: float = 1
+    ) -> None:
+        """The area between two lines."""
+        self.axes.fill_between(
+            x, low, high, color=COLOURS[colour], linewidth=0, zorder=2,
+            alpha=None if alpha == 1 else alpha,
+        )  # fmt: skip
+
+    def plot(self, title: str, finding: str, *, x: str, y: str) -> Plot:
+        """The chart with its axes named, units in brackets, and the words around it."""
+        axis_label(self.axes, x=x, y=y)
+        return Plot(figure_of(self.axes), title, finding, tuple(self.legend))
