@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,6 @@ def _listed(part: object) -> Any:
         return part.tolist()
     if isinstance(part, tuple | list):
         return [_listed(one) for one in part]
-    if hasattr(part, "__dataclass_fields__"):
-        return [_listed(getattr(part, name)) for name in part.__dataclass_fields__]
+    if is_dataclass(part):
+        return [_listed(getattr(part, field.name)) for field in fields(part)]
     return repr(part)
