@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 
 from peerbayes.messages import TAG, problem_error
 from peerbayes.problem.entries import (
+    Agent,
     Distribution,
     Number,
     PositiveNumber,
@@ -38,7 +39,7 @@ from theory.robustness import (
 class FaultSection(Section):
     """What every kind of fault has in common."""
 
-    agents: Row[Annotated[int, Field(ge=0)]] = Field(description="Who does it, counted from 0.")
+    agents: Row[Agent] = Field(description="Who does it, by name or counted from 0.")
 
 
 class ConstantFault(FaultSection):

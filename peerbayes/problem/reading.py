@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from peerbayes.messages import input_error, translate
+from peerbayes.problem.agents_by_name import by_number, transposed
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
 from peerbayes.problem.faults_section import FaultsSection
@@ -47,16 +48,17 @@ def read_problem(path: str | Path) -> AnyProblem:
         For anything wrong with the file, in one line that names the file and the place.
     """
     path = Path(path)
-    document = read_document(path)
     source = source_of(path)
     name = path.stem if source == str(path) else source
-    return problem_from_document({"name": name, **document}, source=source)
+    document = {"name": name, **read_document(path)}
+    return problem_from_document(document, source=source, folder=path.parent)
 
 
 def problem_from_document(
     document: Mapping[str, Any],
     *,
     source: str = "",
+    folder: Path | None = None,
     family: str = "",
     parameters: Mapping[str, float | int | str] | None = None,
     model: FiniteModel | None = None,
@@ -65,6 +67,8 @@ def problem_from_document(
 
     Parameters
     ----------
+    folder
+        From where a graph file is looked for; None: there is none.
     family, parameters
         Which variant of a built-in it is, if it is one.
     model
@@ -94,15 +98,16 @@ def problem_from_document(
     (2, True)
     """
     variant: _Variant = {"family": family, "parameters": dict(parameters or {})}
+    document = by_number(document, source=source, folder=folder)
     if "regression" in document:
         return _regression(document, source, variant)
     if set(document) <= {"name", "title", "network"} and "network" in document:
         wanted = "the key 'model', or 'regression'"
         raise input_error(source, ("model",), wanted, "none", "add it")
     try:
-        specification = ProblemSpecification.model_validate(dict(document))
+        specification = ProblemSpecification.model_validate(document)
     except ValidationError as error:
-        raise translate(error, source=source, sections=SECTIONS) from None
+        raise _refused(error, document, source, ProblemSpecification) from None
     if changes_of(specification.network) is not None:
         return _changing(specification, source, variant, model)
     if specification.faults is None:
@@ -113,6 +118,19 @@ def problem_from_document(
     problem = _finite(specification, source, variant, model)
     with placed(source, "faults", specification.faults):
         return _faulty(problem, specification.faults)
+
+
+def _refused(
+    error: ValidationError, document: Mapping[str, Any], source: str, whole: type[Section]
+) -> ValueError:
+    """What is wrong with a document, in one line."""
+    refused = translate(error, source=source, sections={**SECTIONS, "": whole})
+    is_sum = "network.weights[" in str(refused) and "that sum to" in str(refused)
+    if is_sum and transposed(document):
+        wanted, got = "rows that sum to 1", "columns that do"
+        remedy = "give the transpose: row i has what agent i puts on all"
+        return input_error(source, ("network", "weights"), wanted, got, remedy)
+    return refused
 
 
 class _Variant(TypedDict):
@@ -204,8 +222,7 @@ def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> 
     try:
         specification = RegressionSpecification.model_validate(dict(document))
     except ValidationError as error:
-        sections: dict[str, type[Section]] = {**SECTIONS, "": RegressionSpecification}
-        raise translate(error, source=source, sections=sections) from None
+        raise _refused(error, document, source, RegressionSpecification) from None
     key = changes_of(specification.network)
     if key is not None:
         wanted = "a network that stays as it is, for a regression"

@@ -21,7 +21,7 @@ from peerbayes.problem.model_section import (
     ModelSection,
     OutcomesAgentSection,
 )
-from peerbayes.problem.network_section import FORMS, NetworkSection
+from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
 from theory.learning import FiniteModel
 from theory.rational import RationalModel
@@ -145,6 +145,7 @@ _CHANGES = {
 def problem_schema() -> dict[str, Any]:
     """The JSON schema of a problem file, generated from the section classes."""
     schema = ProblemSpecification.model_json_schema()
+    with_graph_files(schema)
     other = RegressionSpecification.model_json_schema()
     properties = schema["properties"] | {"regression": other["properties"]["regression"]}
     return {

@@ -178,18 +178,19 @@ def numbered_edges(edges: Any, names: tuple[str, ...] | None) -> tuple[Any, tupl
     ValueError
         If an edge has a name that no agent has.
     """
-    try:
-        table = np.asarray(edges)
-    except ValueError:  # ragged: not for this function to refuse
-        return edges, names
-    if table.dtype.kind not in "US" or table.ndim != 2:
+    is_text = isinstance(edges, np.ndarray) and edges.dtype.kind == "U"
+    if isinstance(edges, list | tuple):
+        pairs = [edge for edge in edges if isinstance(edge, list | tuple)]
+        is_text = any(isinstance(end, str) for edge in pairs for end in edge)
+        is_text = is_text and len(pairs) == len(edges) and len(set(map(len, pairs))) == 1
+    if not is_text:
         return edges, names
     ends = [end for edge in edges for end in edge]
     if names is None:
         number, names = numbered(str(end) for end in ends if isinstance(end, str))
     else:
         number = {name: agent for agent, name in enumerate(names)}
-    width, count = table.shape[1], len(number)
+    width, count = len(edges[0]), len(number)
     try:  # most often every end is a name
         found = [number[end] for end in ends]
     except KeyError:

@@ -30,7 +30,7 @@ _SECTION: TypeAdapter[Any] = TypeAdapter(NetworkSection)
 # Networks of more agents are written link by link if so small a share of the pairs is linked.
 _SHORT, _SPARSE = 20, 4
 # What of a table [network] is not a form of its weights.
-_KEPT = ("changes", "names")
+_KEPT = ("changes", "names", "positions")
 
 
 def form_of(network: Table) -> str:
@@ -65,7 +65,7 @@ def agents_of(network: Table) -> int:
 
 
 def kept(network: Table) -> Table:
-    """Names and changes: what every form of the table may have besides."""
+    """Names, positions and changes: what every form of the table may have besides."""
     return {key: network[key] for key in _KEPT if key in network}
 
 
