@@ -150,13 +150,19 @@ def _claims(problem: AnyProblem) -> list[dict[str, Any]]:
         if isinstance(section, FiniteAgentSection):
             with np.errstate(divide="ignore"):
                 logs = np.log(np.array(section.likelihood, dtype=np.float64))
-            claims.append({"form": "tables", "logs": plain(logs)})
+            claims.append({"form": "tables", "logs": plain(logs), **_outcomes(section)})
         elif isinstance(kind, FiniteAgent):
             single = kind.single or kind
-            claims.append({"form": "outcomes", "logs": single.log_likelihoods.tolist()})
+            logs = single.log_likelihoods.tolist()
+            claims.append({"form": "outcomes", "logs": logs, **_outcomes(section)})
         else:
             claims.append({"form": "normal", "means": kind.means.tolist(), "std": kind.std})
     return claims
+
+
+def _outcomes(section: Any) -> dict[str, Any]:
+    names = getattr(section, "outcomes", None)
+    return {} if names is None else {"names": list(names)}
 
 
 def _listed(part: object) -> Any:

@@ -21,9 +21,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
+    Tag,
     WithJsonSchema,
 )
 from typing_extensions import TypeAliasType
@@ -300,6 +302,12 @@ _OF_AGENT = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, _NAME]}
 Agent = Annotated[int, Field(ge=0), _OF_AGENT]
 """An agent's number; its name in a file (`peerbayes.problem.agents_by_name`)."""
 Agents = Annotated[tuple[Agent, ...], Field(strict=False)]
+NameOrNumber = Annotated[
+    Annotated[int, Field(ge=0), Tag(TAG + "number")]
+    | Annotated[str, Field(min_length=1), Tag(TAG + "name")],
+    Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "number")),
+]
+"""An agent of a network that is not known yet."""
 Pair = Annotated[
     tuple[Annotated[int, _OF_AGENT], ...],
     Field(strict=False, min_length=2, max_length=2),

@@ -12,9 +12,9 @@ ending                 what it is
 =====================  ==============================================================
 
 In a directed graph an edge from a to b says that b hears a: it carries W_ba. An undirected edge
-counts both ways. Weights stand in the edges' attribute "weight"; where no edge has one, a rule
-makes them. Nodes are agents in the order of the file, by name; nodes called 0 to N − 1 are the
-agents of these numbers. What is kept and recorded is the table, not the file's name.
+counts both ways. Weights stand in the edges' attribute "weight"; where none has one, or all have 1,
+a rule makes them. Nodes are agents in the order of the file, by name; nodes called 0 to N − 1 are
+the agents of these numbers. What is kept and recorded is the table, not the file's name.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ _MOST_BYTES = 1 << 28
 _EPS = 2.0**-52
 # Sums of such weights are finite.
 _LARGEST = 1e290
+_MARKS = (None, 1, "1", "1.0")
 
 Weight = float | Fraction
 
@@ -64,8 +65,8 @@ class _Graph:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether some edge carries a weight."""
-        return any(weight is not None for _, _, weight in self.edges)
+        """Whether edges carry weights: what is 1 throughout is a mark of the edge."""
+        return any(weight not in _MARKS for _, _, weight in self.edges)
 
 
 def is_graph_file(path: str | Path) -> bool:
@@ -382,7 +383,7 @@ def _positive(
 
 
 def _of_matrix(entries: list[tuple[int, int, Weight]], names: list[str]) -> _Graph:
-    """Rows hear columns; a table of 0 and 1 has no weights, and both ways are one edge in it."""
+    """Rows hear columns; in a table of 0 and 1, which has no weights, both ways are one edge."""
     if any(value != 1 for _, _, value in entries):
         return _Graph(names, [(names[j], names[i], value) for i, j, value in entries], True)
     pairs = {(i, j) for i, j, _ in entries}
@@ -393,7 +394,7 @@ def _of_matrix(entries: list[tuple[int, int, Weight]], names: list[str]) -> _Gra
 
 def _is_number(cell: str) -> bool:
     try:
-        _number(cell.strip(), "")
-    except ValueError:
+        read_fraction(cell) if "/" in cell else float(cell)
+    except (ValueError, ZeroDivisionError):
         return False
     return True

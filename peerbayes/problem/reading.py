@@ -20,11 +20,12 @@ from peerbayes.messages import input_error, translate
 from peerbayes.problem.agents_by_name import by_number, transposed
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
-from peerbayes.problem.faults_section import FaultsSection
+from peerbayes.problem.faults_section import FaultsSection, StuckFault
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import read_document, source_of
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import check_batches
+from peerbayes.problem.model_section import ModelSection
 from peerbayes.problem.network_section import build_network, changes_of
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
@@ -117,7 +118,7 @@ def problem_from_document(
         raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
     problem = _finite(specification, source, variant, model)
     with placed(source, "faults", specification.faults):
-        return _faulty(problem, specification.faults)
+        return _faulty(problem, specification.faults, specification.model)
 
 
 def _refused(
@@ -181,17 +182,21 @@ def _changing(
     return ChangingProblem(specification.name, title, network, model, specification, **variant)
 
 
-def _faulty(problem: Problem, section: FaultsSection) -> FaultyProblem:
+def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
     faults: dict[int, Behaviour] = {}
+    entries = [entry for entry in model.agents for _ in range(entry.count)]
     for k, fault in enumerate(section.agents):
-        behaviour = fault.build()
         for index, agent in enumerate(fault.agents):
             if agent >= problem.network.agents:
                 wanted = f"an agent from 0 to {problem.network.agents - 1}"
                 raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
-            faults[agent] = behaviour
-            if len(faults) < problem.network.agents:
-                with _entry(k):
+            with _entry(k):
+                if isinstance(fault, StuckFault):
+                    behaviour = fault.build(entries[agent].outcome_names)
+                else:
+                    behaviour = fault.build()
+                faults[agent] = behaviour
+                if len(faults) < problem.network.agents:
                     checked_faults(problem.network, problem.model, {agent: behaviour})
     among = Faults(
         faults,

@@ -55,7 +55,7 @@ def agent_numbers(argument: str, given: object, network: Named) -> tuple[int, ..
     argument
         What messages call them.
     given
-        One agent, a sequence of them, or a text with commas between them.
+        One agent, or a sequence of them; a text may be several with commas between.
     network
         Whose agents.
 
@@ -73,11 +73,12 @@ def agent_numbers(argument: str, given: object, network: Named) -> tuple[int, ..
     """
     names = network.names or ()
     number = {name: agent for agent, name in enumerate(names)}
-    if isinstance(given, str) and given not in number:
-        given = [part.strip() for part in given.split(",")]
-    elif isinstance(given, str) or not isinstance(given, Iterable):
-        given = [given]
-    return tuple(agent_number(argument, agent, number, agents=network.agents) for agent in given)
+    several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    parts: list[object] = []
+    for one in several:
+        is_list = isinstance(one, str) and one not in number
+        parts += [part.strip() for part in str(one).split(",")] if is_list else [one]
+    return tuple(agent_number(argument, agent, number, agents=network.agents) for agent in parts)
 
 
 def agent_number(argument: str, given: object, number: Mapping[str, int], *, agents: int) -> int:
@@ -92,7 +93,7 @@ def agent_number(argument: str, given: object, number: Mapping[str, int], *, age
         if given in number:
             return number[given]
         if not _NUMBER.fullmatch(given):
-            wanted = f"an agent's number from 0 to {agents - 1}"
+            wanted = "agents' numbers between commas, such as 0,3"
             if number:
                 names = [*number][:_LISTED]
                 shown = ", ".join([*names, "…"] if len(number) > _LISTED else names)
@@ -101,7 +102,10 @@ def agent_number(argument: str, given: object, number: Mapping[str, int], *, age
             known = number if len(number) <= _COMPARED else ()
             raise fail(argument, wanted, brief(given), meant(given, known, otherwise=remedy))
         given = int(given)
-    return as_integer(argument, given, minimum=0, maximum=agents - 1)
+    agent = as_integer(argument, given, minimum=0)
+    if agent >= agents:
+        raise fail(argument, f"agents from 0 to {agents - 1}", agent, "correct the number")
+    return agent
 
 
 def numbered(texts: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] | None]:
