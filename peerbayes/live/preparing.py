@@ -17,7 +17,8 @@ from peerbayes.messages import input_error
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.model_section import FiniteAgentSection
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.network_alone import NetworkAlone
+from peerbayes.problem.problems import AnyProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.writing import document_of
 from peerbayes.records import plain
@@ -53,6 +54,7 @@ def members_of(problem: AnyProblem) -> Members:
     ValueError
         If the problem has no hypotheses, or its weights change by a plan of their own.
     """
+    problem = with_model(problem)
     if isinstance(problem, RegressionProblem):
         wanted = "a problem with finitely many hypotheses"
         raise input_error(problem.name, (), wanted, "a regression", "give another problem")
@@ -97,7 +99,7 @@ def shares_of(problem: AnyProblem) -> tuple[Share, ...]:
         As `members_of`.
     """
     members = members_of(problem)
-    assert not isinstance(problem, RegressionProblem)
+    assert not isinstance(problem, RegressionProblem | NetworkAlone)
     model = problem.model
     contents = [
         {

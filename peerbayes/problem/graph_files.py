@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.messages import describe, shorten
+from peerbayes.problem import GRAPH_ENDINGS, is_graph_file
 from peerbayes.problem.files import read_text
 from theory.network.graphs import NodeOrder, layout_of_graph
 from theory.network.labels import numbered
@@ -42,8 +43,6 @@ from theory.validation import SUM_TOLERANCE, fail
 if TYPE_CHECKING:
     import networkx as nx
 
-ENDINGS = (".graphml", ".gml", ".net", ".pajek", ".edges", ".edgelist", ".csv")
-"""How the name of a graph file ends."""
 _EDGE_LISTS = (".edges", ".edgelist")
 _MOST_BYTES = 1 << 28
 _EPS = 2.0**-52
@@ -69,11 +68,6 @@ class _Graph:
         return any(weight not in _MARKS for _, _, weight in self.edges)
 
 
-def is_graph_file(path: str | Path) -> bool:
-    """Whether a file is a graph, by its name."""
-    return str(path).lower().endswith(ENDINGS)
-
-
 def network_table(
     path: Path, *, rule: str | None = None, directed: bool = False, normalise: bool = False
 ) -> dict[str, Any]:
@@ -94,8 +88,8 @@ def network_table(
         If the file is none of these, or its graph no network; in one line that names the file.
     """
     source = str(path)
-    if not is_graph_file(path):
-        wanted = f"a graph file ({', '.join(ENDINGS)})"
+    if not is_graph_file(source):
+        wanted = f"a graph file ({', '.join(GRAPH_ENDINGS)})"
         raise fail(source, wanted, repr(path.suffix), "save it as one of these")
     ending = path.suffix.lower()
     if directed and ending not in _EDGE_LISTS:

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import LearningSection
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
     FileSpecification,
@@ -61,6 +61,7 @@ def with_batch(problem: AnyProblem, batch: Batch) -> AnyProblem:
         If a number is not whole and at least 1, there is not one for each agent, or a batch is too
         large for its agent.
     """
+    problem = with_model(problem)
     model = problem.regression if isinstance(problem, RegressionProblem) else problem.model
     sizes = as_batches(batches_on(batch, problem.network, model), problem.network.agents)
     if isinstance(problem, FaultyProblem):

@@ -27,7 +27,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import check_batches
 from peerbayes.problem.model_section import ModelSection
 from peerbayes.problem.network_section import build_network, changes_of
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import ModelledProblem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
     SECTIONS,
@@ -40,7 +40,7 @@ from theory.robustness.faults import checked_faults
 from theory.validation import fail
 
 
-def read_problem(path: str | Path) -> AnyProblem:
+def read_problem(path: str | Path) -> ModelledProblem:
     """The problem that a TOML or JSON file describes.
 
     Raises
@@ -63,7 +63,7 @@ def problem_from_document(
     family: str = "",
     parameters: Mapping[str, float | int | str] | None = None,
     model: FiniteModel | None = None,
-) -> AnyProblem:
+) -> ModelledProblem:
     """The problem that a parsed document describes; `source` names it in error messages.
 
     Parameters

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
+from peerbayes.messages import translate
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
@@ -122,6 +123,20 @@ SECTIONS: Mapping[str, type[Section]] = {
     "form:outcomes": OutcomesAgentSection,
 }
 """The section that the keys at a place belong to, by the last name or tag of the place."""
+
+
+def section_of(network: Mapping[str, Any], *, source: str = "network") -> Any:
+    """A table [network] by itself, read and checked.
+
+    Raises
+    ------
+    ValueError
+        If it is none, in the words of the problem file.
+    """
+    try:
+        return TypeAdapter[Any](NetworkSection).validate_python(network)
+    except ValidationError as error:
+        raise translate(error, source=source, sections=SECTIONS) from None
 
 
 def _entries(value: object) -> Iterator[object]:
