@@ -28,6 +28,8 @@ class NetworkAnalysisDocument(Document):
 
     problem: str
     network: NetworkDocument
+    learning: None = None
+    samples: None = None
     notes: list[str]
 
 
