@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from peerbayes.messages import Place, input_error, path_text, translate
-from peerbayes.problem.entries import Rational, number_text, parse_number
+from peerbayes.problem.entries import Rational, Section, number_text, parse_number
 from peerbayes.problem.graph_files import network_table
 from peerbayes.problem.network_section import FORMS, FileNetwork
 from theory.network.labels import agent_number, numbered_edges
@@ -42,6 +42,12 @@ _LISTS: Mapping[tuple[str, ...], Any] = {
     ("network", "changes", "rates"): "1",
 }
 _ANY_NUMBER = 10**9
+
+
+class _OfFile(Section):
+    """What is checked of a document before its graph file is read."""
+
+    network: FileNetwork
 
 
 def by_number(
@@ -113,10 +119,9 @@ def _network(given: Mapping[str, Any], source: str, folder: Path | None) -> Tabl
 
 def _of_file(network: Table, source: str, folder: Path | None) -> Table:
     try:
-        section = FileNetwork.model_validate(network)
+        section = _OfFile.model_validate({"network": network}).network
     except ValidationError as error:
-        where = _where(source, ("network",))
-        raise translate(error, source=where, sections={"": FileNetwork}) from None
+        raise translate(error, source=source, sections={"network": FileNetwork}) from None
     if folder is None:
         wanted = "a problem that is read from a file, beside which a graph file is"
         remedy = "give its edges, or write the problem to a file"
