@@ -17,8 +17,7 @@ from peerbayes.tables import facts_table, notes_text, number, spread
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.designs.place import PlacementRequest
-    from peerbayes.designs.request import DesignRequest
+    from peerbayes.settings.questions import Design, Placement
 
 NOTE = "a network alone: nothing is observed, so there is nothing to learn, nor a rate"
 
@@ -87,13 +86,11 @@ class NetworkAloneKind(Kind[NetworkAlone]):
     ) -> NoReturn:
         _refuse(problem)
 
-    def design(
-        self, problem: NetworkAlone, request: DesignRequest, progress: Progress | None
-    ) -> NoReturn:
+    def design(self, problem: NetworkAlone, request: Design, progress: Progress | None) -> NoReturn:
         _refuse(problem)
 
     def place(
-        self, problem: NetworkAlone, request: PlacementRequest, progress: Progress | None
+        self, problem: NetworkAlone, request: Placement, progress: Progress | None
     ) -> NoReturn:
         _refuse(problem)
 
