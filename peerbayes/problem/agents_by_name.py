@@ -19,7 +19,6 @@ from pydantic_core import PydanticCustomError
 
 from peerbayes.messages import Place, input_error, path_text, translate
 from peerbayes.problem.entries import Rational, Section, number_text, parse_number
-from peerbayes.problem.graph_files import network_table
 from peerbayes.problem.network_section import FORMS, FileNetwork
 from theory.network.labels import agent_number, numbered_edges
 from theory.validation import fail
@@ -126,6 +125,8 @@ def _of_file(network: Table, source: str, folder: Path | None) -> Table:
         wanted = "a problem that is read from a file, beside which a graph file is"
         remedy = "give its edges, or write the problem to a file"
         raise input_error(source, ("network", "file"), wanted, repr(section.file), remedy)
+    from peerbayes.problem.graph_files import network_table
+
     try:
         table = network_table(
             folder / section.file,

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from peerbayes.problem.graph_files import network_table
-from peerbayes.problem.network_section import build_network
 from peerbayes.problem.posed import Posed
-from peerbayes.problem.specification import section_of
 from theory import Network
 
 
@@ -52,6 +49,10 @@ def read_network(path: Path) -> NetworkAlone:
     ValueError
         If it is none, in one line that names the file.
     """
+    from peerbayes.problem.graph_files import network_table
+    from peerbayes.problem.network_section import build_network
+    from peerbayes.problem.specification import section_of
+
     section = section_of(network_table(path), source=str(path))
     network = build_network(section, path.stem, source=str(path))
     assert isinstance(network, Network)
