@@ -51,6 +51,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "kinds.faulty.documents:FaultyAnalysisDocument",
                 "kinds.regression.documents:RegressionAnalysisDocument",
                 "kinds.regression.documents:ExactRegressionDocument",
+                "kinds.network_alone:NetworkAnalysisDocument",
             ),
         ),
         "simulate": _Printed(

@@ -21,6 +21,7 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.settings.questions import Placement
 from theory import FiniteModel, Network
 from theory.design import Placement as Placed
+from theory.network.labels import Named, agent_numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,16 +39,29 @@ def checked_placement(how: Placement) -> Placement:
     Raises
     ------
     ValueError
-        If the objective or the method is unknown, or agents are not listed by their numbers.
+        If the objective or the method is unknown, or an agent is neither a name nor a number.
     """
     choose("method", how.method, METHODS)
     objective = objective_named(how.objective, OBJECTIVES)
-    return replace(how, objective=objective, fixed=kept_agents(how))
+    fixed = () if how.fixed is None else agent_list("fixed", how.fixed)
+    return replace(how, objective=objective, fixed=fixed)
+
+
+def placement_on(how: Placement, network: Named) -> Placement:
+    """The settings with the numbers of the network's agents in place of their names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such agent.
+    """
+    return replace(how, fixed=agent_numbers("fixed", how.fixed or (), network))
 
 
 def kept_agents(how: Placement) -> tuple[int, ...]:
-    """Agents that keep their data, by number."""
-    return () if how.fixed is None else agent_list("fixed", how.fixed)
+    """Agents that keep their data, by number, of settings for a network that is known."""
+    assert isinstance(how.fixed, tuple)
+    return tuple(int(agent) for agent in how.fixed)
 
 
 def identity_of(how: Placement) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -16,6 +15,7 @@ from peerbayes.settings.questions import Design, Limits
 from theory import FiniteModel, Network, learning_rate
 from theory.design import Constraints, DesignGraph
 from theory.network import RULES
+from theory.network.labels import Named, agent_numbers, called
 from theory.numbers.rational import read_fraction
 from theory.validation import (
     FloatArray,
@@ -88,6 +88,21 @@ def checked_design(how: Design) -> Design:
     return replace(how, **changed, stationary=shares("stationary", how.stationary))
 
 
+def design_on(how: Design, network: Named) -> Design:
+    """The settings with the numbers of the network's agents in place of what is fixed by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such agent.
+    """
+    changes = dict(how.changes or {})
+    if "fixed_agents" in changes:
+        fixed = agent_numbers("fixed_agents", changes["fixed_agents"], network)
+        changes["fixed_agents"] = fixed
+    return replace(how, changes=changes)
+
+
 def identity_of(how: Design) -> dict[str, Any]:
     """What a design is known again by, on record."""
     return {name: getattr(how, name) for name in _IDENTITY}
@@ -131,19 +146,17 @@ def objective_named(name: str, known: Sequence[str]) -> str:
     return choose("objective", name.replace("_", "-") if isinstance(name, str) else name, known)
 
 
-def agent_list(argument: str, agents: str | int | Sequence[int | str]) -> tuple[int, ...]:
-    """Agents' numbers: a sequence of them, one, or text with commas between.
+def agent_list(argument: str, agents: str | int | Sequence[int | str]) -> tuple[int | str, ...]:
+    """Agents by name or number: a sequence of them, one, or a text; who is meant says the network.
 
-    >>> agent_list("fixed", "0,3"), agent_list("fixed", 2)
-    ((0, 3), (2,))
+    >>> agent_list("fixed", [0, "roof"]), agent_list("fixed", "0, roof"), agent_list("fixed", 2)
+    ((0, 'roof'), ('0, roof',), (2,))
     """
-    wanted = "agents' numbers between commas, such as 0,3"
-    if isinstance(agents, str):
-        if not re.fullmatch(r"[0-9]{1,9}( *, *[0-9]{1,9})*", agents.strip()):
-            raise fail(argument, wanted, repr(agents[:60]), "list the agents")
-        return tuple(int(part) for part in agents.split(","))
-    listed = [agents] if isinstance(agents, int | np.integer) else list(agents)
-    return tuple(as_integer(argument, agent, minimum=0) for agent in listed)
+    listed = [agents] if isinstance(agents, str | int | np.integer) else agents
+    return tuple(
+        agent if isinstance(agent, str) else as_integer(argument, agent, minimum=0)
+        for agent in listed
+    )
 
 
 def shares(argument: str, given: Any) -> Any:
@@ -242,7 +255,7 @@ def _stationary(request: Design, network: Network, constraints: Constraints) -> 
             raise fail(
                 "stationary",
                 "numbers above 0, as every agent is heard by somebody",
-                f"0 for agent {zero}",
+                f"0 for {called(zero, network.names)}",
                 "give it a small share",
             )
         return v

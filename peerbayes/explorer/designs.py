@@ -10,7 +10,7 @@ from typing import Any
 
 from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.place import PlacementResult, checked_placement
+from peerbayes.designs.place import PlacementResult, checked_placement, placement_on
 from peerbayes.designs.request import checked_design
 from peerbayes.explorer.documents import Table, canonical, opened, problem_of
 from peerbayes.explorer.editing.entries import entries_of, with_entries
@@ -159,7 +159,8 @@ def _placement(document: Table, limits: Table, delta: float, progress: Progress 
     known = ("fixed_agents", "objective")
     for key in limits:
         choose("constraints", key, known)
-    asked = checked_placement(
+    problem = problem_of(document)
+    wanted = checked_placement(
         Placement(
             objective=limits.get("objective", "rate"),
             delta=delta,
@@ -167,7 +168,7 @@ def _placement(document: Table, limits: Table, delta: float, progress: Progress 
             replicates=0,
         )
     )
-    problem = problem_of(document)
+    asked = placement_on(wanted, problem.network)
     found: PlacementResult = kind_of(problem).place(problem, asked, progress)
     content: dict[str, Any] = found.document().as_json()
     holders = content["assignment"]

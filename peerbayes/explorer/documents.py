@@ -15,7 +15,7 @@ from typing import Any
 
 from peerbayes.messages import describe
 from peerbayes.problem.model_section import ModelSection
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, ModelledProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import ProblemSpecification
@@ -50,11 +50,11 @@ class _Described:
     model: FiniteModel
 
 
-_READ: deque[tuple[Table, AnyProblem]] = deque(maxlen=_KEPT)
+_READ: deque[tuple[Table, ModelledProblem]] = deque(maxlen=_KEPT)
 _MODELS: deque[_Described] = deque(maxlen=_KEPT)
 
 
-def problem_of(document: object) -> AnyProblem:
+def problem_of(document: object) -> ModelledProblem:
     """The problem that a document describes.
 
     Raises
@@ -104,7 +104,7 @@ def _described(document: Table) -> _Described | None:
     )
 
 
-def _written(document: Table, problem: AnyProblem) -> Table:
+def _written(document: Table, problem: ModelledProblem) -> Table:
     """The content of the file, the model as it was written before if it is the same."""
     specification = problem.specification
     assert specification is not None

@@ -16,7 +16,7 @@ from peerbayes.explorer.layouts import layout_of
 from peerbayes.explorer.possible import possible_edits, possible_objectives
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import ModelledProblem
 from peerbayes.problem.regression import RegressionProblem
 from theory import Network
 from theory.changing import MarkovNetwork, PeriodicNetwork
@@ -72,7 +72,7 @@ def view_of(document: Table) -> Table:
     }
 
 
-def kind_of_view(problem: AnyProblem) -> str:
+def kind_of_view(problem: ModelledProblem) -> str:
     """Which of the four kinds of problem it is."""
     if isinstance(problem, RegressionProblem):
         return "regression"
@@ -133,7 +133,7 @@ def _label(number: int, data: Mapping[str, Any]) -> str:
     return letters
 
 
-def _batches(problem: AnyProblem) -> list[int]:
+def _batches(problem: ModelledProblem) -> list[int]:
     model = problem.regression if isinstance(problem, RegressionProblem) else problem.model
     batches: list[int] = (
         model.batches.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.request import checked_design, identity_of
+from peerbayes.designs.request import checked_design, design_on, identity_of
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
@@ -51,6 +51,7 @@ def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
     if write is not None:
         check_writable("write", write, given=given)
     subject = as_problem(problem, how)
+    how = design_on(how, subject.network)
     place = None
     if how.folder is not None:
         path = how.folder / file_name("design", subject.name, how.objective)

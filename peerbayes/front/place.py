@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.designs.place import PlacementResult, checked_placement, identity_of
+from peerbayes.designs.place import PlacementResult, checked_placement, identity_of, placement_on
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
@@ -40,6 +40,7 @@ def place(problem: AnyProblem | str | Path, how: Placement) -> PlacementResult:
     if how.folder is not None:
         check_folder(how.folder)
     subject = as_problem(problem, how)
+    how = placement_on(how, subject.network)
     spot = None
     if how.folder is not None:
         path = how.folder / file_name("place", subject.name, how.objective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_args
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from theory.regression import RegressionModel
     from theory.robustness import Faults
 
-Batch: TypeAlias = int | Sequence[int]
+Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
 
 
 def load(
@@ -101,7 +101,8 @@ def problem_of(
     messages
         What agents send (:mod:`theory.messages`); their beliefs as they are if left out.
     batch
-        Observations a round: a number, or one for each agent; what the model says if left out.
+        Observations a round: a number, one for each agent, or a table of some by name; what the
+        model says if left out.
 
     Raises
     ------
@@ -136,7 +137,9 @@ def problem_of(
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
     if batch is not None:
-        model = model.batched(batch)
+        from peerbayes.problem.new_batch import batches_on
+
+        model = model.batched(batches_on(batch, network, model))
     if messages is not None:
         fits = isinstance(network, Network) and isinstance(model, FiniteModel) and faults is None
         if not fits:

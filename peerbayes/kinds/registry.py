@@ -7,11 +7,18 @@ from typing import Any
 from peerbayes.kinds.changing.kind import ChangingKind
 from peerbayes.kinds.faulty.kind import FaultyKind
 from peerbayes.kinds.finite.kind import FiniteKind
+from peerbayes.kinds.network_alone import NetworkAloneKind
 from peerbayes.kinds.regression.kind import RegressionKind
 from peerbayes.kinds.shared.kind import Kind
 from peerbayes.problem.problems import AnyProblem
 
-KINDS: tuple[Kind[Any], ...] = (FiniteKind(), ChangingKind(), FaultyKind(), RegressionKind())
+KINDS: tuple[Kind[Any], ...] = (
+    FiniteKind(),
+    ChangingKind(),
+    FaultyKind(),
+    RegressionKind(),
+    NetworkAloneKind(),
+)
 
 
 def kind_of(problem: AnyProblem) -> Kind[Any]:

@@ -11,7 +11,8 @@ outcomes                the number of the outcome
 any                     ``{"log_likelihood": [...]}``, one number a hypothesis, in nats
 ======================  ========================================================================
 
-In JSON: the number, ``[x, y]``, or ``{"x": …, "y": …}``. The decimal mark is a point: ``0,9`` is an
+Where the problem names its outcomes, y may be the name. A text is a name first, then a number.
+In JSON: y, ``[x, y]``, or ``{"x": …, "y": …}``. The decimal mark is a point: ``0,9`` is an
 input and a label where there are several inputs, and no observation elsewhere.
 """
 
@@ -46,6 +47,7 @@ class Claims:
     claims
         `form` "tables" with `logs` (M, X, Y), "normal" with `means` (M, X) and `std`, or
         "outcomes" with `logs` (M, O); None in `logs` where a hypothesis rules an outcome out.
+        `names` are those of y, if it has names.
     hypotheses
         M.
     """
@@ -53,6 +55,7 @@ class Claims:
     def __init__(self, claims: Mapping[str, Any], *, hypotheses: int) -> None:
         self._form = claims["form"]
         self._hypotheses = hypotheses
+        self._number = {name: y for y, name in enumerate(claims.get("names", ()))}
         if self._form == "normal":
             self._means = np.array(claims["means"], dtype=np.float64)
             self._std = float(claims["std"])
@@ -94,7 +97,7 @@ class Claims:
         """Input, if there is one, and observation; or None and a list of log-likelihoods."""
         text = line.strip()
         try:
-            said: Any = json.loads(text)
+            said: Any = text if text in self._number else json.loads(text)
         except (ValueError, RecursionError):
             said = self._of_csv(text)
         if isinstance(said, dict):
@@ -105,13 +108,16 @@ class Claims:
         pair = said if isinstance(said, list) and len(said) == 2 else [None, said]
         if pair[1] is None:
             raise UnreadableError(f"{text[:40]!r} has no observation")
-        x, y = (None if value is None else _number(value) for value in pair)
+        x, y = None if pair[0] is None else _number(pair[0]), self._observed(pair[1])
         if y is None or (x is None and pair[0] is not None):
             raise UnreadableError(f"{text[:40]!r} is no observation")
         return x, y
 
     def _of_csv(self, text: str) -> Any:
         """A number, or a list of an input and a label where there are several inputs."""
+        first, comma, rest = (part.strip() for part in text.partition(","))
+        if comma and self._inputs > 1 and rest in self._number and _NUMBER.fullmatch(first):
+            return [float(first), rest]
         parts = [part.strip() for part in text.split(",")]
         if len(parts) > 1 + (self._inputs > 1):
             wanted = "an input and a label" if self._inputs > 1 else "one number"
@@ -119,9 +125,22 @@ class Claims:
                 f"{text[:40]!r} is more than {wanted}; if a comma is the decimal mark, write '.'"
             )
         if not all(_NUMBER.fullmatch(part) for part in parts):
-            raise UnreadableError(f"{text[:40]!r} is neither JSON nor plain numbers")
+            known = ", ".join(self._number)[:80]
+            raise UnreadableError(
+                f"{text[:40]!r} is neither JSON nor plain numbers"
+                + f", nor one of {known}" * bool(known)
+            )
         said = [float(part) for part in parts]
         return said[0] if len(said) == 1 else said
+
+    def _observed(self, value: object) -> float | None:
+        """The number of an observation; None if it is none."""
+        if not isinstance(value, str):
+            return _number(value)
+        if value in self._number:
+            return self._number[value]
+        is_number = bool(self._number) and _NUMBER.fullmatch(value)
+        return float(value) if is_number else None
 
     def _given(self, values: list[Any]) -> FloatArray:
         """Log-likelihoods that stand in the line themselves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from peerbayes.messages import input_error
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.model_section import FiniteAgentSection
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.network_alone import NetworkAlone
+from peerbayes.problem.problems import AnyProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.writing import document_of
 from peerbayes.records import plain
@@ -52,6 +54,7 @@ def members_of(problem: AnyProblem) -> Members:
     ValueError
         If the problem has no hypotheses, or its weights change by a plan of their own.
     """
+    problem = with_model(problem)
     if isinstance(problem, RegressionProblem):
         wanted = "a problem with finitely many hypotheses"
         raise input_error(problem.name, (), wanted, "a regression", "give another problem")
@@ -96,7 +99,7 @@ def shares_of(problem: AnyProblem) -> tuple[Share, ...]:
         As `members_of`.
     """
     members = members_of(problem)
-    assert not isinstance(problem, RegressionProblem)
+    assert not isinstance(problem, RegressionProblem | NetworkAlone)
     model = problem.model
     contents = [
         {
@@ -149,13 +152,19 @@ def _claims(problem: AnyProblem) -> list[dict[str, Any]]:
         if isinstance(section, FiniteAgentSection):
             with np.errstate(divide="ignore"):
                 logs = np.log(np.array(section.likelihood, dtype=np.float64))
-            claims.append({"form": "tables", "logs": plain(logs)})
+            claims.append({"form": "tables", "logs": plain(logs), **_outcomes(section)})
         elif isinstance(kind, FiniteAgent):
             single = kind.single or kind
-            claims.append({"form": "outcomes", "logs": single.log_likelihoods.tolist()})
+            logs = single.log_likelihoods.tolist()
+            claims.append({"form": "outcomes", "logs": logs, **_outcomes(section)})
         else:
             claims.append({"form": "normal", "means": kind.means.tolist(), "std": kind.std})
     return claims
+
+
+def _outcomes(section: Any) -> dict[str, Any]:
+    names = getattr(section, "outcomes", None)
+    return {} if names is None else {"names": list(names)}
 
 
 def _listed(part: object) -> Any:
@@ -164,6 +173,6 @@ def _listed(part: object) -> Any:
         return part.tolist()
     if isinstance(part, tuple | list):
         return [_listed(one) for one in part]
-    if hasattr(part, "__dataclass_fields__"):
-        return [_listed(getattr(part, name)) for name in part.__dataclass_fields__]
+    if is_dataclass(part):
+        return [_listed(getattr(part, field.name)) for field in fields(part)]
     return repr(part)

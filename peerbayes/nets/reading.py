@@ -27,6 +27,7 @@ from peerbayes.nets.net_section import (
 )
 from peerbayes.nets.specification import SECTIONS, NetSpecification
 from peerbayes.nets.training_problem import TrainingProblem
+from peerbayes.problem.agents_by_name import by_number
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
 from theory.validation import fail
@@ -71,7 +72,7 @@ def net_from_document(
     ValueError
         As for :func:`read_net_file`.
     """
-    specification = specification_of(document, source=source)
+    specification = specification_of(document, source=source, folder=folder)
     network = build_network(specification.network, specification.name, source=source)
     own = specification.net.module_file
     module = () if own is None else read_source(folder / own[0]).sources
@@ -107,7 +108,9 @@ def net_from_document(
     )
 
 
-def specification_of(document: Mapping[str, Any], *, source: str) -> NetSpecification:
+def specification_of(
+    document: Mapping[str, Any], *, source: str, folder: Path = Path()
+) -> NetSpecification:
     """The content of a net file, checked as far as that goes without its data.
 
     Raises
@@ -116,7 +119,7 @@ def specification_of(document: Mapping[str, Any], *, source: str) -> NetSpecific
         If a key is unknown, missing or of the wrong type; in one line that names the place.
     """
     try:
-        return NetSpecification.model_validate(dict(document))
+        return NetSpecification.model_validate(by_number(document, source=source, folder=folder))
     except ValidationError as error:
         raise translate(error, source=source, sections=SECTIONS) from None
 

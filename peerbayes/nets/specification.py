@@ -17,7 +17,7 @@ from peerbayes.nets.net_section import (
 )
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.entries import Section
-from peerbayes.problem.network_section import FORMS, NetworkSection
+from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 
 
 class NetSpecification(Section):
@@ -55,6 +55,7 @@ SECTIONS: Mapping[str, type[Section]] = {
 def net_schema() -> dict[str, Any]:
     """The JSON schema of a net file, generated from the section classes."""
     schema = NetSpecification.model_json_schema()
+    with_graph_files(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

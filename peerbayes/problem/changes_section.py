@@ -8,19 +8,21 @@ describes: links fail, agents come and go, messages are late, agents wake up by 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from peerbayes.messages import TAG, problem_error
 from peerbayes.problem.entries import (
+    Agents,
     Distribution,
     PositiveNumber,
     Probability,
     Row,
     Section,
     Table,
+    by_agent,
     exactly_one,
     known_table,
     tag_of,
@@ -41,7 +43,10 @@ from theory.validation import fail
 # As theory.changing: what is said must be kept until it is heard.
 LONGEST_DELAY = 10_000
 
-Agents = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
+
+def _by_name(schema: dict[str, Any]) -> None:
+    """Change the JSON schema of rates: a table by agent will do."""
+    schema["anyOf"].append(by_agent(schema["anyOf"][0]["items"]))
 
 
 class LinkChanges(Section):
@@ -127,7 +132,9 @@ class ClockChanges(Section):
 
     kind: Literal["clocks"]
     rates: Row[PositiveNumber] | None = Field(
-        default=None, description="How often each agent's clock ticks; left out: all alike."
+        default=None,
+        description="How often each agent's clock ticks, one an agent or by name; left out: 1.",
+        json_schema_extra=_by_name,
     )
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:

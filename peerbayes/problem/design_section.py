@@ -6,26 +6,28 @@ command line take precedence over it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from peerbayes.messages import problem_error
 from peerbayes.problem.entries import (
-    Pair,
+    NameOrNumber,
     PositiveNumber,
     Probability,
     Rational,
     Row,
     Section,
     json_number,
+    list_only,
     number_text,
 )
 from theory import Network
 from theory.design import Constraints, DesignGraph
+from theory.network.labels import agent_numbers
 from theory.network.structure import as_dense
-from theory.validation import fail
 
 
 def _at_most_one(value: Rational) -> Rational:
@@ -59,27 +61,31 @@ Up = Annotated[
     AfterValidator(_above_zero),
     json_number(signed=False, exclusiveMinimum=0, maximum=1),
 ]
-Agents = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
+Ends = Annotated[
+    tuple[NameOrNumber, ...],
+    Field(strict=False, min_length=2, max_length=2),
+    BeforeValidator(list_only),
+]
 
 
 class LinkCost(Section):
     """What using one edge costs."""
 
-    link: Pair = Field(description="The two agents; if the graph is directed, listener first.")
+    link: Ends = Field(description="The two agents; if the graph is directed, listener first.")
     cost: PositiveNumber
 
 
 class LinkAvailability(Section):
     """How often one link is up."""
 
-    link: Pair = Field(description="Listener and speaker.")
+    link: Ends = Field(description="Listener and speaker.")
     up: Up = Field(description="Probability that the link is up in a round.")
 
 
 class DesignSection(Section):
     """Limits on the weights to be found; what is left out does not limit them."""
 
-    edges: Row[Pair] | None = Field(
+    edges: Row[Ends] | None = Field(
         default=None,
         description="Pairs of agents that may be linked; left out: those that are. If directed, "
         "b of [a, b] hears a.",
@@ -91,7 +97,7 @@ class DesignSection(Section):
     minimum_self_weight: Partial = Field(
         default=0.0, description="Smallest weight on oneself, below 1."
     )
-    fixed_agents: Agents = Field(
+    fixed_agents: Annotated[tuple[NameOrNumber, ...], Field(strict=False)] = Field(
         default=(), description="Agents whose weights stay as they are in [network]."
     )
     symmetric: bool = Field(default=False, description="E[W] is symmetric, so that v is uniform.")
@@ -130,7 +136,7 @@ class DesignSection(Section):
         if self.edges is None:
             return DesignGraph.from_network(network)
         return DesignGraph.from_edges(
-            self.edges,
+            [_pair("edges", edge, network) for edge in self.edges],
             agents=network.agents,
             directed=self.directed,
             layout=network.layout,
@@ -145,11 +151,15 @@ class DesignSection(Section):
         ValueError
             If an agent or a link is unknown, or two limits exclude each other at a glance.
         """
-        rows = {agent: _row(network, agent) for agent in self.fixed_agents}
+        fixed = agent_numbers("fixed_agents", self.fixed_agents, network)
+        rows = {agent: _row(network, agent) for agent in fixed}
         availability: float | dict[tuple[int, int], float] = float(self.availability)
         if self.link_availability:
             every = {(int(i), int(j)): float(self.availability) for i, j in graph.links}
-            named = {(a.link[0], a.link[1]): float(a.up) for a in self.link_availability}
+            named = {
+                _pair("link_availability", a.link, network): float(a.up)
+                for a in self.link_availability
+            }
             availability = every | named
         return Constraints(
             minimum_self_weight=float(self.minimum_self_weight),
@@ -158,14 +168,21 @@ class DesignSection(Section):
             doubly_stochastic=self.doubly_stochastic,
             edge_budget=self.edge_budget,
             degree_budget=self.degree_budget,
-            link_costs={(c.link[0], c.link[1]): float(c.cost) for c in self.link_costs},
+            link_costs={
+                _pair("link_costs", c.link, network): float(c.cost) for c in self.link_costs
+            },
             cost_budget=None if self.cost_budget is None else float(self.cost_budget),
             availability=availability,
         )
 
 
+def _pair(argument: str, ends: Sequence[int | str], network: Network) -> tuple[int, int]:
+    """The two agents by number; numbers out of range are left to the graph."""
+    first, second = (
+        agent_numbers(argument, [end], network)[0] if isinstance(end, str) else end for end in ends
+    )
+    return first, second
+
+
 def _row(network: Network, agent: int) -> np.ndarray:
-    if agent >= network.agents:
-        wanted = f"agents from 0 to {network.agents - 1}"
-        raise fail("fixed_agents", wanted, agent, "correct the number")
     return np.asarray(as_dense(network.weights[[agent]])[0])

@@ -21,9 +21,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
+    Tag,
     WithJsonSchema,
 )
 from typing_extensions import TypeAliasType
@@ -116,6 +118,19 @@ def allowed_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
     """The JSON schema of a table that may have `key` if others have these values, and only then."""
     values = {name: {"const": value} for name, value in others.items()}
     return {"if": given(key), "then": {"required": list(others), "properties": values}}
+
+
+def without_agents(schema: dict[str, Any]) -> None:
+    """Change a JSON schema: the number of agents may be left out where they have names."""
+    schema["required"].remove("agents")
+    key = schema["required"][0]
+    named = {"type": "array", "contains": {"type": "array", "contains": {"type": "string"}}}
+    schema["anyOf"] = [given("agents"), given("names"), {"properties": {key: named}}]
+
+
+def by_agent(entry: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a table with one entry an agent, by name."""
+    return {"type": "object", "minProperties": 1, "additionalProperties": entry}
 
 
 def parse_number(value: object) -> Rational:
@@ -282,10 +297,23 @@ Names = Annotated[
     BeforeValidator(list_only),
 ]
 """Two names or more."""
-Pair = Annotated[
-    tuple[int, ...], Field(strict=False, min_length=2, max_length=2), BeforeValidator(list_only)
+_NAME: dict[str, Any] = {"type": "string", "minLength": 1, "description": "an agent's name"}
+_OF_AGENT = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, _NAME]})
+Agent = Annotated[int, Field(ge=0), _OF_AGENT]
+"""An agent's number; its name in a file (`peerbayes.problem.agents_by_name`)."""
+Agents = Annotated[tuple[Agent, ...], Field(strict=False)]
+NameOrNumber = Annotated[
+    Annotated[int, Field(ge=0), Tag(TAG + "number")]
+    | Annotated[str, Field(min_length=1), Tag(TAG + "name")],
+    Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "number")),
 ]
-"""Two whole numbers."""
+"""An agent of a network that is not known yet."""
+Pair = Annotated[
+    tuple[Annotated[int, _OF_AGENT], ...],
+    Field(strict=False, min_length=2, max_length=2),
+    BeforeValidator(list_only),
+]
+"""Two agents' numbers; their names in a file."""
 Distribution = TypeAliasType(
     "Distribution", Annotated[Row[Probability], AfterValidator(_distribution)]
 )

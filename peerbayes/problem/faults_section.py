@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 
 from peerbayes.messages import TAG, problem_error
 from peerbayes.problem.entries import (
+    Agent,
     Distribution,
     Number,
     PositiveNumber,
@@ -33,12 +35,13 @@ from theory.robustness import (
     StuckData,
     TrimmedMean,
 )
+from theory.validation import as_position, fail
 
 
 class FaultSection(Section):
     """What every kind of fault has in common."""
 
-    agents: Row[Annotated[int, Field(ge=0)]] = Field(description="Who does it, counted from 0.")
+    agents: Row[Agent] = Field(description="Who does it, by name or counted from 0.")
 
 
 class ConstantFault(FaultSection):
@@ -67,11 +70,22 @@ class StuckFault(FaultSection):
     """Observes the same in every round, and follows the algorithm otherwise."""
 
     behaviour: Literal["stuck-data"]
-    outcome: int = Field(ge=0, description="Which outcome, counted over inputs, then labels.")
+    outcome: Annotated[
+        Annotated[int, Field(ge=0), Tag(TAG + "number")] | Annotated[str, Tag(TAG + "name")],
+        Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "number")),
+    ] = Field(
+        description="Which outcome: its name if there are no inputs, or its number, counted over "
+        "inputs, then labels."
+    )
 
-    def build(self) -> Behaviour:
-        """The behaviour described."""
-        return StuckData(outcome=self.outcome)
+    def build(self, outcomes: Sequence[str] = ()) -> Behaviour:
+        """The behaviour described; `outcomes` are the names of the agent's."""
+        if isinstance(self.outcome, int):
+            return StuckData(outcome=self.outcome)
+        if outcomes:
+            return StuckData(outcome=as_position("outcome", self.outcome, outcomes))
+        wanted = "a number, where outcomes have no names, or inputs besides"
+        raise fail("outcome", wanted, repr(self.outcome), "count over inputs, then labels")
 
 
 class PushFault(FaultSection):

@@ -41,7 +41,7 @@ def read_document(path: Path) -> dict[str, Any]:
         and, for a syntax error, the line.
     """
     source = source_of(path)
-    text = _read_text(path, source)
+    text = read_text(path)
     is_json = path.suffix.lower() == ".json" or (
         path.suffix.lower() != ".toml" and re.match(r"\s*(\[\s*)?\{", text) is not None
     )
@@ -73,16 +73,35 @@ def source_of(path: Path) -> str:
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
-def _read_text(path: Path, source: str) -> str:
-    wanted = "a readable TOML or JSON file"
+def read_text(
+    path: Path,
+    *,
+    wanted: str = "a readable TOML or JSON file",
+    remedy: str = "correct the path; 'peerbayes list' shows the built-in problems",
+    most: int = MOST_BYTES,
+) -> str:
+    """The text of a file, or of standard input.
+
+    Parameters
+    ----------
+    wanted, remedy
+        What messages say was expected, and what to do if there is no such file.
+    most
+        Bytes of the largest file that is read.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is too large, or is no UTF-8.
+    """
+    source = source_of(path)
     try:
         if str(path) == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+            content = sys.stdin.buffer.read(most + 1)
         else:
             with path.open("rb") as file:  # which may be a pipe: of a shell, say
-                content = file.read(MOST_BYTES + 1)
+                content = file.read(most + 1)
     except FileNotFoundError:
-        remedy = "correct the path; 'peerbayes list' shows the built-in problems"
         raise input_error(source, (), wanted, "no such file", remedy) from None
     except IsADirectoryError:
         raise input_error(source, (), wanted, "a directory", "name a file inside it") from None
@@ -91,8 +110,8 @@ def _read_text(path: Path, source: str) -> str:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         remedy = "correct the path or its permissions"
         raise input_error(source, (), wanted, reason, remedy) from None
-    if len(content) > MOST_BYTES:
-        got = f"more than {MOST_BYTES >> 20} MiB"
+    if len(content) > most:
+        got = f"more than {most >> 20} MiB"
         raise input_error(source, (), wanted, got, "name another file")
     try:
         return content.decode("utf-8-sig")

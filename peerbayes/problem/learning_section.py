@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import Discriminator, Field, Tag
 
 from peerbayes.messages import TAG, input_error
-from peerbayes.problem.entries import Section
+from peerbayes.problem.entries import Section, by_agent
 
 Count = Annotated[int, Field(ge=1)]
 Counts = Annotated[tuple[Count, ...], Field(strict=False)]
@@ -24,13 +24,19 @@ Batch = Annotated[
 ]
 
 
+def _by_name(schema: dict[str, Any]) -> None:
+    """Change the JSON schema of batches: a table by agent will do."""
+    schema["anyOf"].append(by_agent({"type": "integer", "minimum": 1}))
+
+
 class LearningSection(Section):
     """What holds for all agents, or agent by agent."""
 
     batch: Batch | None = Field(
         default=None,
         description="Independent observations a round: of every agent that has no batch of its "
-        "own, or a list, one number an agent.",
+        "own; a list, one number an agent; or by name, 1 of those left out.",
+        json_schema_extra=_by_name,
     )
 
 

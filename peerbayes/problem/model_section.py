@@ -60,6 +60,11 @@ class AgentSection(Section):
     )
 
     @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """What the outcomes are called; empty if they go by number, or have inputs besides."""
+        return (getattr(self, "outcomes", None) or ()) if len(self.input_law) == 1 else ()
+
+    @property
     def input_law(self) -> tuple[Rational, ...]:
         """P(x), one entry for each input."""
         return self.inputs if self.inputs is not None else (Fraction(1),)
@@ -96,6 +101,9 @@ class FiniteAgentSection(AgentSection):
     likelihood: Row[Table] = Field(
         description="For each hypothesis a table of f(y|x, hypothesis), a row for each x."
     )
+    outcomes: Names | None = Field(
+        default=None, description="What the observations y are called, in the tables' order."
+    )
 
     def truth_table(self, hypotheses: Sequence[str]) -> tuple[tuple[Rational, ...], ...]:
         """f(y|x), a row for each x."""
@@ -123,6 +131,7 @@ class FiniteAgentSection(AgentSection):
                 _check_length((*place, x), row, outcomes, "as in the first row of the truth")
         for k, table in enumerate(self.likelihood):
             self._check_support(k, table, truth, name=hypotheses[k])
+        _check_outcomes(self.outcomes, outcomes)
         self._check_prior(hypotheses)
 
     def _check_support(
@@ -172,6 +181,7 @@ class OutcomesAgentSection(AgentSection):
     true_hypotheses: tuple[str, ...] = Field(
         default=(), strict=False, description="Hypotheses whose claims are the truth, by name."
     )
+    outcomes: Names | None = Field(default=None, description="What the outcomes are called.")
 
     def check(self, hypotheses: Sequence[str]) -> None:
         """Whether the tables fit the hypotheses and each other."""
@@ -184,6 +194,7 @@ class OutcomesAgentSection(AgentSection):
             if name not in hypotheses:
                 wanted = f"hypotheses ({shorten(', '.join(hypotheses), length=100)})"
                 raise problem_error(("true_hypotheses",), wanted, describe(name), "correct it")
+        _check_outcomes(self.outcomes, len(self.probabilities))
         if self.inputs is not None:
             wanted = "no inputs, which are counted with the outcomes"
             raise problem_error(("inputs",), wanted, "some", "leave them out")
@@ -286,6 +297,16 @@ def _check_length(place: Place, row: Sequence[object], size: int, meaning: str) 
         raise problem_error(
             place, f"a list of {size} ({meaning})", len(row), f"make it {size} long"
         )
+
+
+def _check_outcomes(names: Sequence[str] | None, count: int) -> None:
+    if names is None:
+        return
+    _check_length(("outcomes",), names, count, "one for each observation")
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            remedy = "rename one of the two"
+            raise problem_error(("outcomes", k), "names that differ", describe(name), remedy)
 
 
 def _check_truth_name(truth: str, hypotheses: Sequence[str]) -> None:

@@ -1,8 +1,9 @@
-"""The ``[network]`` table of a problem file, in its five forms, and the network it describes.
+"""The ``[network]`` table of a problem file, in its six forms, and the network it describes.
 
 Exactly one of: the weight matrix itself; its positive entries, link by link; the name of a
-topology; a list of edges with a rule; a sequence of phases. All but the last may say besides what
-changes (`peerbayes.problem.changes_section`).
+topology; a list of edges with a rule; a graph file; a sequence of phases. All but the last may say
+besides what changes (`peerbayes.problem.changes_section`). A graph file is read before the table is
+checked (`peerbayes.problem.agents_by_name`), and stands here for its keys.
 What can be judged here is checked here, with its place in the file; that the network is
 irreducible and aperiodic is checked by `theory.Network`.
 """
@@ -15,24 +16,29 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 from scipy import sparse
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from peerbayes.problem.changes_section import ChangesSection, NamedAgents, SequenceNetwork
 from peerbayes.problem.entries import (
+    Agent,
+    Number,
     Pair,
     PositiveNumber,
     Rational,
     Row,
     Section,
     Table,
+    json_number,
     list_only,
     placed,
     sums_to_one,
+    without_agents,
 )
 from theory import Network
 from theory.changing import AnyNetwork
+from theory.network.labels import called
 from theory.network.stationary import DENSE_AGENTS
 from theory.rational import RationalNetwork
 
@@ -50,24 +56,46 @@ Topology = Literal[
     "geometric",
 ]
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)
+_NOT_NEGATIVE = json_number(signed=False, minimum=0).json_schema
+
+
+def _any_rows(schema: dict[str, Any]) -> None:
+    """Change the JSON schema of weights: with `normalise` their rows need not sum to 1."""
+    sums = {"items": schema["properties"]["weights"].pop("items")}
+    schema["properties"]["weights"]["items"] = {"type": "array", "items": _NOT_NEGATIVE}
+    schema["if"] = {"required": ["normalise"], "properties": {"normalise": {"const": True}}}
+    schema["else"] = {"properties": {"weights": sums}}
 
 
 class FixedNetwork(NamedAgents):
     """What the forms of a network of its own have in common."""
 
+    positions: Row[Annotated[Row[Number], Field(min_length=2, max_length=2)]] | None = Field(
+        default=None, description="Where the agents are drawn: x and y of each."
+    )
     changes: ChangesSection | None = Field(
         default=None, description="What happens to the network; left out: it stays as it is."
     )
 
-    def named(self, network: Network) -> Network:
-        """The network with the names that the file gives to its agents."""
-        return network if self.names is None else replace(network, names=self.names)
+    def labelled(self, network: Network) -> Network:
+        """The network with the names and the positions that the file gives to its agents."""
+        if self.names is None and self.positions is None:
+            return network
+        layout = network.layout
+        if self.positions is not None:
+            layout = np.array(self.positions, dtype=np.float64)
+        return replace(network, names=self.names, layout=layout)
 
 
 class WeightsNetwork(FixedNetwork):
     """A network given by its weight matrix."""
 
+    model_config = ConfigDict(json_schema_extra=_any_rows)
+
     weights: Table = Field(description="W_ij is the weight agent i puts on agent j; rows sum to 1.")
+    normalise: bool = Field(
+        default=False, description="Whether each row is divided by its sum first."
+    )
 
     @model_validator(mode="after")
     def _square(self) -> WeightsNetwork:
@@ -84,7 +112,8 @@ class WeightsNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described."""
-        return Network(np.array(self.weights, dtype=np.float64), name=name, names=self.names)
+        weights = np.array(self.weights, dtype=np.float64)
+        return self.labelled(Network(weights, name=name, names=self.names))
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
@@ -92,7 +121,7 @@ class WeightsNetwork(FixedNetwork):
 
 
 Link = Annotated[
-    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], PositiveNumber],
+    tuple[Agent, Agent, PositiveNumber],
     Field(strict=False),
     BeforeValidator(list_only),
 ]
@@ -102,11 +131,13 @@ Link = Annotated[
 class LinksNetwork(FixedNetwork):
     """A network given by its positive weights: W of many agents, link by link."""
 
+    model_config = ConfigDict(json_schema_extra=without_agents)
+
     links: Row[Link] = Field(
         description="[i, j, W_ij] for every positive weight, also those on oneself; the weights of "
         "an agent i sum to 1."
     )
-    agents: int = Field(ge=1, description="Number of agents.")
+    agents: int = Field(ge=1, description="Number of agents; left out: of the names.")
 
     @model_validator(mode="after")
     def _stochastic(self) -> LinksNetwork:
@@ -117,15 +148,21 @@ class LinksNetwork(FixedNetwork):
                     wanted, remedy = f"an agent from 0 to {self.agents - 1}", "correct the link"
                     raise problem_error(("links", k, end), wanted, agent, remedy)
             if speaker in rows[listener]:
-                got = f"{listener} hears {speaker} twice"
+                ends = called(listener, self._known), called(speaker, self._known)
+                got = f"{ends[0]} hears {ends[1]} twice"
                 raise problem_error(("links", k), "each link once", got, "keep one of them")
             rows[listener][speaker] = weight
         for agent, row in enumerate(rows):
             if not row:
-                wanted, got = "weights of every agent", f"none of agent {agent}"
+                wanted, got = "weights of every agent", f"none of {called(agent, self._known)}"
                 raise problem_error(("links",), wanted, got, "list what it puts on whom")
-            sums_to_one(tuple(row.values()), ("links",), of=f" for agent {agent}")
+            sums_to_one(tuple(row.values()), ("links",), of=f" for {called(agent, self._known)}")
         return self
+
+    @property
+    def _known(self) -> tuple[str, ...] | None:
+        """The names, if there is one for each agent."""
+        return self.names if len(self.names or ()) == self.agents else None
 
     def build(self, name: str) -> Network:
         """The network described; stored as a sparse array above 2000 agents."""
@@ -133,7 +170,7 @@ class LinksNetwork(FixedNetwork):
         values = np.array(weight, dtype=np.float64)
         table = sparse.csr_array((values, (listener, speaker)), shape=(self.agents, self.agents))
         stored = table if self.agents > DENSE_AGENTS else table.toarray()
-        return Network(stored, name=name, names=self.names)
+        return self.labelled(Network(stored, name=name, names=self.names))
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
@@ -146,10 +183,12 @@ class LinksNetwork(FixedNetwork):
 class EdgesNetwork(FixedNetwork):
     """A network given by its edges and a rule for the weights."""
 
+    model_config = ConfigDict(json_schema_extra=without_agents)
+
     edges: Row[Pair] = Field(
-        description="Pairs [a, b] of agents, counted from 0; if directed, b hears a."
+        description="Pairs [a, b] of agents, by name or counted from 0; if directed, b hears a."
     )
-    agents: int = Field(ge=1, description="Number of agents.")
+    agents: int = Field(ge=1, description="Number of agents; left out: of the names.")
     rule: Rule = Field(default="uniform", description="How weights are put on the edges.")
     directed: bool = False
 
@@ -169,9 +208,14 @@ class EdgesNetwork(FixedNetwork):
     def build(self, name: str) -> Network:
         """The network described."""
         network = Network.from_edges(
-            self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
+            self.edges,
+            agents=self.agents,
+            rule=self.rule,
+            directed=self.directed,
+            name=name,
+            names=self.names,
         )
-        return self.named(network)
+        return self.labelled(network)
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
@@ -184,7 +228,9 @@ class TopologyNetwork(FixedNetwork):
     """A network given by the name of its topology."""
 
     topology: Topology
-    agents: int | None = Field(default=None, ge=1, description="Number of agents.")
+    agents: int | None = Field(
+        default=None, ge=1, description="Number of agents; left out: of the names."
+    )
     shape: Row[Annotated[int, Field(ge=1)]] | None = Field(
         default=None, description="Rows and columns of a grid or torus."
     )
@@ -209,26 +255,67 @@ class TopologyNetwork(FixedNetwork):
         options = self._options()
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
-        return self.named(Network.from_topology(self.topology, **options))
+        return self.labelled(Network.from_topology(self.topology, **options))
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
         return RationalNetwork.from_topology(self.topology, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        options = self.model_dump(exclude={"topology", "changes", "names"}, exclude_none=True)
+        own = {"topology", "changes", "names", "positions"}
+        options = self.model_dump(exclude=own, exclude_none=True)
         if self.topology in ("erdos-renyi", "geometric"):
             options.setdefault("seed", 0)
         return options
 
 
+class FileNetwork(Section):
+    """A network given by a graph file, whose nodes are the agents, by name."""
+
+    file: str = Field(
+        min_length=1,
+        description="GraphML, GML, Pajek, edge list or CSV, by its ending; a path from the "
+        "folder of this file.",
+    )
+    rule: Rule | None = Field(
+        default=None,
+        description="How weights are put on the edges; left out: as the edges carry them, or "
+        "uniform.",
+    )
+    directed: bool = Field(
+        default=False, description="Edge lists: whether edges lead one way; b hears a of a b."
+    )
+    normalise: bool = Field(
+        default=False, description="Whether what an agent hears is divided by its sum."
+    )
+    changes: ChangesSection | None = Field(
+        default=None, description="What happens to the network; left out: it stays as it is."
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> FileNetwork:
+        if self.rule is not None and self.normalise:
+            wanted, remedy = "at most one of rule, normalise", "keep one of them"
+            raise problem_error((), wanted, "both", remedy)
+        return self
+
+
 FORMS: dict[
-    str, type[WeightsNetwork | LinksNetwork | TopologyNetwork | EdgesNetwork | SequenceNetwork]
+    str,
+    type[
+        WeightsNetwork
+        | LinksNetwork
+        | TopologyNetwork
+        | EdgesNetwork
+        | FileNetwork
+        | SequenceNetwork
+    ],
 ] = {
     "weights": WeightsNetwork,
     "links": LinksNetwork,
     "topology": TopologyNetwork,
     "edges": EdgesNetwork,
+    "file": FileNetwork,
     "sequence": SequenceNetwork,
 }
 """The key that tells each form of a network apart, and its section."""
@@ -269,6 +356,13 @@ NetworkSection = Annotated[
     Discriminator(_form),
     BeforeValidator(_one_form),
 ]
+
+
+def with_graph_files(schema: dict[str, Any]) -> None:
+    """Add to the JSON schema of a file that its network may be a graph file."""
+    made = FileNetwork.model_json_schema()
+    schema["$defs"] |= {**made.pop("$defs"), "FileNetwork": made}
+    schema["properties"]["network"]["oneOf"].append({"$ref": "#/$defs/FileNetwork"})
 
 
 def changes_of(section: NetworkSection) -> str | None:

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import LearningSection
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
     FileSpecification,
     ProblemSpecification,
     RegressionSpecification,
 )
+from theory import FiniteModel
+from theory.changing.kinds import AnyNetwork
 from theory.learning.batches import as_batches
+from theory.network.labels import agent_numbers
+from theory.regression import RegressionModel
 
 S = TypeVar("S", bound=FileSpecification)
 # Numbers of a list that become part of a problem's name.
 _NAMED = 6
 
 
-def with_batch(problem: AnyProblem, batch: int | Sequence[int]) -> AnyProblem:
+Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
+"""Observations a round: of all agents, of each, or of some by name."""
+
+
+def batches_on(
+    batch: Batch, network: AnyNetwork, model: FiniteModel | RegressionModel
+) -> int | Sequence[int]:
+    """A number for all agents or one for each; agents that are not named draw what they drew.
+
+    Raises
+    ------
+    ValueError
+        If there is no agent of a name.
+    """
+    if not isinstance(batch, Mapping):
+        return batch
+    sizes = [model.kinds[kind].batch for kind in model.assignment.tolist()]
+    for name, size in batch.items():
+        sizes[agent_numbers("batch", [name], network)[0]] = size
+    return sizes
+
+
+def with_batch(problem: AnyProblem, batch: Batch) -> AnyProblem:
     """The problem whose agents draw `batch` observations a round, in its file too if it has one.
 
-    One number for all agents, or one for each; the name says which, so that records differ.
+    One number for all agents, one for each, or a table of some by name; the name of the problem
+    says which, so that records differ.
 
     Raises
     ------
@@ -34,7 +61,9 @@ def with_batch(problem: AnyProblem, batch: int | Sequence[int]) -> AnyProblem:
         If a number is not whole and at least 1, there is not one for each agent, or a batch is too
         large for its agent.
     """
-    sizes = as_batches(batch, problem.network.agents)
+    problem = with_model(problem)
+    model = problem.regression if isinstance(problem, RegressionProblem) else problem.model
+    sizes = as_batches(batches_on(batch, problem.network, model), problem.network.agents)
     if isinstance(problem, FaultyProblem):
         inner = with_batch(problem.problem, sizes)
         assert isinstance(inner, Problem)

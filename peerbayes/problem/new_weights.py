@@ -99,6 +99,7 @@ def with_weights(specification: S, network: Network, *, rows: Rows | None = None
         exact=rows is not None,
         changes=changes,
         names=specification.network.names,
+        positions=getattr(specification.network, "positions", None),
     )
     return specification.model_copy(update={"network": section})
 
@@ -140,6 +141,7 @@ def weights_section(
     exact: bool = False,
     changes: Any = None,
     names: tuple[str, ...] | None = None,
+    positions: Any = None,
 ) -> WeightsNetwork | LinksNetwork:
     """The table [network] of given weights; rows of simple fractions are written as such.
 
@@ -149,13 +151,15 @@ def weights_section(
         Rows of fractions to prefer: all of them if they are `exact`, else those that are near.
     changes
         The table [network.changes]; None if nothing changes.
-    names
-        Of the agents, if they have names.
+    names, positions
+        Of the agents, if they have any.
     """
     agents = weights.shape[0]
     options: dict[str, Any] = {} if changes is None else {"changes": changes}
     if names is not None:
         options["names"] = names
+    if positions is not None:
+        options["positions"] = positions
     if agents <= MOST_ROWS:
         table: list[list[Any]] = [list(row) for row in _table(as_dense(weights))]
         for i, given in enumerate(known or ()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ class PosedFixed(Posed):
 
 def network_parts(network: AnyNetwork) -> tuple[object, ...]:
     """What a network is but for what it is called: its kind and everything that moves beliefs."""
-    own = {key: getattr(network, key) for key in network.__dataclass_fields__ if key not in _LABELS}
+    own = {f.name: getattr(network, f.name) for f in fields(network) if f.name not in _LABELS}
     base = own.pop("network", None)
     if "weights" in own:
         own["weights"] = _entries(own["weights"])

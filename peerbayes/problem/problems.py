@@ -8,11 +8,14 @@ from peerbayes.messages import input_error
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
+from peerbayes.problem.network_alone import NetworkAlone
 from peerbayes.problem.regression import RegressionProblem
 
 FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 """Every kind of problem with finitely many hypotheses."""
-AnyProblem: TypeAlias = FiniteProblem | RegressionProblem
+ModelledProblem: TypeAlias = FiniteProblem | RegressionProblem
+"""Every kind of problem in which agents observe something."""
+AnyProblem: TypeAlias = ModelledProblem | NetworkAlone
 _Wanted = TypeVar("_Wanted", bound=AnyProblem)
 
 _WORDS: dict[type, str] = {
@@ -20,7 +23,22 @@ _WORDS: dict[type, str] = {
     ChangingProblem: "a network that changes",
     FaultyProblem: "faulty agents",
     RegressionProblem: "a regression",
+    NetworkAlone: "a network alone",
 }
+
+
+def with_model(problem: AnyProblem) -> ModelledProblem:
+    """The problem, if its agents observe something.
+
+    Raises
+    ------
+    ValueError
+        If it is a network alone.
+    """
+    if not isinstance(problem, NetworkAlone):
+        return problem
+    remedy = "write a problem file with [model] or [regression], and the graph as network.file"
+    raise input_error(problem.name, (), "a problem with a model", "a network alone", remedy)
 
 
 def of_kind(problem: AnyProblem, kind: type[_Wanted], command: str) -> _Wanted:

@@ -17,15 +17,17 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from peerbayes.messages import input_error, translate
+from peerbayes.problem.agents_by_name import by_number, transposed
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
-from peerbayes.problem.faults_section import FaultsSection
+from peerbayes.problem.faults_section import FaultsSection, StuckFault
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import read_document, source_of
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import check_batches
+from peerbayes.problem.model_section import ModelSection
 from peerbayes.problem.network_section import build_network, changes_of
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import ModelledProblem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
     SECTIONS,
@@ -38,7 +40,7 @@ from theory.robustness.faults import checked_faults
 from theory.validation import fail
 
 
-def read_problem(path: str | Path) -> AnyProblem:
+def read_problem(path: str | Path) -> ModelledProblem:
     """The problem that a TOML or JSON file describes.
 
     Raises
@@ -47,24 +49,27 @@ def read_problem(path: str | Path) -> AnyProblem:
         For anything wrong with the file, in one line that names the file and the place.
     """
     path = Path(path)
-    document = read_document(path)
     source = source_of(path)
     name = path.stem if source == str(path) else source
-    return problem_from_document({"name": name, **document}, source=source)
+    document = {"name": name, **read_document(path)}
+    return problem_from_document(document, source=source, folder=path.parent)
 
 
 def problem_from_document(
     document: Mapping[str, Any],
     *,
     source: str = "",
+    folder: Path | None = None,
     family: str = "",
     parameters: Mapping[str, float | int | str] | None = None,
     model: FiniteModel | None = None,
-) -> AnyProblem:
+) -> ModelledProblem:
     """The problem that a parsed document describes; `source` names it in error messages.
 
     Parameters
     ----------
+    folder
+        From where a graph file is looked for; None: there is none.
     family, parameters
         Which variant of a built-in it is, if it is one.
     model
@@ -94,15 +99,16 @@ def problem_from_document(
     (2, True)
     """
     variant: _Variant = {"family": family, "parameters": dict(parameters or {})}
+    document = by_number(document, source=source, folder=folder)
     if "regression" in document:
         return _regression(document, source, variant)
     if set(document) <= {"name", "title", "network"} and "network" in document:
         wanted = "the key 'model', or 'regression'"
         raise input_error(source, ("model",), wanted, "none", "add it")
     try:
-        specification = ProblemSpecification.model_validate(dict(document))
+        specification = ProblemSpecification.model_validate(document)
     except ValidationError as error:
-        raise translate(error, source=source, sections=SECTIONS) from None
+        raise _refused(error, document, source, ProblemSpecification) from None
     if changes_of(specification.network) is not None:
         return _changing(specification, source, variant, model)
     if specification.faults is None:
@@ -112,7 +118,20 @@ def problem_from_document(
         raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
     problem = _finite(specification, source, variant, model)
     with placed(source, "faults", specification.faults):
-        return _faulty(problem, specification.faults)
+        return _faulty(problem, specification.faults, specification.model)
+
+
+def _refused(
+    error: ValidationError, document: Mapping[str, Any], source: str, whole: type[Section]
+) -> ValueError:
+    """What is wrong with a document, in one line."""
+    refused = translate(error, source=source, sections={**SECTIONS, "": whole})
+    is_sum = "network.weights[" in str(refused) and "that sum to" in str(refused)
+    if is_sum and transposed(document):
+        wanted, got = "rows that sum to 1", "columns that do"
+        remedy = "give the transpose: row i has what agent i puts on all"
+        return input_error(source, ("network", "weights"), wanted, got, remedy)
+    return refused
 
 
 class _Variant(TypedDict):
@@ -163,17 +182,21 @@ def _changing(
     return ChangingProblem(specification.name, title, network, model, specification, **variant)
 
 
-def _faulty(problem: Problem, section: FaultsSection) -> FaultyProblem:
+def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
     faults: dict[int, Behaviour] = {}
+    entries = [entry for entry in model.agents for _ in range(entry.count)]
     for k, fault in enumerate(section.agents):
-        behaviour = fault.build()
         for index, agent in enumerate(fault.agents):
             if agent >= problem.network.agents:
                 wanted = f"an agent from 0 to {problem.network.agents - 1}"
                 raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
-            faults[agent] = behaviour
-            if len(faults) < problem.network.agents:
-                with _entry(k):
+            with _entry(k):
+                if isinstance(fault, StuckFault):
+                    behaviour = fault.build(entries[agent].outcome_names)
+                else:
+                    behaviour = fault.build()
+                faults[agent] = behaviour
+                if len(faults) < problem.network.agents:
                     checked_faults(problem.network, problem.model, {agent: behaviour})
     among = Faults(
         faults,
@@ -204,8 +227,7 @@ def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> 
     try:
         specification = RegressionSpecification.model_validate(dict(document))
     except ValidationError as error:
-        sections: dict[str, type[Section]] = {**SECTIONS, "": RegressionSpecification}
-        raise translate(error, source=source, sections=sections) from None
+        raise _refused(error, document, source, RegressionSpecification) from None
     key = changes_of(specification.network)
     if key is not None:
         wanted = "a network that stays as it is, for a regression"

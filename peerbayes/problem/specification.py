@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
+from peerbayes.messages import translate
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
@@ -21,7 +22,7 @@ from peerbayes.problem.model_section import (
     ModelSection,
     OutcomesAgentSection,
 )
-from peerbayes.problem.network_section import FORMS, NetworkSection
+from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
 from theory.learning import FiniteModel
 from theory.rational import RationalModel
@@ -124,6 +125,20 @@ SECTIONS: Mapping[str, type[Section]] = {
 """The section that the keys at a place belong to, by the last name or tag of the place."""
 
 
+def section_of(network: Mapping[str, Any], *, source: str = "network") -> Any:
+    """A table [network] by itself, read and checked.
+
+    Raises
+    ------
+    ValueError
+        If it is none, in the words of the problem file.
+    """
+    try:
+        return TypeAdapter[Any](NetworkSection).validate_python(network)
+    except ValidationError as error:
+        raise translate(error, source=source, sections=SECTIONS) from None
+
+
 def _entries(value: object) -> Iterator[object]:
     if isinstance(value, Mapping):
         for key, entry in value.items():
@@ -145,6 +160,7 @@ _CHANGES = {
 def problem_schema() -> dict[str, Any]:
     """The JSON schema of a problem file, generated from the section classes."""
     schema = ProblemSpecification.model_json_schema()
+    with_graph_files(schema)
     other = RegressionSpecification.model_json_schema()
     properties = schema["properties"] | {"regression": other["properties"]["regression"]}
     return {

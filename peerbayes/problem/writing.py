@@ -21,7 +21,7 @@ from peerbayes.problem.files import write_document
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.messages_section import messages_table
 from peerbayes.problem.new_weights import weights_section
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.changing import (
@@ -52,6 +52,7 @@ def document_of(problem: AnyProblem) -> Table:
         If a problem that was built in Python has something that no file says, or its network has
         more than 5000 agents; the message says what.
     """
+    problem = with_model(problem)
     specification = problem.specification
     if specification is not None:
         return specification.document()

@@ -75,6 +75,15 @@ EITHER: dict[str, set[str]] = {
 }
 
 
+# Places that take an agent's name as well as its number.
+AGENTS = {
+    ".network.edges[][]",
+    ".network.sequence[].active[]",
+    ".faults.agents[].agents[]",
+    ".design.fixed_agents[]",
+}
+
+
 def places(
     value: Any, names: Iterable[str] = frozenset({""})
 ) -> Iterator[tuple[Any, Any, set[str]]]:
@@ -126,7 +135,7 @@ def test_a_lost_key_and_a_number_as_text_are_refused(name: str) -> None:
             if isinstance(holder, dict) and names & known:
                 del holder[key]
                 accepted += [f"{sorted(names)} lost"] * validator.is_valid(changed)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if type(value) in (int, float) and not names & AGENTS:
                 holder[key] = "so"
                 accepted += [f"{sorted(names)} as text"] * validator.is_valid(changed)
             holder[key] = value

@@ -84,12 +84,14 @@ class RandomLinks(Value):
                 f"0 for {where}",
                 "leave that link out of the network",
             )
-        check_strong("up", pattern, what="links that can be up and connect everybody")
+        check_strong(
+            "up", pattern, what="links that can be up and connect everybody", names=self.names
+        )
         if not self._waits().any() and cyclic_classes(pattern).max() > 0:
             raise fail(
                 "up",
                 "links that can be up and are aperiodic",
-                f"groups that never agree: {named_groups(cyclic_classes(pattern))}",
+                f"groups that never agree: {named_groups(cyclic_classes(pattern), self.names)}",
                 "give at least one agent a positive weight on itself",
             )
 

@@ -101,8 +101,8 @@ class MarkovNetwork(Value):
                     "initial", f"one probability for each of {count} phases", initial.size, "match"
                 )
             object.__setattr__(self, "initial", initial)
-        check_phases(self.phases)
-        check_pairs(self.phases, transition)
+        check_phases(self.phases, self.names)
+        check_pairs(self.phases, transition, self.names)
 
     def _title(self) -> str:
         return f"MarkovNetwork {self.name!r}, {self.agents} agents, {len(self.phases)} phases"

@@ -28,9 +28,13 @@ from theory.validation import FloatArray, IntArray, fail
 # The walk of pairs takes S matrix products a step: up to this many entries S·N² it takes seconds.
 _MOST_PAIRS = 2_000_000
 
+Names = Sequence[str] | None
 
-def check_phases(phases: Sequence[Phase]) -> None:
+
+def check_phases(phases: Sequence[Phase], names: Names = None) -> None:
     """Check that the union of the phases is strongly connected, and that everybody observes.
+
+    Messages call agents by their `names`, if they have names.
 
     Raises
     ------
@@ -42,6 +46,7 @@ def check_phases(phases: Sequence[Phase]) -> None:
         "phases",
         weighted_sum(phases, np.ones(len(phases))),
         what="phases whose union is strongly connected",
+        names=names,
     )
     observed = np.zeros(phases[0].agents, dtype=np.bool_)
     for phase in phases:
@@ -51,13 +56,13 @@ def check_phases(phases: Sequence[Phase]) -> None:
         raise fail(
             "phases",
             "every agent active in some phase",
-            f"{_members(idle)} active in none",
+            f"{_members(idle, names)} active in none",
             "let them observe in some phase, or, if they only relay, give them a likelihood that "
             "is the same for all hypotheses",
         )
 
 
-def check_strong(argument: str, weights: Weights, *, what: str) -> None:
+def check_strong(argument: str, weights: Weights, *, what: str, names: Names = None) -> None:
     """Check that everybody reaches everybody over positive weights; the message names the split."""
     labels = communicating_classes(weights)
     if labels.max() > 0:
@@ -65,12 +70,12 @@ def check_strong(argument: str, weights: Weights, *, what: str) -> None:
             argument,
             what,
             f"a split into {labels.max() + 1} classes that do not all hear each other: "
-            f"{named_groups(labels)}",
+            f"{named_groups(labels, names)}",
             "add weights that lead from each class to the others in some round",
         )
 
 
-def check_periodic(phases: Sequence[Phase]) -> None:
+def check_periodic(phases: Sequence[Phase], names: Names = None) -> None:
     """Check that the product over one period mixes, for phases whose union is connected.
 
     Raises
@@ -84,7 +89,7 @@ def check_periodic(phases: Sequence[Phase]) -> None:
     closed = closed_classes(turns.walk)
     inside = [np.flatnonzero(np.isin(turns.last, members)) for members in closed]
     if len(closed) > 1:
-        raise _no_agreement(sorted(inside, key=_first))
+        raise _no_agreement(sorted(inside, key=_first), names)
     # Walkers that start together, before the last phase, meet if they are of one cyclic class.
     length, level = _cycles(turns, closed[0])
     if length > turns.period:
@@ -92,7 +97,7 @@ def check_periodic(phases: Sequence[Phase]) -> None:
         waits = turns.period - 1 - turns.phase[starts]
         labels = (level[starts] - waits) % length
         groups = [inside[0][labels == label] for label in np.unique(labels)]
-        raise _no_agreement(sorted(groups, key=_first))
+        raise _no_agreement(sorted(groups, key=_first), names)
 
 
 def _first(group: IntArray) -> int:
@@ -134,7 +139,7 @@ def closed_classes(weights: Weights) -> list[IntArray]:
     return [np.flatnonzero(labels == label) for label in closed]
 
 
-def check_pairs(phases: Sequence[Phase], transition: FloatArray) -> None:
+def check_pairs(phases: Sequence[Phase], transition: FloatArray, names: Names = None) -> None:
     """Check that products of phases drawn by a Markov chain mix, the union being connected.
 
     Two walkers on the same phases must be able to meet from any places, in any phase.
@@ -171,7 +176,7 @@ def check_pairs(phases: Sequence[Phase], transition: FloatArray) -> None:
     for reached in meet:
         if not reached.all():
             first, second = (int(i) for i in np.argwhere(~reached)[0])
-            raise _no_agreement([np.array([first]), np.array([second])])
+            raise _no_agreement([np.array([first]), np.array([second])], names)
 
 
 def groups_of(labels: IntArray) -> list[IntArray]:
@@ -179,9 +184,9 @@ def groups_of(labels: IntArray) -> list[IntArray]:
     return [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
 
 
-def named_groups(labels: IntArray) -> str:
+def named_groups(labels: IntArray, names: Names = None) -> str:
     """The groups that `labels` forms, for people: '{0, 2}, {1, 3, …}, …'."""
-    return _listed(groups_of(labels))
+    return _listed(groups_of(labels), names)
 
 
 def period_of(transition: FloatArray) -> int:
@@ -197,20 +202,20 @@ def phase_classes(transition: FloatArray) -> IntArray:
     return np.asarray(labels, dtype=np.int64)
 
 
-def _no_agreement(groups: Sequence[IntArray]) -> ValueError:
+def _no_agreement(groups: Sequence[IntArray], names: Names) -> ValueError:
     return fail(
         "phases",
         "phases whose products mix, so that all agents come to agree",
-        f"groups that never agree: {_listed(groups)}",
+        f"groups that never agree: {_listed(groups, names)}",
         "give some agents a positive weight on themselves, or let the groups meet in a phase",
     )
 
 
-def _listed(groups: Sequence[IntArray], *, most: int = 4) -> str:
-    named = [_members(group) for group in groups[:most]]
+def _listed(groups: Sequence[IntArray], names: Names = None, *, most: int = 4) -> str:
+    named = [_members(group, names) for group in groups[:most]]
     return ", ".join([*named, "…"] if len(groups) > most else named)
 
 
-def _members(agents: IntArray, *, most: int = 6) -> str:
-    inside = [str(int(agent)) for agent in agents[:most]]
+def _members(agents: IntArray, names: Names = None, *, most: int = 6) -> str:
+    inside = [names[agent] if names else str(int(agent)) for agent in agents[:most]]
     return "{" + ", ".join([*inside, "…"] if len(agents) > most else inside) + "}"

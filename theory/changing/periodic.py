@@ -56,8 +56,8 @@ class PeriodicNetwork(Value):
         check_period(self.period)
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
         object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
-        check_phases(self.phases)
-        check_periodic(self.phases)
+        check_phases(self.phases, self.names)
+        check_periodic(self.phases, self.names)
 
     def _title(self) -> str:
         return f"PeriodicNetwork {self.name!r}, {self.agents} agents, {self.period} phases"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.network.labels import called
 from theory.network.network import Network
 from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail
@@ -69,7 +70,7 @@ class RandomPresence(Value):
             agent = int(np.flatnonzero(absence < shortest)[0])
             raise fail(
                 "mean_absence",
-                f"at least {shortest[agent]:g} rounds for agent {agent}, present in "
+                f"at least {shortest[agent]:g} rounds for {called(agent, self.names)}, present in "
                 f"{present[agent]:g} of them",
                 f"{absence[agent]:g}",
                 "make absences longer, or rarer",
@@ -79,7 +80,7 @@ class RandomPresence(Value):
             raise fail(
                 "mean_absence",
                 "agents that come and go at random",
-                f"agent {agent}, present in every other round",
+                f"{called(agent, self.names)}, present in every other round",
                 "make absences longer, or use a PeriodicNetwork",
             )
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from theory.network import Network
-from theory.network.labels import LABEL, as_layout, as_names
+from theory.network.labels import LABEL, as_layout, as_names, called
 from theory.network.structure import Weights, name_groups, off_diagonal
 from theory.network.topologies import MOST_AGENTS
 from theory.network.weights import links_of_edges
@@ -134,7 +134,8 @@ class DesignGraph(Value):
             raise fail(
                 "graph",
                 "listening both ways on every link",
-                f"agent {i} listens to agent {j}, which does not listen back",
+                f"{called(i, self.names)} listens to {called(j, self.names)}, which does not "
+                "listen back",
                 "add the other direction, or use a method for directed graphs",
             )
         return read_only(self.links[self.links[:, 0] < self.links[:, 1]])

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from theory.network.stationary import DENSE_AGENTS
-from theory.network.structure import EPS, Weights
+from theory.network.structure import EPS, Weights, divided_by_sums
 from theory.network.weights import RULES, links_of_edges, weights_on_links
 from theory.validation import SUM_TOLERANCE, FloatArray, as_float_array, as_integer, fail
 
@@ -51,7 +51,7 @@ class NodeOrder:
         ValueError
             If it is no networkx graph; the line says how to make one.
         """
-        if not all(hasattr(graph, name) for name in ("is_directed", "edges", "adj", "nodes")):
+        if not is_graph(graph):
             kind = type(graph)
             package = kind.__module__.partition(".")[0].replace("builtins", "")
             got = f"{package} {kind.__qualname__}"
@@ -62,6 +62,48 @@ class NodeOrder:
             return cls({node: int(node) for node in nodes}, None)
         number = {node: agent for agent, node in enumerate(nodes)}
         return cls(number, tuple(str(node) for node in nodes))
+
+
+def is_graph(value: object) -> bool:
+    """Whether it is a networkx graph, or behaves like one; networkx is not imported."""
+    return all(hasattr(value, name) for name in ("is_directed", "edges", "adj", "nodes"))
+
+
+def is_frame(value: object) -> bool:
+    """Whether it is a pandas table, or behaves like one; pandas is not imported."""
+    return all(hasattr(value, name) for name in ("index", "columns", "to_numpy"))
+
+
+def frame_names(frame: Any) -> tuple[str, ...] | None:
+    """The index of a square table as names; None if it counts from 0.
+
+    Raises
+    ------
+    ValueError
+        If the columns are not the index, in the same order.
+    """
+    index, columns = list(frame.index), list(frame.columns)
+    if index != columns:
+        wanted = "a table whose columns are its index, in the same order"
+        pairs = zip(index, columns, strict=False)
+        first = next(((a, b) for a, b in pairs if a != b), None)
+        got = f"{len(index)} rows and {len(columns)} columns"
+        got = got if first is None else f"the row {first[0]!r} beside the column {first[1]!r}"
+        alike = len(index) == len(columns) and set(index) == set(columns)
+        remedy = "give frame[frame.index]" if alike else "give every agent one row and one column"
+        raise fail("weights", wanted, got, remedy)
+    return None if index == list(range(len(index))) else tuple(map(str, index))
+
+
+def graph_parts(
+    graph: nx.Graph[Any], *, normalise: bool
+) -> tuple[Weights, str, FloatArray | None, tuple[str, ...] | None]:
+    """W, name, positions and names of a graph: its edges' "weight", or the usual rule if none."""
+    weighted = any("weight" in data for _, _, data in graph.edges(data=True))
+    order = NodeOrder.of(graph)
+    rule = NORMALISE if weighted and normalise else None
+    weights = weights_of_graph(graph, order, weight="weight" if weighted else None, rule=rule)
+    return weights, str(graph.name or "network"), layout_of_graph(graph, order), order.names
 
 
 def _conversion(graph: Any) -> str:
@@ -107,21 +149,28 @@ def weights_of_graph(
             "leave out weight or rule: a rule makes weights of its own",
         )
     matrix = _read(graph, pairs, weight, agents)
-    if rule == NORMALISE:
-        matrix = _normalised(matrix)
-    else:
+    if rule != NORMALISE:
         _check_sums(matrix, order.nodes, weight)
     as_sparse = agents > DENSE_AGENTS if sparse_result is None else sparse_result
-    return matrix if as_sparse else matrix.toarray()
+    weights = matrix if as_sparse else matrix.toarray()
+    return divided_by_sums(weights, order.nodes) if rule == NORMALISE else weights
 
 
 def layout_of_graph(graph: nx.Graph[Any], order: NodeOrder) -> FloatArray | None:
-    """The node attribute "pos", shape (N, 2), if every node has one of two numbers; else None."""
-    positions: dict[Hashable, Any] = dict(graph.nodes(data="pos"))
-    table = [positions[node] for node in order.nodes]
+    """The node attribute "pos", or "x" and "y", shape (N, 2), if every node has two numbers."""
+    table = [_position(graph.nodes[node]) for node in order.nodes]
     if any(np.shape(position) != (2,) for position in table):
         return None
     return as_float_array("pos", table, ndim=2)
+
+
+def _position(data: Any) -> Any:
+    if "pos" in data:
+        return data["pos"]
+    try:
+        return float(data["x"]), float(data["y"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def to_graph(
@@ -182,13 +231,5 @@ def _check_sums(matrix: sparse.csr_array[np.float64], nodes: list[Hashable], wei
             "weight",
             f"{weight!r} that sum to 1 over what each agent hears, its self-loop included",
             f"a sum of {sums[wrong[0]]:.12g} for {nodes[wrong[0]]!r}",
-            f'rescale them, or ask for rule="{NORMALISE}"',
+            f'rescale them, or ask to normalise them (rule="{NORMALISE}")',
         )
-
-
-def _normalised(matrix: sparse.csr_array[np.float64]) -> sparse.csr_array[np.float64]:
-    """Each row divided by its sum; rows that have none are left to the check of W."""
-    sums: FloatArray = np.asarray(matrix.sum(axis=1)).ravel()
-    divisors = np.repeat(np.where(sums > 0, sums, 1.0), np.diff(matrix.indptr))
-    parts = (matrix.data / divisors, matrix.indices, matrix.indptr)
-    return sparse.csr_array(parts, shape=matrix.shape)

@@ -8,7 +8,7 @@ the eigenvalues next to 1 say how soon.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from theory.network.graphs import NodeOrder, layout_of_graph, to_graph, weights_of_graph
-from theory.network.labels import LABEL, as_layout, as_names
+from theory.network.graphs import (
+    NodeOrder,
+    frame_names,
+    graph_parts,
+    is_frame,
+    is_graph,
+    layout_of_graph,
+    to_graph,
+    weights_of_graph,
+)
+from theory.network.labels import LABEL, as_layout, as_names, numbered_edges
 from theory.network.mixing import Deviation, deviation
 from theory.network.spectrum import Spectrum, spectrum
 from theory.network.stationary import Stationary, detailed_balance, stationary
@@ -58,20 +67,24 @@ class Network(Value):
     weights
         W, shape (N, N): W_ij is the weight agent i gives to what agent j says. Array-like (its
         entries may be fractions in strings, such as "1/3") or any scipy sparse matrix; stored
-        as a read-only float64 or CSR array.
+        as a read-only float64 or CSR array. A pandas ``DataFrame`` gives its index as names; a
+        networkx graph its nodes, positions and name, with the edge attribute "weight" as W, or
+        weights by the rule "uniform" where edges have none (:meth:`from_graph` has the choice).
     name
         What to call it.
     layout
         Positions for drawing, shape (N, 2), if there are natural ones.
     names
         What the agents are called, N distinct texts, if they have names.
+    normalise
+        Whether each row is divided by its sum first.
 
     Raises
     ------
     ValueError
         If W is not square, finite, non-negative and row-stochastic, or not irreducible (the
         message names the classes), or not aperiodic (it names the period); if there is not one
-        position, or one name of its own, for each agent.
+        position, or one name of its own, for each agent; if index and columns of a table differ.
 
     Examples
     --------
@@ -86,10 +99,23 @@ class Network(Value):
     name: str = "network"
     layout: FloatArray | None = None
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
+    normalise: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, normalise: bool) -> None:
         """Check W and keep a read-only copy."""
-        object.__setattr__(self, "weights", as_weights(self.weights))
+        given: Any = self.weights
+        if is_graph(given):
+            given, name, layout, names = graph_parts(given, normalise=normalise)
+            object.__setattr__(self, "name", name if self.name == "network" else self.name)
+            object.__setattr__(self, "layout", layout if self.layout is None else self.layout)
+            object.__setattr__(self, "names", names if self.names is None else self.names)
+        elif is_frame(given):
+            names = frame_names(given)
+            object.__setattr__(self, "names", names if self.names is None else self.names)
+            given = given.to_numpy()
+            given = given.tolist() if given.dtype == object else given
+        called = self.names if isinstance(self.names, tuple | list) else None
+        object.__setattr__(self, "weights", as_weights(given, called, normalise=normalise))
         object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
         object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
         check_irreducible(self.weights, self.names)
@@ -100,11 +126,12 @@ class Network(Value):
         cls,
         edges: ArrayLike,
         *,
-        agents: int,
+        agents: int | None = None,
         rule: str = "uniform",
         directed: bool = False,
         sparse: bool | None = None,
         name: str = "network",
+        names: Sequence[str] | None = None,
     ) -> Network:
         """The network on an edge list, weighted by a rule.
 
@@ -115,9 +142,9 @@ class Network(Value):
         Parameters
         ----------
         edges
-            Shape (E, 2), agents numbered from 0.
+            Shape (E, 2), agents numbered from 0 or by name.
         agents
-            N.
+            N; left out: as many as there are names.
         rule
             "uniform", "metropolis", "lazy-metropolis" or "max-degree"; directed graphs take
             "uniform" only.
@@ -127,17 +154,27 @@ class Network(Value):
             Whether W is stored as a sparse array; by default above 2000 agents.
         name
             What to call it.
+        names
+            What the agents are called; left out, if edges go by name: as there, in their order.
 
         Raises
         ------
         ValueError
             If an edge names an unknown agent, the rule does not fit, or the graph is not
             (strongly) connected.
+
+        Examples
+        --------
+        >>> Network.from_edges([["mast", "roof"], ["roof", "well"]]).names
+        ('mast', 'roof', 'well')
         """
+        pairs, names = numbered_edges(edges, None if names is None else tuple(names))
+        if agents is None and names is not None:
+            agents = len(names)
         count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
-        links = links_of_edges(edges, agents=count, directed=directed)
+        links = links_of_edges(pairs, agents=count, directed=directed)
         weights = weights_on_links(links, agents=count, rule=rule, sparse_result=sparse)
-        return cls(weights, name=name)
+        return cls(weights, name=name, names=names)
 
     @classmethod
     def from_graph(

@@ -45,17 +45,26 @@ class OffDiagonal:
     weight: FloatArray
 
 
-def as_weights(weights: ArrayLike | Weights) -> Weights:
+def as_weights(
+    weights: ArrayLike | Weights, names: Sequence[str] | None = None, *, normalise: bool = False
+) -> Weights:
     """A fresh read-only copy of `weights`, checked to be row-stochastic.
 
     Dense input becomes a float64 array, sparse input a canonical CSR array (sorted, duplicates
     summed, explicit zeros removed). Entries may be strings that hold fractions, such as "1/3".
 
+    Parameters
+    ----------
+    names
+        What messages call the rows; their numbers if there are not as many as rows.
+    normalise
+        Whether each row is divided by its sum first.
+
     Raises
     ------
     ValueError
         If the entries are ragged, not numeric, not finite or negative, the matrix is empty or
-        not square, or a row does not sum to one.
+        not square, or a row does not sum to one, or to zero with `normalise`.
     """
     matrix: Weights
     if sparse.issparse(weights):
@@ -70,8 +79,43 @@ def as_weights(weights: ArrayLike | Weights) -> Weights:
             f"shape {(rows, columns)}",
             "give each agent one row that weighs all agents",
         )
-    _check_stochastic(matrix)
+    called = names if names is not None and len(names) == rows else range(rows)
+    if normalise:
+        matrix = divided_by_sums(matrix, called)
+    _check_positive(matrix)
+    if not normalise:
+        _check_sums(matrix, called)
     return matrix
+
+
+def divided_by_sums(matrix: Weights, called: Sequence[object]) -> Weights:
+    """Each row of a matrix divided by its sum; read-only.
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative, or a row is zero; `called` is what messages call the rows.
+    """
+    _check_positive(matrix)
+    rows = matrix.shape[0]
+    largest: FloatArray = np.zeros(rows)
+    if isinstance(matrix, np.ndarray):
+        largest = matrix.max(axis=1)
+    else:
+        lines = np.repeat(np.arange(rows), np.diff(matrix.indptr))
+        np.maximum.at(largest, lines, matrix.data)
+    if (largest <= 0).any():
+        row = int(np.flatnonzero(largest <= 0)[0])
+        wanted = "a weight above 0 in every row, to divide by the sum"
+        raise fail("weights", wanted, f"none in row {called[row]}", "say whom it hears")
+    if isinstance(matrix, np.ndarray):
+        scaled = matrix / largest[:, None]  # of numbers near 1e308 the sum would be infinite
+        return read_only(scaled / scaled.sum(axis=1, keepdims=True))
+    data = matrix.data / largest[lines]
+    data /= np.bincount(lines, data, minlength=rows)[lines]
+    new = sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    read_only(new.data)
+    return new
 
 
 def as_dense(weights: Weights) -> FloatArray:
@@ -205,7 +249,7 @@ def _without_fractions(values: Any) -> Any:
     return np.array(numbers).reshape(array.shape)
 
 
-def _check_stochastic(matrix: Weights) -> None:
+def _check_positive(matrix: Weights) -> None:
     entries = matrix.data if sparse.issparse(matrix) else matrix
     if np.min(entries, initial=0.0) < 0:
         table = sparse.coo_array(matrix)
@@ -222,17 +266,28 @@ def _check_stochastic(matrix: Weights) -> None:
         raise fail(
             "weights", f"0 or weights of at least {_SMALLEST_WEIGHT:g}", f"{least:g}", "make it 0"
         )
-    sums: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
+
+
+def _check_sums(matrix: Weights, called: Sequence[object]) -> None:
+    sums = _sums(matrix, axis=1)
     # A sum of n rounded numbers that add up to one is off by at most n half units.
-    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE + matrix.shape[1] * EPS
+    slack = SUM_TOLERANCE + matrix.shape[1] * EPS
+    wrong = np.abs(sums - 1.0) > slack
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
+        remedy = 'rescale the row, or write exact fractions such as "1/3"'
+        if (np.abs(_sums(matrix, axis=0) - 1.0) <= slack).all():
+            remedy = "the columns do sum to 1: give the transpose, W.T"
         raise fail(
             "weights",
             "rows that sum to 1",
-            f"a sum of {sums[row]:.12g} in row {row}",
-            'rescale the row, or write exact fractions such as "1/3"',
+            f"a sum of {sums[row]:.12g} in row {called[row]}",
+            remedy,
         )
+
+
+def _sums(matrix: Weights, *, axis: int) -> NDArray[np.float64]:
+    return np.asarray(matrix.sum(axis=axis)).ravel()
 
 
 def name_groups(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.network.labels import agent_numbers, called
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import (
     BEHAVIOURS,
@@ -22,7 +24,8 @@ from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
 
-Behaviours = Mapping[int, Behaviour]
+Behaviours = Mapping[Any, Behaviour]
+"""What faulty agents do, by number; until they meet their network, by name as well."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class Faults(Shown):
     Attributes
     ----------
     behaviours
-        What each faulty agent does, by the agent's number (:mod:`theory.robustness.behaviours`);
-        in the order of the agents.
+        What each faulty agent does, by the agent's number or name
+        (:mod:`theory.robustness.behaviours`); in the order of the agents.
     rule
         How honest agents pool (:mod:`theory.robustness.rules`); plain averaging by default.
     against
@@ -47,8 +50,8 @@ class Faults(Shown):
     Raises
     ------
     ValueError
-        If an agent is no whole number of at least 0, a behaviour or the rule is none that is
-        known, or B is out of range.
+        If an agent is neither a name nor a number of at least 0, a behaviour or the rule is none
+        that is known, or B is out of range.
 
     Examples
     --------
@@ -85,19 +88,24 @@ class Faults(Shown):
         return replace(self, behaviours=checked)
 
 
-def _by_agent(behaviours: object) -> dict[int, Behaviour]:
+def _by_agent(behaviours: object) -> dict[Any, Behaviour]:
     """A copy, in the order of the agents, if it is behaviours by agent."""
     if not isinstance(behaviours, Mapping):
         got = type(behaviours).__name__
         raise fail("faults", "behaviours by agent", got, "write {agent: behaviour, ...}")
-    known = {_checked_entry(agent, behaviour): behaviour for agent, behaviour in behaviours.items()}
-    return dict(sorted(known.items()))
+    known: dict[Any, Behaviour] = {
+        _checked_entry(agent, behaviour): behaviour for agent, behaviour in behaviours.items()
+    }
+    has_names = any(isinstance(agent, str) for agent in known)
+    return known if has_names else dict(sorted(known.items()))
 
 
-def _checked_entry(agent: int, behaviour: object, *, agents: int | None = None) -> int:
-    """The agent's number, if it and its behaviour are of the right kind."""
+def _checked_entry(agent: int | str, behaviour: object, *, agents: int | None = None) -> int | str:
+    """The agent, if it and its behaviour are of the right kind."""
     most = None if agents is None else agents - 1
-    index = as_integer("faults", agent, minimum=0, maximum=most)
+    index = agent
+    if not isinstance(agent, str):
+        index = as_integer("faults", agent, minimum=0, maximum=most)
     known = tuple(BEHAVIOURS.values())
     if not isinstance(behaviour, known):
         raise fail(
@@ -123,13 +131,17 @@ def checked_faults(
     check_same_agents(network, model)
     checked: dict[int, Behaviour] = {}
     for agent, behaviour in faults.items():
-        index = _checked_entry(agent, behaviour, agents=network.agents)
+        entry = _checked_entry(agent, behaviour, agents=network.agents)
+        (index,) = agent_numbers("faults", [entry], network)
         if isinstance(behaviour, StuckData):
             behaviour.datum(model, index)
         elif isinstance(behaviour, Colluding):
             as_position("hypothesis", behaviour.hypothesis, model.hypotheses)
         else:
             behaviour.speech(model, 1)
+        if index in checked:
+            got = f"{called(index, network.names)} twice, by name and by number"
+            raise fail("faults", "each faulty agent once", got, "keep one of them")
         checked[index] = behaviour
     if len(checked) == network.agents:
         raise fail("faults", "at least one honest agent", "none", "leave one agent out of faults")
@@ -188,16 +200,18 @@ def check_tolerance(network: Network, faults: Behaviours, rule: Rule) -> None:
     links = off_diagonal(network.weights)
     faulty = np.isin(links.column, np.array(list(faults), dtype=np.int64))
     heard = np.bincount(links.row, minlength=network.agents)
+    names = network.names
     for agent in np.unique(links.row[faulty]):
         if int(agent) in faults:
             continue
         liars = links.column[faulty & (links.row == agent)].tolist()
         most = rule.tolerates(int(heard[agent]))
         if most is not None and len(liars) > most:
+            who = liars if names is None else [names[j] for j in liars]
             raise fail(
                 "faults",
-                f"at most {most} faulty among the {heard[agent]} agents that agent {agent} hears, "
-                f"which is what {rule} tolerates",
-                f"{len(liars)} (agents {', '.join(map(str, liars))})",
+                f"at most {most} faulty among the {heard[agent]} agents that "
+                f"{called(int(agent), names)} hears, which is what {rule} tolerates",
+                f"{len(liars)} (agents {', '.join(map(str, who))})",
                 "tolerate more, add honest neighbours, or allow what no theorem covers",
             )

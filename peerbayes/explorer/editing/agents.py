@@ -206,6 +206,9 @@ def renumbered(document: Table, order: Sequence[int | None]) -> Table:
     if "names" in network:
         left = [name for name, to in zip(network["names"], order, strict=False) if to is not None]
         network = with_names(network, left)
+    if "positions" in network:
+        places = zip(network["positions"], order, strict=False)
+        network["positions"] = [place for place, to in places if to is not None]
     if "changes" in network:
         network["changes"] = _changes(network["changes"], order)
     if "sequence" in network:
@@ -248,6 +251,7 @@ def _changed(before: Table, agents: int, network: Table) -> Table:
         changes["delays"] = [*rows, [0] * (agents + 1)]
     if "rates" in changes:
         changes["rates"] = [*changes["rates"], changes["rates"][-1]]
+    network = {key: value for key, value in network.items() if key != "positions"}
     return {**network, "changes": changes} if changes else network
 
 

@@ -8,48 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from peerbayes.explorer.editing.rows import Row, Table, as_number, written
-from peerbayes.messages import translate
-from peerbayes.problem.network_section import (
-    FORMS,
-    EdgesNetwork,
-    NetworkSection,
-    TopologyNetwork,
-)
+from peerbayes.problem.network_section import FORMS, EdgesNetwork, TopologyNetwork
 from peerbayes.problem.new_weights import MOST_ROWS
-from peerbayes.problem.specification import SECTIONS
+from peerbayes.problem.specification import section_of
 from theory.network.topologies import build_topology
 from theory.network.weights import links_of_edges, weight_denominators
 from theory.validation import fail
 
-_SECTION: TypeAdapter[Any] = TypeAdapter(NetworkSection)
 # Networks of more agents are written link by link if so small a share of the pairs is linked.
 _SHORT, _SPARSE = 20, 4
 # What of a table [network] is not a form of its weights.
-_KEPT = ("changes", "names")
+_KEPT = ("changes", "names", "positions")
 
 
 def form_of(network: Table) -> str:
     """Which of the forms of a network a table has."""
     return next((form for form in FORMS if form in network), "weights")
-
-
-def section_of(network: Table) -> Any:
-    """The table, read and checked.
-
-    Raises
-    ------
-    ValueError
-        If it is no table [network], in the words of the problem file.
-    """
-    try:
-        return _SECTION.validate_python(network)
-    except ValidationError as error:
-        raise translate(error, source="network", sections=SECTIONS) from None
 
 
 def agents_of(network: Table) -> int:
@@ -65,7 +41,7 @@ def agents_of(network: Table) -> int:
 
 
 def kept(network: Table) -> Table:
-    """Names and changes: what every form of the table may have besides."""
+    """Names, positions and changes: what every form of the table may have besides."""
     return {key: network[key] for key in _KEPT if key in network}
 
 

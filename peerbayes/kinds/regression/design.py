@@ -27,6 +27,7 @@ from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Design
 from theory import Network
 from theory.design import Certificate, baselines
+from theory.network.labels import called
 from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
 from theory.regression.limits import limit_of
 from theory.validation import FloatArray, fail
@@ -171,10 +172,10 @@ def _least_error(
         best = best_stationary_distribution(problem.network, model)
         v = best.distribution
         if v.min() < floor:
-            low = int(v.argmin())
+            who = called(int(v.argmin()), problem.network.names)
             raise fail(
                 "minimum_influence",
-                f"at most {v.min():.6g}, what the best v gives to agent {low}",
+                f"at most {v.min():.6g}, what the best v gives to {who}",
                 f"{floor:g}",
                 "lower it",
             )

@@ -15,7 +15,7 @@ from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Placement
 from theory.progress import Progress
 from theory.regression import RegressionModel, regression_limits
-from theory.validation import as_integer, fail
+from theory.validation import fail
 
 # Regressions: above this many agents all orders are too many.
 _MOST_ORDERED = 7
@@ -41,9 +41,7 @@ def place_regression(
         )
     model = problem.regression
     agents = model.agents
-    pinned = {
-        as_integer("fixed", agent, minimum=0, maximum=agents - 1) for agent in kept_agents(request)
-    }
+    pinned = set(kept_agents(request))
     free = [j for j in range(agents) if j not in pinned]
     v = problem.network.stationary_distribution
     tried = 0

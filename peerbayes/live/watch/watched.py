@@ -9,6 +9,7 @@ import numpy as np
 
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
+from peerbayes.problem.network_alone import NetworkAlone
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from theory import FiniteModel
@@ -59,7 +60,7 @@ class Watched(Shown):
         from peerbayes.live.preparing import members_of
 
         members = members_of(problem)
-        assert not isinstance(problem, RegressionProblem)
+        assert not isinstance(problem, RegressionProblem | NetworkAlone)
         base = getattr(problem.network, "network", problem.network)
         layout = getattr(base, "layout", None)
         return cls(

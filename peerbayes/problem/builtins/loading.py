@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.messages import input_error, nearest
+from peerbayes.problem import is_graph_file
 from peerbayes.problem.builtins.changing import (
     liars_documents,
     restless_ring_documents,
@@ -216,7 +217,8 @@ def load_problem(
     Parameters
     ----------
     name_or_path
-        Names come first; a file of the same name is reached as ``./name``.
+        Names come first; a file of the same name is reached as ``./name``. A graph file gives a
+        network alone.
     data
         Folder of the image files, for built-ins that need them.
     progress
@@ -264,6 +266,10 @@ def load_variants(
         got = "a file, with a slash behind its name"
         raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
+        if is_graph_file(text):
+            from peerbayes.problem.network_alone import read_network
+
+            return (read_network(Path(text)),)
         from peerbayes.problem.reading import read_problem
 
         return (read_problem(text),)
@@ -277,7 +283,12 @@ def _looks_like_path(text: str) -> bool:
     if text == STANDARD_INPUT:
         return True
     # Not Path(text).suffix: "p2-star a=0.9" has the suffix ".9".
-    if text.lower().endswith((".toml", ".json")) or "/" in text or "\\" in text:
+    if (
+        text.lower().endswith((".toml", ".json"))
+        or is_graph_file(text)
+        or "/" in text
+        or "\\" in text
+    ):
         return True
     try:
         return Path(text).exists()

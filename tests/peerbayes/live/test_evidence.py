@@ -134,6 +134,64 @@ def test_impossible_observations_are_refused() -> None:
         Claims(_NORMAL, hypotheses=2).of_line("1")
 
 
+_NAMED = {**_TABLES, "names": ["heads, or so", "1"]}
+_WITH_INPUTS = {
+    "form": "tables",
+    "logs": np.log([[[0.5, 0.5], [0.9, 0.1]], [[0.75, 0.25], [0.2, 0.8]]]).tolist(),
+    "names": ["low", "high"],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "claims", "x", "y"),
+    [
+        ("heads, or so", _NAMED, 0, 0),
+        (' "heads, or so" ', _NAMED, 0, 0),
+        ('{"y": "heads, or so"}', _NAMED, 0, 0),
+        ("0", _NAMED, 0, 0),
+        ("1", _NAMED, 0, 1),
+        ('"0"', _NAMED, 0, 0),
+        ("1, high", _WITH_INPUTS, 1, 1),
+        ('[1, "low"]', _WITH_INPUTS, 1, 0),
+        ('{"x": 0, "y": "high"}', _WITH_INPUTS, 0, 1),
+        ("1,0", _WITH_INPUTS, 1, 0),
+    ],
+)
+def test_outcomes_go_by_name(line: str, claims: Any, x: int, y: int) -> None:
+    row = Claims(claims, hypotheses=2).of_line(line)
+    assert row.tolist() == [table[x][y] for table in claims["logs"]]
+
+
+def test_a_name_is_a_name_before_it_is_a_number() -> None:
+    claims = Claims({**_TABLES, "names": ["1", "0"]}, hypotheses=2)
+    assert claims.of_line("1").tolist() == [table[0][0] for table in _TABLES["logs"]]
+
+
+@pytest.mark.parametrize("line", ["tails", '"tails"', "high", '{"x": "low", "y": "high"}', '["a"]'])
+def test_names_that_no_outcome_has_are_none(line: str) -> None:
+    with pytest.raises(UnreadableError):
+        Claims(_WITH_INPUTS, hypotheses=2).of_line(line)
+    with pytest.raises(UnreadableError):
+        Claims(_TABLES, hypotheses=2).of_line(line)
+
+
+def test_shares_carry_the_names_of_outcomes(tmp_path: Path) -> None:
+    problem = tmp_path / "river.json"
+    entry = {
+        "truth": "steady",
+        "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]],
+        "outcomes": ["low", "high"],
+    }
+    network = {"edges": [["mill", "bridge"]]}
+    model = {"hypotheses": ["steady", "rising"], "agents": [{**entry, "count": 2}]}
+    problem.write_text(json.dumps({"network": network, "model": model}))
+    share = every_share(problem)[1]
+    assert share.agent == "bridge"
+    assert share.content["claims"]["names"] == ["low", "high"]
+    claims = Claims(share.content["claims"], hypotheses=2)
+    assert claims.of_line("high").tolist() == np.log([0.5, 0.25]).tolist()
+
+
 def test_claims_of_a_problem_are_those_of_its_agents() -> None:
     share = every_share("two-coins")[0]
     claims = Claims(share.content["claims"], hypotheses=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from theory import FiniteModel, Network
 from theory.changing import (
@@ -237,3 +240,103 @@ def test_trees_are_of_graphs_that_listen_both_ways_and_of_their_agents() -> None
     assert path.tree_from(2) == path
     with pytest.raises(ValueError, match="root: expected"):
         path.tree_from(3)
+
+
+class Frame:
+    """A table that behaves like a pandas DataFrame, as far as a network looks at it."""
+
+    def __init__(self, values: Any, index: list[Any], columns: list[Any] | None = None) -> None:
+        self.values = np.array(values)
+        self.index, self.columns = index, index if columns is None else columns
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values
+
+
+def test_a_table_keeps_its_index() -> None:
+    rows = [[0.5, 0.5], [0.25, 0.75]]
+    frame: Any = Frame(rows, ["mast", "roof"])
+    assert Network(frame) == Network(rows, names=["mast", "roof"])
+    assert Network(frame, names=("a", "b")).names == ("a", "b")
+    counted: Any = Frame(rows, [0, 1])
+    assert Network(counted) == Network(rows)
+    from_one: Any = Frame(rows, [1, 2])
+    assert Network(from_one).names == ("1", "2")
+    exact: Any = Frame(np.array([["1/2", "1/2"], ["1/4", "3/4"]], dtype=object), ["mast", "roof"])
+    assert Network(exact) == Network(frame)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["roof", "mast"], "the row 'mast' beside the column 'roof'; give frame[frame.index]"),
+        (["mast", "well"], "the row 'roof' beside the column 'well'; give every agent"),
+        (["mast"], "2 rows and 1 columns"),
+    ],
+)
+def test_a_table_whose_columns_are_others_is_refused(columns: list[str], said: str) -> None:
+    frame: Any = Frame([[0.5, 0.5], [0.25, 0.75]], ["mast", "roof"], columns)
+    with pytest.raises(ValueError, match="weights: expected a table whose columns") as caught:
+        Network(frame)
+    assert said in str(caught.value)
+
+
+def test_a_graph_is_a_network() -> None:
+    graph: Any = trust()
+    assert Network(graph) == Network.from_graph(trust(), weight="weight")
+    assert Network(graph).name == "trust"
+    plain: Any = nx.path_graph(list(NAMES))
+    nx.set_node_attributes(plain, {name: float(k) for k, name in enumerate(NAMES)}, "x")
+    nx.set_node_attributes(plain, 1.0, "y")
+    network = Network(plain)
+    assert network == Network.from_graph(plain)
+    assert network.layout is not None
+    assert network.layout.tolist() == [[float(k), 1.0] for k in range(4)]
+    graph.edges["a", "b"]["weight"] = 5
+    with pytest.raises(ValueError, match=r"a sum of 5\.5 for 'b'; rescale them, or ask to norm"):
+        Network(graph)
+    assert Network(graph, normalise=True) == Network.from_graph(
+        graph, weight="weight", rule="normalise"
+    )
+
+
+@pytest.mark.parametrize("stored", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+def test_rows_are_divided_by_their_sums(stored: Any) -> None:
+    rows = np.array([[2.0, 1, 1], [1, 0, 3], [1e308, 1e308, 0]])
+    network = Network(stored(rows), normalise=True)
+    found = sparse.csr_array(network.weights).toarray()
+    np.testing.assert_array_equal(found, [[0.5, 0.25, 0.25], [0.25, 0, 0.75], [0.5, 0.5, 0]])
+    assert pickle.loads(pickle.dumps(network)) == network == replace(network)
+    for bad, said in (([[1, -1], [1, 1]], "at least 0"), ([[0, 0], [1, 1]], "none in row mast")):
+        with pytest.raises(ValueError, match=said):
+            Network(stored(np.array(bad, dtype=float)), names=("mast", "roof"), normalise=True)
+
+
+@pytest.mark.parametrize("stored", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+def test_who_gives_columns_is_told_to_transpose(stored: Any) -> None:
+    columns = np.array([[0.5, 0.1], [0.5, 0.9]])
+    with pytest.raises(ValueError, match=r"a sum of 0\.6 in row mast; .* the transpose, W\.T"):
+        Network(stored(columns), names=("mast", "roof"))
+    assert Network(stored(columns).T).agents == 2
+    with pytest.raises(ValueError, match=r"in row 0; rescale the row"):
+        Network(stored(np.array([[0.5, 0.1], [0.4, 0.6]])))
+
+
+def test_edges_by_name() -> None:
+    edges = [["hill", "valley"], ["valley", "coast"], ["coast", "island"]]
+    assert Network.from_edges(edges) == named_path()
+    assert Network.from_edges(edges, names=NAMES) == named_path()
+    assert Network.from_edges(np.array(edges)) == named_path()
+    assert Network.from_edges(tuple(map(tuple, edges)), agents=4) == named_path()
+    assert Network.from_edges([[0, "valley"], ["valley", 2], [2, 3]], names=NAMES) == named_path()
+    for bad, said in (
+        ([["hill", "vallley"]], "edges.0..1.: .* did you mean 'valley'"),
+        ([["hill", 1.5]], "edges.0..1.: expected a whole number"),
+        ([["hill", 9]], "edges.0..1.: expected agents from 0 to 3"),
+        ([["hill", "valley", "coast"]], "edges: expected pairs"),
+        ([["hill", "valley"]], "{hill, valley}, {coast}, {island}"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Network.from_edges(bad, names=NAMES)
+    with pytest.raises(ValueError, match="agents: expected a whole number"):
+        Network.from_edges([[0, 1]])

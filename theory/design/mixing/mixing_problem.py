@@ -27,6 +27,7 @@ from scipy.sparse import csgraph
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.network import Network
+from theory.network.labels import called
 from theory.network.structure import EPS, name_groups
 from theory.network.weights import assemble
 from theory.validation import FloatArray, IntArray, as_distribution, fail, read_only
@@ -178,7 +179,8 @@ def mixing_problem(
         raise fail(
             "graph",
             "an undirected one: a reversible W needs listening both ways",
-            f"agent {i} listening to agent {j}, which does not listen back",
+            f"{called(i, graph.names)} listening to {called(j, graph.names)}, which does not "
+            "listen back",
             "use local_mixing for directed graphs, or add the other direction",
         )
     stationary = _checked_influence(graph, v, constraints)
@@ -222,7 +224,7 @@ def _checked_influence(
         raise fail(
             "v",
             "positive influence of every agent",
-            f"{v.min():g} at agent {int(np.argmin(v))}",
+            f"{v.min():g} at {called(int(np.argmin(v)), graph.names)}",
             "give it a small positive number, such as 1/(10 N)",
         )
     if constraints.forces_uniform and np.ptp(v) > _AGREEMENT * v.max():

@@ -1,0 +1,268 @@
+"""Graph files: networks that another program wrote, as the table ``[network]`` that says the same.
+
+=====================  ==============================================================
+ending                 what it is
+=====================  ==============================================================
+``.graphml``           GraphML, of networkx, igraph, Gephi, yEd
+``.gml``               GML
+``.net``, ``.pajek``   Pajek
+``.edges``,            a list of edges: ``a b`` or ``a b weight`` on a line, divided by spaces or
+``.edgelist``          tabs; what follows a ``#`` is passed by
+``.csv``               a square table of weights, or of 0 and 1; a row hears its columns, as in W
+=====================  ==============================================================
+
+In a directed graph an edge from a to b says that b hears a: it carries W_ba. An undirected edge
+counts both ways. Weights stand in the edges' attribute "weight"; where none has one, or all have 1,
+a rule makes them. Nodes are agents in the order of the file, by name; nodes called 0 to N − 1 are
+the agents of these numbers. What is kept and recorded is the table, not the file's name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.messages import describe, shorten
+from peerbayes.problem import GRAPH_ENDINGS, is_graph_file
+from peerbayes.problem.files import read_text
+from peerbayes.problem.graph_texts import Graph, Weight, of_csv, of_lines
+from theory.network.graphs import NodeOrder, layout_of_graph
+from theory.network.labels import numbered
+from theory.validation import SUM_TOLERANCE, fail
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_EDGE_LISTS = (".edges", ".edgelist")
+_MOST_BYTES = 1 << 28
+_EPS = 2.0**-52
+# Sums of such weights are finite.
+_LARGEST = 1e290
+
+
+def network_table(
+    path: Path, *, rule: str | None = None, directed: bool = False, normalise: bool = False
+) -> dict[str, Any]:
+    """The table ``[network]`` that says what a graph file says.
+
+    Parameters
+    ----------
+    rule
+        Makes the weights, in place of those that edges carry; left out: "uniform" if none does.
+    directed
+        Whether the edges of a list lead one way; other files say so themselves.
+    normalise
+        Whether the weights of what an agent hears are divided by their sum.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of these, or its graph no network; in one line that names the file.
+    """
+    source = str(path)
+    if not is_graph_file(source):
+        wanted = f"a graph file ({', '.join(GRAPH_ENDINGS)})"
+        raise fail(source, wanted, repr(path.suffix), "save it as one of these")
+    ending = path.suffix.lower()
+    if directed and ending not in _EDGE_LISTS:
+        wanted = f"an edge list ({', '.join(_EDGE_LISTS)}) beside directed = true"
+        raise fail(source, wanted, repr(ending), "leave it out: the file says it itself")
+    wanted, remedy = "a readable graph file", "correct the path"
+    text = read_text(path, wanted=wanted, remedy=remedy, most=_MOST_BYTES)
+    if not text.strip():
+        raise fail(source, "a graph", "an empty file", "save the graph again")
+    if ending == ".csv":
+        graph = of_csv(text, source)
+    elif ending in _EDGE_LISTS:
+        graph = of_lines(text, source, directed=directed)
+    else:
+        graph = _of_networkx(_read(text, ending, source), source)
+    if not graph.nodes:
+        raise fail(source, "at least one node", "none", "add nodes, or name another file")
+    number, names = numbered(graph.nodes)
+    table: dict[str, Any] = {} if names is None else {"names": list(names)}
+    if graph.positions is not None:
+        order = sorted(range(len(graph.nodes)), key=lambda k: number[graph.nodes[k]])
+        table["positions"] = [graph.positions[k] for k in order]
+    if len(number) == 1:
+        return {**table, "weights": [["1"]]}
+    if not graph.edges:
+        raise fail(source, "edges that connect the nodes", "none", "add edges")
+    if rule is None and graph.is_weighted:
+        links = _links(graph, number, source, normalise=normalise)
+        return {**table, "links": links, "agents": len(number)}
+    edges = [[number[a], number[b]] for a, b, _ in graph.edges]
+    table |= {"edges": edges, "agents": len(number), "rule": rule or "uniform"}
+    return table | {"directed": graph.directed}
+
+
+def _links(
+    graph: Graph, number: Mapping[str, int], source: str, *, normalise: bool
+) -> list[list[Any]]:
+    """The positive weights (listener, speaker, W) of a graph whose edges carry them."""
+    rows: list[dict[int, Weight]] = [{} for _ in number]
+    columns: list[Weight] = [Fraction(0) for _ in number]
+    for a, b, given in graph.edges:
+        weight = _weight(given, a, b, source)
+        pairs = [(b, a)] if graph.directed or a == b else [(b, a), (a, b)]
+        for listener, speaker in pairs if weight else ():
+            row, j = rows[number[listener]], number[speaker]
+            row[j] = row[j] + weight if j in row else weight
+            columns[j] += weight
+    sums = [_sum(row.values()) for row in rows]
+    wrong = next((i for i, total in enumerate(sums) if not _is_one(total, len(rows[i]))), None)
+    if wrong is not None and not normalise:
+        name = next(node for node, i in number.items() if i == wrong)
+        remedy = "normalise them (normalise = true beside file in [network]), or name a rule there"
+        if all(_is_one(total, len(rows)) for total in columns):
+            remedy = "the other direction does sum to 1: turn the edges round, or the table"
+        raise fail(
+            source,
+            "weights that sum to 1 over all that a node hears, itself included",
+            f"a sum of {float(sums[wrong]):.12g} for {name!r}",
+            remedy,
+        )
+    if normalise and any(not row for row in rows):
+        empty = next(i for i, row in enumerate(rows) if not row)
+        name = next(node for node, i in number.items() if i == empty)
+        raise fail(source, "an edge that every node hears", f"none for {name!r}", "add one")
+    return [
+        [i, j, _written(weight / sums[i] if normalise else weight)]
+        for i, row in enumerate(rows)
+        for j, weight in row.items()
+    ]
+
+
+def _sum(weights: Any) -> Weight:
+    exact = all(isinstance(weight, Fraction) for weight in weights)
+    return sum(weights, Fraction(0)) if exact else math.fsum(weights)
+
+
+def _is_one(total: Weight, count: int) -> bool:
+    if isinstance(total, Fraction):
+        return total == 1
+    return abs(total - 1) <= SUM_TOLERANCE + count * _EPS
+
+
+def _written(weight: Weight) -> Any:
+    return str(weight) if isinstance(weight, Fraction) else weight
+
+
+def _weight(given: Any, a: str, b: str, source: str) -> Weight:
+    """An edge's weight as a number of at least 0."""
+    weight: Weight | None = None
+    with suppress(TypeError, ValueError, OverflowError):
+        weight = given if isinstance(given, Fraction) else float(given)
+    if weight is None or not 0 <= weight < _LARGEST:
+        got = "none" if given is None else describe(given)
+        where = f"{got} on the edge from {shorten(a)!r} to {shorten(b)!r}"
+        remedy = "give every edge its weight, or name a rule"
+        raise fail(source, "a weight of at least 0 on every edge", where, remedy)
+    return weight
+
+
+def _of_networkx(graph: nx.Graph[Any], source: str) -> Graph:
+    """What a graph of networkx says; "name" or "label" is what a node is called, if all differ."""
+    texts = {node: str(node) for node in graph}
+    for key in ("name", "label"):
+        called: Any = graph.nodes(data=key)
+        given = {node: str(text) for node, text in called if text not in (None, "")}
+        if len(given) == len(set(given.values())) == len(texts):
+            texts = given
+            break
+    nodes = list(texts.values())
+    if len(set(nodes)) < len(nodes):
+        twice = Counter(nodes).most_common(1)[0][0]
+        raise fail(source, "nodes that differ", f"{twice!r} twice", "rename one of the two")
+    edges: Any = graph.edges(data="weight")
+    order = NodeOrder({node: k for k, node in enumerate(graph)}, None)
+    try:
+        layout = layout_of_graph(graph, order)
+    except ValueError:  # positions that are no finite numbers: they are for drawing alone
+        layout = None
+    return Graph(
+        nodes,
+        [(texts[a], texts[b], weight) for a, b, weight in edges],
+        graph.is_directed(),
+        None if layout is None else layout.tolist(),
+    )
+
+
+def _read(text: str, ending: str, source: str) -> nx.Graph[Any]:
+    """A graph as networkx reads it."""
+    if ending == ".graphml":
+        name, read = "GraphML", _of_graphml
+    else:
+        name, read = ("GML", _of_gml) if ending == ".gml" else ("Pajek", _of_pajek)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read(text)
+    except _RefusedError as error:
+        raise fail(source, error.expected, error.got, error.remedy) from None
+    except Exception as error:  # networkx raises whatever its parts raise
+        got = shorten(str(error) or type(error).__name__, length=120)
+        raise fail(source, f"valid {name}", got, "save the graph again") from None
+
+
+class _RefusedError(Exception):
+    """What is wrong with a graph that its reader takes."""
+
+    def __init__(self, expected: str, got: str, remedy: str) -> None:
+        self.expected, self.got, self.remedy = expected, got, remedy
+
+
+def _of_graphml(text: str) -> nx.Graph[Any]:
+    import networkx as nx
+
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        # Entities may stand for each other, so that a few lines become gigabytes.
+        got = "a document type"
+        raise _RefusedError("GraphML without entities", got, "leave out <!DOCTYPE …> of the file")
+    declared = re.findall(r"<node\b[^>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')", _uncommented(text))
+    graph: nx.Graph[Any] = nx.parse_graphml(text)
+    _check_declared(len(graph), len(declared), len(set(declared)))
+    return graph
+
+
+def _uncommented(text: str) -> str:
+    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL) if "<!--" in text else text
+
+
+def _check_declared(nodes: int, declared: int, different: int) -> None:
+    if different < declared:
+        got = f"{declared - different} that are listed again"
+        raise _RefusedError("every node once", got, "strike or rename them")
+    if nodes != declared:
+        got = f"{nodes - declared} that only edges name"
+        raise _RefusedError("edges between nodes that are listed", got, "list them")
+
+
+def _of_gml(text: str) -> nx.Graph[Any]:
+    import networkx as nx
+
+    labelled = re.search(r"\blabel\b", text) is not None
+    graph: nx.Graph[Any] = nx.parse_gml(text, label="label" if labelled else "id")
+    for _, data in graph.nodes(data=True):
+        if isinstance(place := data.get("graphics"), Mapping):
+            data.update({key: place[key] for key in ("x", "y") if key in place})
+    return graph
+
+
+def _of_pajek(text: str) -> nx.Graph[Any]:
+    import networkx as nx
+
+    graph: nx.Graph[Any] = nx.parse_pajek(text)
+    count = re.search(r"^\*vertices\s+(\d+)", text, re.MULTILINE | re.IGNORECASE)
+    if count is None:
+        raise _RefusedError("a line *Vertices N", "none", "save the graph again")
+    listed = sum("id" in data for _, data in graph.nodes(data=True))
+    _check_declared(len(graph) - listed + int(count[1]), int(count[1]), listed)
+    return graph
