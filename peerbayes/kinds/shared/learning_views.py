@@ -1,17 +1,17 @@
-"""What the page says of learning on any network: what it settles on, and when it has."""
+"""What the page says of learning on any network: what it settles on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from peerbayes.figures.views import Fact
-from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.learning_documents import LearningDocument, SamplesDocument
+from peerbayes.figures.wording import listed, percentage
+from peerbayes.quantities.learning import reference_of
 
 
-def settles(learning: LearningDocument, settled: Mapping[str, float]) -> str:
+def settles(learning: Any, settled: Mapping[str, float]) -> str:
     """What the network settles on, and how much of it did: `settled` is the share of each."""
-    reference = learning.reference
+    reference = reference_of(learning)
     if not learning.rates:
         return f"Every hypothesis is optimal, {listed(reference)}: there is nothing to reject."
     if learning.compromise is None:
@@ -31,9 +31,3 @@ def settles(learning: LearningDocument, settled: Mapping[str, float]) -> str:
     if others:
         words += f"; {percentage(others[0][0])} hold “{others[0][1]}”"
     return words + "."
-
-
-def rounds_that_suffice(samples: SamplesDocument) -> Fact:
-    """The smallest number of rounds that is proved to be enough, and what proves it."""
-    proof, rounds = samples.sufficient
-    return Fact("Rounds that suffice", count(rounds), f"{proof}, δ = {number(samples.delta)}")
