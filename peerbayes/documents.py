@@ -124,6 +124,12 @@ PerAgent: TypeAlias = Annotated[list[float | None], BeforeValidator(numbers), Fi
 Rounds: TypeAlias = Annotated[int, Field(ge=1)]
 """A number of rounds."""
 
+Interval: TypeAlias = Annotated[list[Rounds], Field(min_length=2, max_length=2)]
+"""Both ends of an interval of rounds."""
+
+MaybeInterval: TypeAlias = Annotated[list[int | None], Field(min_length=2, max_length=2)]
+"""Both ends of an interval of whole numbers; null: not known."""
+
 Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability or a share of some number."""
 
@@ -138,39 +144,6 @@ class NamedAgents(Document):
     def called(self, agent: int) -> str:
         """An agent's name, or its number."""
         return str(agent) if self.names is None else self.names[agent]
-
-
-class NetworkDocument(NamedAgents):
-    """The network that stays as it is, in `analyse`: what theory says of it in doubles."""
-
-    agents: int = Field(ge=1)
-    stationary_distribution: list[Probability] = Field(
-        min_length=1, description="v, agent by agent; positive, but below 1e-308 read as 0"
-    )
-    stationary_method: str | None = None
-    slem: Number = Field(description="subdominant modulus")
-    second_eigenvalue: Number = Field(description="largest signed one but 1")
-    deviation: PerAgent = Field(description="D_i in rounds, rounded up")
-    deviation_lower: PerAgent | None = None
-    irreducible: bool = True
-    period: int = Field(default=1, ge=1)
-    reversible: bool
-
-    @classmethod
-    def of(cls, network: Network) -> Self:
-        """The document of a network."""
-        return cls(
-            agents=network.agents,
-            stationary_distribution=network.stationary_distribution.tolist(),
-            stationary_method=network.stationary.method,
-            slem=number(network.slem),
-            second_eigenvalue=number(network.second_eigenvalue),
-            deviation=numbers(network.deviation.upper),
-            deviation_lower=numbers(network.deviation.lower),
-            period=network.period,
-            reversible=network.is_reversible,
-            names=names_of(network.names),
-        )
 
 
 class GraphDocument(NamedAgents):

@@ -6,8 +6,8 @@ nats a round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Generic, Protocol, Self, TypeVar
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -24,106 +24,9 @@ from peerbayes.documents import (
     number,
     numbers,
 )
-from theory import FiniteModel, LearningRate
 from theory.validation import FloatArray
 
-N = TypeVar("N")
-L = TypeVar("L")
-
 Names = list[str]
-Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
-Interval = Annotated[list[Rounds], Field(min_length=2, max_length=2)]
-
-
-class Learning(Document, Generic[N, L]):
-    """What is learnt, and how fast: N is a number of some arithmetic, L a list of them."""
-
-    left_out = frozenset({"batch"})
-
-    batch: list[int] | None = Field(
-        default=None, description="observations a round, agent by agent; only where not all are 1"
-    )
-    optimal_hypotheses: Names
-    compromise: Names | None = Field(
-        default=None,
-        description="where no hypothesis is best for every agent: what the network settles on",
-    )
-    globally_learnable: bool | None = Field(description="null: not decided")
-    rate: N = Field(description="K; null where there is nothing to reject")
-    binding_hypothesis: str | None
-    rates: dict[str, N]
-    error_exponent: N
-    binding_for_exponent: str | None
-    exponents: dict[str, N] = Field(default_factory=dict)
-    divergences: dict[str, L] = Field(description="I_j of each hypothesis, agent by agent")
-    ambiguous_pairs: list[Pair] = Field(description="hypotheses that no agent tells apart")
-
-    @property
-    def reference(self) -> list[str]:
-        """What the network settles on: the optimal hypotheses, or the compromise."""
-        return self.optimal_hypotheses or self.compromise or []
-
-
-class Exponent(Protocol):
-    """An error exponent, and the hypothesis that binds it."""
-
-    @property
-    def exponent(self) -> float:
-        """E."""
-
-    @property
-    def binding(self) -> int | None:
-        """The hypothesis with the least exponent."""
-
-    @property
-    def exponents(self) -> FloatArray:
-        """By hypothesis."""
-
-
-class LearningDocument(Learning[Number, Numbers]):
-    """What is learnt, and how fast, in doubles."""
-
-    @property
-    def slowest_first(self) -> list[str]:
-        """The wrong hypotheses by their rates; those without a rate last."""
-        rates = self.rates
-        return sorted(rates, key=lambda name: np.inf if (r := rates[name]) is None else r)
-
-    @classmethod
-    def of(
-        cls, model: FiniteModel, rate: LearningRate, exponent: Exponent | None, **more: Any
-    ) -> Self:
-        """The document of rates and exponents; without the latter, null stands for each.
-
-        `more` are the keys that a subclass adds.
-        """
-        names = model.hypotheses
-        wrong = [m for m in range(len(names)) if m not in rate.reference]
-        exponents = {
-            names[m]: None if exponent is None else number(exponent.exponents[m]) for m in wrong
-        }
-        information = model.information(rate.reference[0])
-        return cls(
-            batch=batches_of(model),
-            optimal_hypotheses=[names[m] for m in model.optimal_hypotheses],
-            compromise=[names[m] for m in rate.reference] if rate.is_compromise else None,
-            globally_learnable=not rate.is_compromise,
-            rate=number(rate.rate),
-            binding_hypothesis=name_of(names, rate.binding),
-            rates={names[m]: number(rate.rates[m]) for m in wrong},
-            error_exponent=None if exponent is None else number(exponent.exponent),
-            binding_for_exponent=None if exponent is None else name_of(names, exponent.binding),
-            exponents=exponents,
-            divergences={names[m]: numbers(information[:, m]) for m in wrong},
-            ambiguous_pairs=[[names[a], names[b]] for a, b in model.ambiguous_pairs],
-            **more,
-        )
-
-
-def batches_of(model: FiniteModel) -> list[int] | None:
-    """How many observations each agent draws a round; None where each draws one."""
-    found = model.batches
-    return found.tolist() if (found > 1).any() else None
 
 
 def settled_shares(run: Simulation) -> dict[str, float]:
@@ -131,45 +34,6 @@ def settled_shares(run: Simulation) -> dict[str, float]:
     pairs = run.replicates * run.mean.shape[1]
     shares = (run.settled[-1] / pairs).tolist()
     return dict(zip(run.hypotheses, shares, strict=True))
-
-
-def name_of(names: Sequence[str], index: int | None) -> str | None:
-    """The name of a hypothesis by its number; None for none."""
-    return None if index is None else names[index]
-
-
-class Ladder(Document, Generic[N]):
-    """Rounds after which some agent errs with probability at most delta, by several statements.
-
-    N is how a number of rounds is given.
-    """
-
-    left_out = frozenset({"printed_p2"})
-
-    delta: float = Field(gt=0, lt=1)
-    printed: N = Field(description="as published in P1; not a theorem")
-    printed_p2: N | None = Field(
-        default=None, description="as published in P2, at the margin K/2; not a theorem"
-    )
-    repaired: N = Field(description="by Hoeffding's inequality")
-    chernoff: N
-    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
-
-
-class SamplesDocument(Ladder[Rounds | None]):
-    """Rounds after which some agent errs with probability at most delta; null: none is known."""
-
-    @property
-    def sufficient(self) -> tuple[str, int | None]:
-        """The smallest number that is proved to be enough, and what proves it."""
-        proofs = {
-            "certified": None if self.certified is None else self.certified[1],
-            "Chernoff": self.chernoff,
-            "Hoeffding": self.repaired,
-        }
-        known = {proof: rounds for proof, rounds in proofs.items() if rounds is not None}
-        proof = min(known, key=known.__getitem__, default="Chernoff")
-        return proof, known.get(proof)
 
 
 class RateDocument(Document):

@@ -45,13 +45,13 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "analyse --json",
             "What theory predicts of one problem. Rates in nats per round; keys may be added.",
             (
-                "kinds.finite.documents:AnalysisDocument",
-                "kinds.finite.documents:ProvedAnalysisDocument",
-                "kinds.changing.documents:ChangingAnalysisDocument",
+                "kinds.finite.analysis:ANALYSIS",
+                "kinds.finite.analysis:PROVED_ANALYSIS",
+                "kinds.changing.analyse:CHANGING_ANALYSIS",
                 "kinds.faulty.documents:FaultyAnalysisDocument",
                 "kinds.regression.documents:RegressionAnalysisDocument",
                 "kinds.regression.documents:ExactRegressionDocument",
-                "kinds.network_alone:NetworkAnalysisDocument",
+                "kinds.network_alone:NETWORK_ALONE",
             ),
         ),
         "simulate": _Printed(
@@ -183,9 +183,10 @@ def read_schema(name: str) -> dict[str, Any]:
 
 
 def _found(name: str) -> Any:
-    """The type that stands at ``"module:type"``."""
+    """The type that stands at ``"module:type"``, or that of a table of quantities there."""
     module, _, of = name.partition(":")
-    return getattr(import_module(f"peerbayes.{module}"), of)
+    there = getattr(import_module(f"peerbayes.{module}"), of)
+    return getattr(there, "model", there)
 
 
 class _Written(GenerateJsonSchema):

@@ -7,7 +7,7 @@ by the kind of its problem; the objective ``next-edge`` has a `NextEdgeDocument`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -25,6 +25,8 @@ from peerbayes.documents import (
     CertificateDocument,
     Document,
     GraphDocument,
+    Interval,
+    MaybeInterval,
     NamedAgents,
     Number,
     Numbers,
@@ -32,9 +34,9 @@ from peerbayes.documents import (
     interval,
     numbers,
 )
-from peerbayes.learning_documents import Interval
-from peerbayes.message_documents import MessagesDocument, PriceDocument
+from peerbayes.quantities.messages import MESSAGES
 from theory import SampleSizes
+from theory.messages import CompressedLearning
 from theory.network.structure import Weights, as_dense
 
 Agent: TypeAlias = Annotated[int, Field(ge=0)]
@@ -219,6 +221,31 @@ class TradeOffPoint(Document):
     stationary_distribution: Numbers
 
 
+class PriceDocument(Document):
+    """The cheapest messages that were found on one network; null where none are certified."""
+
+    network: str
+    step: Number = None
+    mixing: Number = None
+    levels: int | None = None
+    certified_rounds: MaybeInterval | None = None
+    certified_bytes: MaybeInterval | None = None
+
+    @classmethod
+    def of(cls, name: str, found: CompressedLearning | None) -> Self:
+        """One line of a comparison."""
+        if found is None:
+            return cls(network=name)
+        return cls(
+            network=name,
+            step=float(found.quantiser.step),
+            mixing=float(found.quantiser.mixing),
+            levels=found.quantiser.levels,
+            certified_rounds=list(found.certified_rounds),
+            certified_bytes=list(found.certified_bytes),
+        )
+
+
 class ObjectiveDetails(Document):
     """What only some objectives say."""
 
@@ -238,7 +265,7 @@ class ObjectiveDetails(Document):
         default=None, description="rounds of the fastest weights for the best influence"
     )
     trade_off: list[TradeOffPoint] | None = None
-    messages: MessagesDocument | None = Field(default=None, description="what to send")
+    messages: Annotated[Any, MESSAGES] | None = Field(default=None, description="what to send")
     prices: list[PriceDocument] | None = Field(
         default=None, description="the cheapest messages on each network compared"
     )

@@ -16,6 +16,7 @@ from peerbayes.designs.documents import (
     LinksDocument,
     NetworkDesign,
     NextEdgeDocument,
+    PriceDocument,
     RegressionDesignDocument,
     SomeDesign,
     TradeOffPoint,
@@ -27,7 +28,8 @@ from peerbayes.designs.placement_documents import (
 )
 from peerbayes.designs.weight_text import row_text, rows_of
 from peerbayes.documents import CertificateDocument
-from peerbayes.message_documents import messages_parts, price_parts
+from peerbayes.quantities.messages import MESSAGES
+from peerbayes.quantities.showing import titled
 from peerbayes.tables import (
     agent_names,
     facts_table,
@@ -54,7 +56,8 @@ def design_parts(result: SomeDesign) -> list[RenderableType]:
     parts += weight_parts(result)
     if isinstance(result, FiniteDesignDocument):
         parts += _curve(result.trade_off or [])
-        parts += [*price_parts(result.prices or []), *messages_parts(result.messages)]
+        parts += _prices(result.prices or [])
+        parts += [] if result.messages is None else titled(MESSAGES, result.messages)
     parts.append(_comparison(result))
     if isinstance(result, FiniteDesignDocument):
         parts += _learnability(result.learnability, result.names)
@@ -315,3 +318,22 @@ def _classes(classes: Sequence[PlacementClassDocument]) -> RenderableType:
             "-" if run is None else f"{run.mean:.4g} ({run.predicted:.4g})",
         )
     return table
+
+
+def _prices(prices: Sequence[PriceDocument]) -> list[RenderableType]:
+    """The table of the cheapest messages on each network; nothing without any."""
+    if not prices:
+        return []
+    table = figures_table(
+        "Fewest certified bytes", "network", "step, nats", "mixing", "levels", "rounds", "bytes"
+    )
+    for price in prices:
+        ends = (price.certified_rounds, price.certified_bytes)
+        table.add_row(
+            Text(price.network),
+            number(price.step),
+            number(price.mixing),
+            rounds(price.levels),
+            *("-" if one is None else rounds(one[1]) for one in ends),
+        )
+    return [table]

@@ -20,11 +20,11 @@ from peerbayes.explorer.quick_sizes import quick_sizes
 from peerbayes.kinds.changing.analyse import kind_of_change
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.learning_documents import LearningDocument
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
+from peerbayes.quantities.learning import LEARNING, in_doubles
 from theory import FiniteModel, LearningRate, Network, error_exponent, learning_rate
 from theory.changing import influence
 from theory.changing.kinds import RandomNetwork
@@ -70,7 +70,8 @@ def _numbers(problem: Any, delta: float) -> Table:
 def _(problem: Problem, delta: float) -> Table:
     network, model = problem.network, problem.model
     rate = learning_rate(network, model)
-    learning = LearningDocument.of(model, rate, error_exponent(network, model)).as_json()
+    exponent = error_exponent(network, model, rate=rate)
+    learning = LEARNING.tree(in_doubles(model, rate, exponent))
     learning["indispensable"] = indispensable(model, rate, network.stationary_distribution)
     return {
         "network": _network(network),
@@ -90,10 +91,10 @@ def _(problem: ChangingProblem, delta: float) -> Table:
         notes.append("exponent: an estimate from a long course of the network, when the hand rests")
     else:
         try:
-            exponent = error_exponent(network, model)
+            exponent = error_exponent(network, model, rate=rate)
         except ValueError as error:
             notes.append(f"exponent: {error}")
-    learning = LearningDocument.of(model, rate, exponent).as_json()
+    learning = LEARNING.tree(in_doubles(model, rate, exponent))
     learning["indispensable"] = indispensable(model, rate, shares.values)
     total = float(shares.values.sum())
     return {
@@ -135,7 +136,7 @@ def _(problem: FaultyProblem, delta: float) -> Table:
             "error_exponent": None,
             "binding_for_exponent": None,
             "exponents": {},
-            "divergences": LearningDocument.of(problem.model, faultless, None).divergences,
+            "divergences": LEARNING.tree(in_doubles(problem.model, faultless, None))["divergences"],
             "ambiguous_pairs": [[names[a], names[b]] for a, b in problem.model.ambiguous_pairs],
             "faultless_rate": number(faultless.rate),
             "indispensable": indispensable(

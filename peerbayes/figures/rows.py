@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -23,7 +24,7 @@ from peerbayes.figures.canvas import (
 from peerbayes.figures.chart import Scale, linear_scale, log_scale
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import count, number, shorten
-from peerbayes.learning_documents import RateDocument, SamplesDocument
+from peerbayes.learning_documents import RateDocument
 from theory.validation import fail
 
 MOST_ROWS = 20
@@ -109,10 +110,11 @@ def _deviations(axes: Axes, scores: Sequence[float]) -> None:
 
 
 def ladder_plot(
-    samples: SamplesDocument,
+    samples: Any,
     *,
     measured: int | None,
     was_measured: bool,
+    certified: bool = False,
     axes: Axes | None = None,
 ) -> Plot:
     """How many rounds each statement asks for, on a logarithmic axis.
@@ -125,6 +127,8 @@ def ladder_plot(
         The round from which on at most a share δ of the runs failed.
     was_measured
         Whether there was a run at all.
+    certified
+        Whether to show both ends of the certified number.
     axes
         Where to draw; left out: on a figure of its own.
     """
@@ -137,15 +141,19 @@ def ladder_plot(
         rungs.append(("as printed in P2, not a theorem", samples.printed_p2, "muted"))
     if was_measured:
         rungs.insert(0, ("measured", measured, "measured"))
-    values = [float(rounds) for _, rounds, _ in rungs if rounds is not None]
+    ends = samples.certified if certified else None
+    values = [float(rounds) for _, rounds, _ in rungs if rounds is not None] + [*(ends or ())]
     x = log_scale([max(1.0, value) for value in [*values, *([1.0, 10.0] if not values else [])]])
+    rows = len(rungs) + (ends is not None)
     if axes is None:
-        figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * len(rungs))
+        figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * rows)
         axes = add_axes(figure, left=_EDGE, right=_EDGE + 0.06, bottom=_BOTTOM, top=_TOP + 0.02)
     else:
         figure = figure_of(framed(axes))
     x.apply(axes, "x")
-    _rows(axes, len(rungs))
+    _rows(axes, rows)
+    if ends is not None:
+        _mark_ends(axes, len(rungs), ends)
     for index, (name, rounds, colour) in enumerate(rungs):
         y = index + 0.68
         if rounds is None:
@@ -169,14 +177,26 @@ def ladder_plot(
     )
 
 
-def draw_ladder(samples: SamplesDocument, ax: Axes | None) -> Axes:
+def draw_ladder(samples: Any, ax: Axes | None) -> Axes:
     """Predicted sample sizes on axes of one's own, or on new ones, which are returned."""
     return on_axes(
-        lambda axes: ladder_plot(samples, measured=None, was_measured=False, axes=axes), ax
+        lambda axes: ladder_plot(
+            samples, measured=None, was_measured=False, certified=True, axes=axes
+        ),
+        ax,
     )
 
 
-def _ladder_finding(samples: SamplesDocument, measured: int | None, *, was_measured: bool) -> str:
+def _mark_ends(axes: Axes, index: int, ends: Sequence[int]) -> None:
+    """Both ends of the certified number, and a line between them."""
+    lower, upper = (max(1.0, float(end)) for end in ends)
+    y = index + 0.68
+    words = f"{count(lower)} to {count(upper)} rounds"
+    _name(axes, index, f"certified, both ends: {words}", 60)
+    axes.plot([lower, upper], [y, y], "|-", color=COLOURS["bound"], linewidth=2.4, markersize=11)
+
+
+def _ladder_finding(samples: Any, measured: int | None, *, was_measured: bool) -> str:
     chernoff = samples.chernoff
     if chernoff is None:
         return "No proved sample size: the Chernoff bound does not exist here."

@@ -13,6 +13,7 @@ from typing import Literal
 
 from peerbayes.comparison import Comparison
 from peerbayes.figures.canvas import LegendEntry, Plot, to_svg
+from peerbayes.figures.wording import Fact as Fact
 from peerbayes.figures.wording import number
 
 
@@ -54,15 +55,6 @@ class Picture:
     title: str
     finding: str
     legend: tuple[LegendEntry, ...]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A key number with its name and a word on what it is."""
-
-    name: str
-    value: str
-    remark: str = ""
 
 
 @dataclass(frozen=True)

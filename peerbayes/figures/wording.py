@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 DASH = "–"
@@ -14,6 +15,15 @@ EQUAL = 1e-12
 _MOST_NAMED = 4
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A key number of a page, with its name and a word on what it is."""
+
+    name: str
+    value: str
+    remark: str = ""
 
 
 def clean(value: Any) -> Any:

@@ -6,60 +6,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rich.console import RenderableType
-
-from peerbayes.documents import Document, Documented, NetworkDocument
 from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
-from peerbayes.kinds.shared.network_proofs import spectrum_notes
 from peerbayes.problem.network_alone import NetworkAlone
 from peerbayes.problem.problems import with_model
-from peerbayes.tables import facts_table, notes_text, number, spread
+from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.result import Result
 from theory.progress import Progress
 
 if TYPE_CHECKING:
     from peerbayes.settings.questions import Design, Placement
 
-NOTE = "a network alone: nothing is observed, so there is nothing to learn, nor a rate"
+_ALONE = "a network alone: nothing is observed, so there is nothing to learn, nor a rate"
 
 
-class NetworkAnalysisDocument(Document):
-    """What theory says of a network without a model."""
-
-    problem: str
-    network: NetworkDocument
-    learning: None = None
-    samples: None = None
-    notes: list[str]
+NETWORK_ALONE = Table(
+    "NetworkAnalysisDocument",
+    "What theory says of a network without a model.",
+    (
+        Quantity("problem", str, lambda analysis: analysis.problem.name),
+        part("network", NETWORK, lambda analysis: analysis.mixing),
+        Quantity("learning", None, lambda _: None, default=None),
+        Quantity("samples", None, lambda _: None, default=None),
+        Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE),
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkAnalysis(Documented):
+class NetworkAnalysis(Result):
     """What theory says of a network without a model."""
 
+    quantities = NETWORK_ALONE
+
     problem: NetworkAlone
+    mixing: NetworkNumbers
 
-    def document(self) -> NetworkAnalysisDocument:
-        """What `analyse` prints."""
-        network = self.problem.network
-        return NetworkAnalysisDocument(
-            problem=self.problem.name,
-            network=NetworkDocument.of(network),
-            notes=[NOTE, *spectrum_notes(network)],
-        )
-
-    def tables(self) -> list[RenderableType]:
-        """What `analyse` shows people."""
-        document = self.document()
-        network = document.network
-        facts = {
-            "agents": str(network.agents),
-            "stationary distribution v": spread(network.stationary_distribution),
-            "subdominant modulus": number(network.slem),
-            "second eigenvalue": number(network.second_eigenvalue),
-            "deviation D_i (rounds)": spread(network.deviation),
-            "reversible": "yes" if network.reversible else "no",
-        }
-        return [facts_table(document.problem, facts), notes_text(document.notes)]
+    @property
+    def notes(self) -> list[str]:
+        """Why there are no other numbers, and why one of the network is missing."""
+        return [_ALONE, *self.mixing.notes]
 
 
 class NetworkAloneKind(Kind[NetworkAlone]):
@@ -73,7 +59,7 @@ class NetworkAloneKind(Kind[NetworkAlone]):
     ) -> NetworkAnalysis:
         if request.proved or request.rounds is not None or request.delta is not None:
             _refuse(problem)
-        return NetworkAnalysis(problem)
+        return NetworkAnalysis(problem, in_doubles(problem.network))
 
     def simulation(self, problem: NetworkAlone, run: Any) -> NoReturn:
         _refuse(problem)

@@ -25,9 +25,9 @@ from peerbayes.learning_documents import (
     FailuresDocument,
     MeasuredDocument,
     RateDocument,
-    SamplesDocument,
     TrajectoryDocument,
 )
+from peerbayes.quantities.sizes import SAMPLES
 from peerbayes.sweep_documents import SweepDocument
 from tests.peerbayes import reports
 
@@ -191,7 +191,7 @@ def test_rates_that_are_constants_do_not_deviate() -> None:
 )
 def test_ladder(samples: tuple[int | None, ...], measured: int | None) -> None:
     sizes = dict(zip(("chernoff", "repaired", "printed"), samples, strict=True))
-    ladder = SamplesDocument.model_validate({"delta": 0.05, **sizes})
+    ladder = SAMPLES.read({"delta": 0.05, **sizes})
     plot = ladder_plot(ladder, measured=measured, was_measured=True)
     assert_readable(plot.figure, x="rounds", y=None)
     assert plot.figure.axes[0].get_xscale() == "log"

@@ -8,20 +8,18 @@ import pytest
 from pydantic import ValidationError
 
 from peerbayes.comparison import Comparison
-from peerbayes.documents import Document, GraphDocument, NetworkDocument, numbers
+from peerbayes.documents import Document, GraphDocument, numbers
 from peerbayes.kinds.finite.analyse import analyse
-from peerbayes.kinds.finite.documents import (
-    AnalysisDocument,
-    FiniteRecord,
-    ProvedAnalysisDocument,
-)
+from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
+from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.finite.proved import analyse_proved
 from peerbayes.kinds.shared.kind import AnalysisRequest
-from peerbayes.kinds.shared.proved_documents import ExpressionDocument, IntervalDocument, Proved
 from peerbayes.kinds.verify_record import VerifyRecord
-from peerbayes.learning_documents import SamplesDocument, SimulationRecord
+from peerbayes.learning_documents import SimulationRecord
 from peerbayes.problem.builtins.loading import load_problem
+from peerbayes.quantities.network import NETWORK, in_doubles
+from peerbayes.quantities.numbers import ExpressionDocument, IntervalDocument, Proved
+from peerbayes.quantities.sizes import SAMPLES, sufficient
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Patch
 from theory import Network
@@ -34,10 +32,11 @@ def written_and_read(document: Document) -> Any:
 def test_analyses_are_read_back_as_they_were() -> None:
     problem = load_problem("two-coins")
     document = analyse(problem).document()
-    assert isinstance(document, AnalysisDocument)
+    assert isinstance(document, ANALYSIS.model)
     assert written_and_read(document) == document
-    for arithmetic in get_args(ProvedAnalysisDocument.model_fields["arithmetic"].annotation):
-        proved = analyse_proved(problem, arithmetic=arithmetic).document()
+    for arithmetic in get_args(PROVED_ANALYSIS["arithmetic"].type):
+        proved = analyse(problem, arithmetic=arithmetic).document()
+        assert isinstance(proved, PROVED_ANALYSIS.model)
         assert proved.arithmetic == arithmetic
         assert written_and_read(proved) == proved
         # Notes of the parts are those of the whole.
@@ -51,7 +50,7 @@ def test_a_proof_without_a_folder_leaves_nothing(tmp_path: Path, monkeypatch: Pa
     result = FiniteKind().analyse(problem, request, None)
     assert result.as_json()["record"] is None
     assert list(tmp_path.iterdir()) == []
-    kept = analyse_proved(problem, arithmetic="certified", out=tmp_path).document()
+    kept = analyse(problem, arithmetic="certified", out=tmp_path).document()
     assert kept.record is not None
     assert kept.as_json() | {"record": None} == result.as_json()
 
@@ -82,7 +81,7 @@ def test_numbers_that_are_not_finite_are_null() -> None:
     assert numbers([0.5, inf, nan, -inf]) == [0.5, None, None, None]
     assert numbers([]) == []
     one = Network([[1.0]])
-    document = NetworkDocument.of(one)
+    document = NETWORK.document(in_doubles(one))
     assert document.second_eigenvalue is None
     assert json.loads(json.dumps(document.as_json(), allow_nan=False))["agents"] == 1
 
@@ -119,6 +118,6 @@ def test_keys_of_later_versions_are_kept() -> None:
 )
 def test_impossible_sample_sizes_are_refused(changes: dict[str, Any]) -> None:
     sizes = {"delta": 0.05, "printed": None, "repaired": 5, "chernoff": 3, "certified": [1, 2]}
-    assert SamplesDocument.model_validate(sizes).sufficient == ("certified", 2)
+    assert sufficient(SAMPLES.read(sizes)) == ("certified", 2)
     with pytest.raises(ValidationError):
-        SamplesDocument.model_validate({**sizes, **changes})
+        SAMPLES.read({**sizes, **changes})

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from peerbayes.documents import Document
 from peerbayes.figures.canvas import plotting_style
-from peerbayes.kinds.changing.documents import ChangingAnalysisDocument, ChangingRecord
+from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
+from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.faulty.documents import FaultyAnalysisDocument, FaultyRecord
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.regression.documents import (
@@ -30,8 +31,8 @@ from peerbayes.kinds.regression.documents import (
 from tests.peerbayes.golden import path_of
 
 PRINTED: dict[str, type[Document]] = {
-    "analyse changing": ChangingAnalysisDocument,
-    "analyse sequence": ChangingAnalysisDocument,
+    "analyse changing": CHANGING_ANALYSIS.model,
+    "analyse sequence": CHANGING_ANALYSIS.model,
     "analyse faulty": FaultyAnalysisDocument,
     "analyse p1-regression": RegressionAnalysisDocument,
     "analyse p1-regression exact": ExactRegressionDocument,

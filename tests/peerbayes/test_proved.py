@@ -9,15 +9,14 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
-from peerbayes.kinds.finite.proved import ProvedAnalysis, analyse_proved
-from peerbayes.kinds.finite.proved_tables import proved, proved_parts
-from peerbayes.kinds.shared.proved_documents import IntervalDocument
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
+from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, json_of
+from theory.numbers import Enclosure
 
 COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 PAIR = [["9/10", "1/10"], ["3/5", "2/5"]]
@@ -34,12 +33,12 @@ def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a"
 
 
 def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
-    document = analyse_proved(problem, arithmetic=arithmetic, out=out).document()
-    result = document.as_json()
+    analysis = analyse(problem, arithmetic=arithmetic, out=out)
+    result = analysis.as_json()
     text = json.dumps(result, allow_nan=False)
     Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
     assert "\n" not in "".join(result["notes"])
-    render(proved_parts(document))
+    render(analysis.tables())
     return result
 
 
@@ -124,7 +123,7 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     up, down = 1 - Fraction(0.4), Fraction(0.1)
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
-        analyse_proved(floats, arithmetic="exact", out=tmp_path)
+        analyse(floats, arithmetic="exact", out=tmp_path)
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -235,9 +234,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
-        analyse_proved(
-            load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out"
-        )
+        analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out")
 
 
 def test_no_negative_zero(tmp_path: Path) -> None:
@@ -248,22 +245,22 @@ def test_no_negative_zero(tmp_path: Path) -> None:
 def test_intervals_for_people_cover_both_ends() -> None:
     cases = [(0.1, 0.3), (1.0, 1.0 + 2**-52), (-2e-300, 1e-300), (1 / 3, 0.34), (61.0, 64.0)]
     for lower, upper in cases:
-        middle, _, distance = proved(IntervalDocument(lower=lower, upper=upper)).partition(" ± ")
+        middle, _, distance = text(Enclosure(lower, upper)).partition(" ± ")
         low, high = Fraction(middle) - Fraction(distance), Fraction(middle) + Fraction(distance)
         assert low <= Fraction(lower) <= Fraction(upper) <= high
         assert high - low <= 8 * (Fraction(upper) - Fraction(lower))
-    assert proved("1" * 60 + "/" + "3" * 60).startswith("0.333333333333… (a fraction of 60 and 60")
+    assert text("1" * 60 + "/" + "3" * 60).startswith("0.333333333333… (a fraction of 60 and 60")
 
 
 def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) -> None:
     from peerbayes.kinds.finite import certificates
 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
-    first = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
-    assert isinstance(first, ProvedAnalysis)
+    first = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert first.record is not None
     monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
-    again = analyse_proved(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    again = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    assert again == first
     assert again.as_json() == first.as_json()
 
 

@@ -19,8 +19,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.figures.views import NOT_RUN, NOTHING, verdict, worst
 from peerbayes.figures.wording import clean
 from peerbayes.kinds.finite.view import problem_view
-from peerbayes.kinds.shared.simulated_view import rounds_that_suffice
-from peerbayes.learning_documents import SamplesDocument
+from peerbayes.quantities.sizes import SAMPLES, rounds_that_suffice
 from peerbayes.records import write_record
 from peerbayes.report import write_report
 from tests.peerbayes import reports
@@ -249,7 +248,7 @@ def test_the_best_proved_number_of_rounds() -> None:
         ({"certified": None, "chernoff": 80}, ("72", "Hoeffding, δ = 0.05")),
         ({"certified": None, "chernoff": None, "repaired": None}, ("–", "Chernoff, δ = 0.05")),
     ):
-        fact = rounds_that_suffice(SamplesDocument.model_validate({**samples, **changes}))
+        fact = rounds_that_suffice(SAMPLES.read({**samples, **changes}))
         assert (fact.value, fact.remark) == words
 
 

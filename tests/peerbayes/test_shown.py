@@ -16,6 +16,7 @@ from peerbayes.documents import Documented
 from peerbayes.front.figures import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verified import Verified
+from peerbayes.quantities.result import Result
 from peerbayes.sources.catalogue import FIGURES
 from tests.house.test_showing import check_html, check_text
 from theory.robustness import Faults, Median, StuckData
@@ -76,7 +77,11 @@ def test_every_kind_of_result_is_among_them(results: list[object]) -> None:
 
     made = {kind.__name__ for kind in map(type, results)}
     # Pages of the documentation, run in the same process, define kinds of their own.
-    ours = [k for k in concrete(Documented) if k.__module__.startswith("peerbayes.")]
+    ours = [
+        k
+        for k in (*concrete(Documented), *concrete(Result))
+        if k.__module__.startswith("peerbayes.")
+    ]
     for kind in (*ours, *concrete(DesignOutcome)):
         assert kind.__name__ in made | apart
     for kind in concrete(Verified):
@@ -149,6 +154,8 @@ def test_an_analysis_plots_its_sample_sizes() -> None:
     texts = [text.get_text() for text in found.plot(axes()).texts]
     for size in (found.samples.chernoff, found.samples.repaired):
         assert any(f": {size.rounds} rounds" in text for text in texts)
+    lower, upper = found.as_json()["samples"]["certified"]
+    assert f"certified, both ends: {lower} to {upper} rounds" in texts
 
 
 def test_other_results_plot_what_they_measured() -> None:

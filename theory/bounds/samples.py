@@ -36,8 +36,9 @@ from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.bounds.tails.phased_bound import PhasedBound, phased_bounds
 from theory.changing.kinds import AnyNetwork, RandomNetwork, as_fixed, require_fixed
 from theory.frames import frame
+from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import check_same_agents
+from theory.learning.rate import LearningRate, check_same_agents
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
@@ -251,14 +252,20 @@ def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> Certi
     elif pilot is None:
         note = _OUT_OF_REACH
     else:
-        certified = account(network, events.model)
+        certified = account(network, events.model, rate=events.rate, exponent=events.known_exponent)
         return certified.sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
     return CertifiedSampleSize(delta, None, None, None, note)
 
 
 @typed
 def sample_sizes(
-    network: AnyNetwork, model: FiniteModel, *, delta: float, certify: bool = True
+    network: AnyNetwork,
+    model: FiniteModel,
+    *,
+    delta: float,
+    certify: bool = True,
+    rate: LearningRate | None = None,
+    exponent: ErrorExponent | None = None,
 ) -> SampleSizes:
     """The ladder: rounds after which every agent's arg max is right with probability 1 − δ.
 
@@ -270,6 +277,15 @@ def sample_sizes(
     Where the network changes, only `repaired` and `chernoff` are given, and for random networks
     nothing. From the round given on the probability of error stays at most δ in every round,
     whatever its phase.
+
+    Parameters
+    ----------
+    delta
+        δ in (0, 1).
+    certify
+        Whether to enclose the true number too.
+    rate, exponent
+        Those of this network and model, where they have been computed.
 
     Raises
     ------
@@ -289,7 +305,8 @@ def sample_sizes(
     """
     delta = as_probability("delta", delta)
     check_same_agents(network, model)
-    events = ErrorEvents(as_fixed(network), model)
+    fixed = as_fixed(network)
+    events = ErrorEvents.knowing(fixed, model, rate=rate, exponent=exponent)
     bounds = _bounds(events)
     if bounds.note:
         absent = SampleSize(None, True, bounds.note)

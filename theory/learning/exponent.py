@@ -32,7 +32,7 @@ from theory.changing.stationary import ObservedWeights
 from theory.frames import frame
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
-from theory.learning.rate import learning_rate
+from theory.learning.rate import LearningRate, learning_rate
 from theory.learning.small_sums import HALF, SMALL, second_order
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
@@ -245,7 +245,12 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
 
 @typed
 def error_exponent(
-    network: AnyNetwork, model: FiniteModel, *, seed: int = 0, samples: int | None = None
+    network: AnyNetwork,
+    model: FiniteModel,
+    *,
+    seed: int = 0,
+    samples: int | None = None,
+    rate: LearningRate | None = None,
 ) -> ErrorExponent:
     """E and the hypothesis that binds (docs: mathematics/exponent).
 
@@ -258,6 +263,8 @@ def error_exponent(
         over; by default up to 20 000, fewer with more than 50 agents. As a maximum over t is
         taken, the estimate is biased upwards, by less than its standard error. To have one, the
         course must be fifty times as long as its rounds are correlated.
+    rate
+        The learning rate of this network and model, where it has been computed.
 
     Raises
     ------
@@ -281,7 +288,7 @@ def error_exponent(
     >>> round(error_exponent(DelayedNetwork(ring, 3), five).exponent, 12)
     0.625
     """
-    reference = learning_rate(network, model).reference
+    reference = (rate or learning_rate(network, model)).reference
     seen = observed_weights(network, seed=seed, samples=samples)
     found = _largest_decays(seen, model, reference)
     if seen.course is None or not isinstance(network, RandomNetwork):

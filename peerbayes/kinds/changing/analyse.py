@@ -7,23 +7,26 @@ network where they make sense; ``influence`` takes the place of the stationary d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from rich.console import RenderableType
+from pydantic import Field
 
-from peerbayes.documents import Documented, names_of, numbers
-from peerbayes.kinds.changing.documents import (
-    ChangingAnalysisDocument,
-    ChangingLearningDocument,
-    ChangingNetworkDocument,
-)
-from peerbayes.kinds.changing.tables import changing_parts
-from peerbayes.kinds.shared.learning_notes import learning_facts, reference_notes
-from peerbayes.learning_documents import SamplesDocument
+from peerbayes.documents import Number, PerAgent, Probability
+from peerbayes.figures.wording import Fact, agents_with, number
+from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.changing import ChangingProblem
+from peerbayes.quantities import learning, sizes
+from peerbayes.quantities.learning import Learnt, learning_table
+from peerbayes.quantities.network import AGENTS, NAMES
+from peerbayes.quantities.numbers import IN_DOUBLES
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import several
+from peerbayes.quantities.sizes import SAMPLES, Sizes
 from theory import (
     ErrorExponent,
     LearningRate,
@@ -52,8 +55,97 @@ _EXPONENT_SEED = 0
 _EXPONENT_ROUNDS = 4000
 
 
+# What is said of it -----------------------------------------------------------------------------
+
+
+def _with(value: float, document: Any) -> str:
+    return agents_with(document.influence, value, document.names)
+
+
+def _extremes(value: Sequence[float], document: Any) -> Fact:
+    return Fact("Largest influence", number(max(value)), _with(max(value), document))
+
+
+CHANGING_NETWORK = Table(
+    "ChangingNetworkDocument",
+    "A network that changes: whose data count how much.",
+    (
+        replace(AGENTS, get=lambda found: found.problem.network.agents),
+        Quantity(
+            "changes",
+            str,
+            lambda found: kind_of_change(found.problem),
+            label="what changes",
+            meaning="what changes, in words",
+        ),
+        Quantity(
+            "influence",
+            Annotated[list[Probability], Field(min_length=1)],
+            lambda found: found.influence.values,
+            label="influence of an observation u",
+            short="influence",
+            fact=_extremes,
+            kind="computed",
+            meaning="how much of one observation of each agent ends in every log-belief, per round",
+        ),
+        Quantity(
+            "total_influence",
+            Annotated[float, Field(ge=0)],
+            lambda found: found.influence.total,
+            label="total influence",
+            fact=lambda value, _: Fact(
+                "Total influence", number(value), "of one round's observations"
+            ),
+            kind="computed",
+        ),
+        Quantity(
+            "influence_per_time",
+            PerAgent | None,
+            lambda found: found.influence.per_time,
+            label="influence per unit of time",
+            words=lambda value, _: None if value is None else several(value),
+            kind="computed",
+            meaning="per unit of time, where rounds are ticks of clocks",
+            default=None,
+        ),
+        replace(NAMES, get=lambda found: found.problem.network.names),
+    ),
+)
+CHANGING_LEARNING = learning_table(
+    "ChangingLearningDocument",
+    "What is learnt, and how fast; the exponent may be an estimate.",
+    IN_DOUBLES,
+    Quantity(
+        "error_exponent_standard_error",
+        Number,
+        lambda learnt: learnt.error_exponent_standard_error,
+        unit="nats a round",
+        kind="estimate",
+        meaning="0 where the exponent is exact, null where it is not known",
+        default=None,
+    ),
+    rate="learning rate",
+)
+CHANGING_ANALYSIS = Table(
+    "ChangingAnalysisDocument",
+    "What `analyse` prints of a network that changes.",
+    (
+        Quantity("problem", str, lambda analysis: analysis.problem.name),
+        part("network", CHANGING_NETWORK, lambda analysis: analysis),
+        part("learning", CHANGING_LEARNING, lambda analysis: analysis.learning),
+        part(
+            "samples",
+            SAMPLES,
+            lambda analysis: analysis.sizes,
+            shown=SAMPLES.unlabelled("printed", "certified"),
+        ),
+        Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE),
+    ),
+)
+
+
 @dataclass(frozen=True, eq=False)
-class ChangingAnalysis(Documented):
+class ChangingAnalysis(Result):
     """Predictions for a network that changes, each defined in the package it is from."""
 
     problem: ChangingProblem
@@ -63,10 +155,20 @@ class ChangingAnalysis(Documented):
     no_exponent: str
     samples: SampleSizes
 
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        yield "influence", self.influence.values
-        names = self.problem.model.hypotheses
-        yield from learning_facts(names, self.rate, self.exponent, self.samples)
+    quantities = CHANGING_ANALYSIS
+
+    @cached_property
+    def learning(self) -> Learnt:
+        """What the network settles on; rates and exponents."""
+        error = None if self.exponent is None else self.exponent.standard_error
+        model = self.problem.model
+        return learning.in_doubles(model, self.rate, self.exponent, standard_error=error)
+
+    @property
+    def sizes(self) -> Sizes:
+        """Rounds that are enough: of the ladder those that hold where networks change."""
+        found = sizes.in_doubles(self.samples)
+        return replace(found, printed=None, printed_p2=None, certified=None)
 
     @property
     def notes(self) -> list[str]:
@@ -95,35 +197,6 @@ class ChangingAnalysis(Documented):
             f"chernoff: {self.samples.chernoff.note}",
         ]
 
-    def document(self) -> ChangingAnalysisDocument:
-        """What `analyse` prints of a network that changes."""
-        per_time, exponent, samples = self.influence.per_time, self.exponent, self.samples
-        return ChangingAnalysisDocument(
-            problem=self.problem.name,
-            network=ChangingNetworkDocument(
-                names=names_of(self.problem.network.names),
-                agents=self.problem.network.agents,
-                changes=kind_of_change(self.problem),
-                influence=self.influence.values.tolist(),
-                total_influence=self.influence.total,
-                influence_per_time=None if per_time is None else numbers(per_time),
-            ),
-            learning=ChangingLearningDocument.of(
-                self.problem.model,
-                self.rate,
-                exponent,
-                error_exponent_standard_error=None if exponent is None else exponent.standard_error,
-            ),
-            samples=SamplesDocument(
-                delta=samples.delta,
-                printed=None,
-                repaired=samples.repaired.rounds,
-                chernoff=samples.chernoff.rounds,
-                certified=None,
-            ),
-            notes=self.notes,
-        )
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many rounds each statement asks for.
 
@@ -132,10 +205,6 @@ class ChangingAnalysis(Documented):
         from peerbayes.figures.rows import draw_ladder
 
         return draw_ladder(self.document().samples, ax)
-
-    def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return changing_parts(self.document())
 
 
 def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> ChangingAnalysis:

@@ -22,11 +22,16 @@ from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import CertificateDocument, names_of, number, numbers
-from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
-from peerbayes.kinds.shared.learning_notes import learning_facts
+from peerbayes.kinds.changing.analyse import (
+    CHANGING_LEARNING,
+    ChangingAnalysis,
+    analyse_changing,
+)
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.quantities.result import short_facts
+from peerbayes.quantities.sizes import SAMPLES
 from peerbayes.settings.questions import Design
 from theory import Network, learning_rate
 from theory.changing import (
@@ -78,7 +83,8 @@ class ChangingDesign(DesignOutcome):
     def _facts(self) -> Iterator[tuple[str, object]]:
         names, found = self.problem.model.hypotheses, self.designed
         yield "target", names[self.target]
-        yield from learning_facts(names, found.rate, found.exponent, found.samples)
+        yield from short_facts(CHANGING_LEARNING, found.learning)
+        yield from short_facts(SAMPLES, found.sizes)
         yield "certified", (self.certificate.value, self.certificate.bound)
         yield "beside", tuple(self.rows)
         yield from self._remarked()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import rates_plot
-from peerbayes.figures.views import Fact, Section, against, pictures, statements
-from peerbayes.figures.wording import agents_with, count, number
-from peerbayes.kinds.changing.documents import (
-    ChangingAnalysisDocument,
-    ChangingLearningDocument,
-    ChangingNetworkDocument,
-    ChangingRecord,
-)
-from peerbayes.kinds.shared.simulated_view import rounds_that_suffice, settles
+from peerbayes.figures.views import Fact, Section, pictures, statements
+from peerbayes.figures.wording import agents_with, number
+from peerbayes.kinds.changing.analyse import CHANGING_LEARNING, CHANGING_NETWORK
+from peerbayes.kinds.changing.documents import ChangingRecord
+from peerbayes.kinds.shared.simulated_view import settles
+from peerbayes.quantities.showing import page_facts
+from peerbayes.quantities.sizes import SAMPLES
 
 
 def changing_view(entry: object, *, key: str) -> Section:
@@ -43,35 +43,14 @@ def changing_view(entry: object, *, key: str) -> Section:
     )
 
 
-def _facts(analysis: ChangingAnalysisDocument) -> tuple[Fact, ...]:
-    network, learning = analysis.network, analysis.learning
-    most, least = max(network.influence), min(network.influence)
+def _facts(analysis: Any) -> tuple[Fact, ...]:
+    """Rates, what suffices, and whose data count most and least."""
+    network = page_facts(CHANGING_NETWORK, analysis.network)
+    influence = analysis.network.influence
+    least = agents_with(influence, min(influence), analysis.network.names)
     return (
-        Fact(
-            "Learning rate",
-            number(learning.rate),
-            against("nats per round", learning.binding_hypothesis),
-        ),
-        Fact(
-            "Error exponent E",
-            number(learning.error_exponent),
-            f"{_uncertainty(learning)}{against('per round', learning.binding_for_exponent)}",
-        ),
-        rounds_that_suffice(analysis.samples),
-        Fact("Agents", count(network.agents)),
-        Fact("Total influence", number(network.total_influence), "of one round's observations"),
-        Fact("Largest influence", number(most), _with(network, most)),
-        Fact("Smallest influence", number(least), _with(network, least)),
+        *page_facts(CHANGING_LEARNING, analysis.learning).values(),
+        *page_facts(SAMPLES, analysis.samples).values(),
+        *(network[key] for key in ("agents", "total_influence", "influence")),
+        Fact("Smallest influence", number(min(influence)), least),
     )
-
-
-def _with(network: ChangingNetworkDocument, value: float) -> str:
-    return agents_with(network.influence, value, network.names)
-
-
-def _uncertainty(learning: ChangingLearningDocument) -> str:
-    """What goes between an exponent and its unit: nothing where it is exact."""
-    error = learning.error_exponent_standard_error
-    if error is None:
-        return "" if learning.error_exponent is None else "of unknown error, "
-    return f"± {number(error, 2)} " if error else ""

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import Documented, NetworkDocument, number, numbers
+from peerbayes.documents import Documented, number, numbers
 from peerbayes.kinds.faulty.documents import (
     AveragingDocument,
     FaultsDocument,
@@ -22,9 +22,9 @@ from peerbayes.kinds.faulty.documents import (
     RobustnessDocument,
 )
 from peerbayes.kinds.faulty.tables import faulty_parts
-from peerbayes.kinds.shared.network_proofs import spectrum_notes
-from peerbayes.learning_documents import batches_of
 from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.quantities.learning import batches_of
+from peerbayes.quantities.network import NETWORK, in_doubles, spectrum_notes
 from theory import LearningRate, learning_rate
 from theory.robustness import (
     RULES,
@@ -175,9 +175,9 @@ class FaultyAnalysis(Documented):
         averaging, guaranteed, check = self.averaging, self.guaranteed, self.robustness
         return FaultyAnalysisDocument(
             problem=problem.name,
-            network=NetworkDocument.of(problem.network),
+            network=NETWORK.document(in_doubles(problem.network)),
             faults=FaultsDocument(
-                batch=batches_of(problem.model),
+                batch=None if (drawn := batches_of(problem.model)) is None else [*drawn],
                 rule=rule_name(problem),
                 pool_every=problem.faults.pool_every,
                 faulty={

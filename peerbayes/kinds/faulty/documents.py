@@ -6,13 +6,12 @@ Rates are in nats a round; those of an honest agent are given agent by agent, in
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from peerbayes.documents import (
     Document,
-    NetworkDocument,
     Number,
     Numbers,
     PerAgent,
@@ -20,6 +19,7 @@ from peerbayes.documents import (
     Rounds,
 )
 from peerbayes.kinds.shared.verified import VerifiedDocument
+from peerbayes.quantities.network import NETWORK
 
 
 class RobustnessDocument(Document):
@@ -66,7 +66,7 @@ class FaultyAnalysisDocument(Document):
     """What `analyse` prints where agents are faulty."""
 
     problem: str
-    network: NetworkDocument
+    network: Annotated[Any, NETWORK]
     faults: FaultsDocument
     notes: list[str]
 

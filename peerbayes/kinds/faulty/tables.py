@@ -6,8 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.faulty.documents import FaultyAnalysisDocument
-from peerbayes.kinds.shared.learning_tables import batches
-from peerbayes.tables import agent_names, facts_table, figures_table, notes_text, number
+from peerbayes.tables import agent_names, facts_table, figures_table, notes_text, number, spread
 
 
 def faulty_parts(result: FaultyAnalysisDocument) -> list[RenderableType]:
@@ -23,7 +22,7 @@ def faulty_parts(result: FaultyAnalysisDocument) -> list[RenderableType]:
             for kind in kinds
         )
         or "nobody",
-        **batches(faults.batch),
+        **({} if faults.batch is None else {"observations a round": spread(faults.batch)}),
         "rule of the honest": faults.rule,
         "the truth for the honest": ", ".join(faults.optimal_hypotheses),
     }

@@ -6,46 +6,116 @@ buy at confidence 1 − δ: off an event of probability δ, every wrong belief i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.documents import Documented, number
-from peerbayes.kinds.finite.documents import AtRoundsDocument, MarginDocument
-from peerbayes.kinds.shared.proved_documents import IntervalDocument
+from peerbayes.documents import Number, Rounds
 from peerbayes.problem.finite import Problem
-from theory import CertifiedMargin, ErrorProbability, account
+from peerbayes.quantities.numbers import IntervalDocument
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.result import Result
+from peerbayes.tables import number
+from theory import CertifiedMargin, ErrorExponent, ErrorProbability, LearningRate
+
+if TYPE_CHECKING:
+    from theory.numbers import Enclosure
+
+
+def _between(lower: float, upper: float) -> Enclosure:
+    """An interval; imported when one is asked for."""
+    from theory.numbers import Enclosure
+
+    return Enclosure(float(lower), float(upper))
+
+
+def _probability(value: Any, _: Any) -> str:
+    return f"{number(value.lower)} to {number(value.upper)}"
+
+
+def _logarithm(value: Any, document: Any) -> str | None:
+    """It reaches where probabilities underflow, and is shown there alone."""
+    chance = document.error_probability.upper
+    if value.upper is None or chance is None or chance >= 1e-300:
+        return None
+    return f"at most {value.upper:.6g}"
+
+
+def _margin(value: Any, _: Any) -> str:
+    ends = ["not known" if end is None else number(end) for end in (value.lower, value.upper)]
+    return f"{' to '.join(ends)} nats a round"
+
+
+MARGIN = Table(
+    "MarginDocument",
+    "How far below the rate wrong beliefs may fall: off an event of probability delta, each is\n"
+    "below exp(−n (K − margin)).",
+    (
+        Quantity("delta", float, lambda margin: margin.delta),
+        Quantity("lower", Number, lambda margin: margin.lower, kind="lower", unit="nats a round"),
+        Quantity("upper", Number, lambda margin: margin.upper, kind="upper", unit="nats a round"),
+    ),
+)
+AT_ROUNDS = Table(
+    "AtRoundsDocument",
+    "What a number of rounds is good for: certified intervals.",
+    (
+        Quantity("rounds", Rounds, lambda at: int(at.probability.rounds[0]), short="rounds"),
+        Quantity(
+            "error_probability",
+            IntervalDocument,
+            lambda at: _between(at.probability.lower[0], at.probability.upper[0]),
+            label="some agent errs",
+            words=_probability,
+            short="error probability",
+            kind="certified",
+            meaning="some agent errs",
+        ),
+        Quantity(
+            "log_error_probability",
+            IntervalDocument,
+            lambda at: _between(at.probability.log_lower[0], at.probability.log_upper[0]),
+            label="  its logarithm",
+            words=_logarithm,
+            kind="certified",
+        ),
+        part(
+            "margin",
+            MARGIN,
+            lambda at: at.margin,
+            label=lambda document: f"margin at {document.margin.delta:g}",
+            words=_margin,
+            short="margin",
+        ),
+        Quantity(
+            "notes",
+            list[str],
+            lambda at: [note for note in (at.probability.note, at.margin.note) if note],
+            label=NOTE,
+        ),
+    ),
+    title=lambda document: f"After {document.rounds} rounds",
+)
 
 
 @dataclass(frozen=True, eq=False)
-class AtRounds(Documented):
+class AtRounds(Result):
     """Certified intervals for one number of rounds; doubles count as numbers nearby."""
 
     probability: ErrorProbability
     margin: CertifiedMargin
 
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        yield "rounds", int(self.probability.rounds[0])
-        yield "error probability", (self.probability.lower[0], self.probability.upper[0])
-        yield "margin", (self.margin.lower, self.margin.upper)
-
-    def document(self) -> AtRoundsDocument:
-        """The JSON key "at_rounds"; logs reach where probabilities underflow."""
-        found, margin = self.probability, self.margin
-        return AtRoundsDocument(
-            rounds=int(found.rounds[0]),
-            error_probability=IntervalDocument(
-                lower=float(found.lower[0]), upper=float(found.upper[0])
-            ),
-            log_error_probability=IntervalDocument(
-                lower=number(found.log_lower[0]), upper=number(found.log_upper[0])
-            ),
-            margin=MarginDocument(delta=margin.delta, lower=margin.lower, upper=margin.upper),
-            notes=[note for note in (found.note, margin.note) if note],
-        )
+    quantities = AT_ROUNDS
 
 
-def at_rounds(problem: Problem, rounds: int, *, delta: float) -> AtRounds:
-    """What so many rounds are good for.
+def at_rounds(
+    problem: Problem,
+    rounds: int,
+    *,
+    delta: float,
+    rate: LearningRate | None = None,
+    exponent: ErrorExponent | None = None,
+) -> AtRounds:
+    """What so many rounds are good for; `rate` and `exponent` where they have been computed.
 
     Raises
     ------
@@ -53,5 +123,7 @@ def at_rounds(problem: Problem, rounds: int, *, delta: float) -> AtRounds:
         If `rounds` is not a whole number of at least 1 or beyond the powers of W that are kept, or
         `delta` is not in (0, 1).
     """
-    accountant = account(problem.network, problem.model)
+    from theory import account
+
+    accountant = account(problem.network, problem.model, rate=rate, exponent=exponent)
     return AtRounds(accountant.probability(rounds), accountant.smallest_margin(rounds, delta))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, Result, SocialLearningKind
+from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, SocialLearningKind
 from peerbayes.problem.finite import Problem
 from theory.progress import Progress
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from peerbayes.designs.next_edge import NextEdge
     from peerbayes.designs.place import PlacementResult
     from peerbayes.figures.views import Section
+    from peerbayes.kinds.finite.analysis import Analysis
     from peerbayes.kinds.finite.design import Design
     from peerbayes.kinds.finite.sweeps import Sweep
     from peerbayes.kinds.finite.verify import ProblemVerification
@@ -28,26 +29,23 @@ class FiniteKind(SocialLearningKind[Problem]):
 
     def analyse(
         self, problem: Problem, request: AnalysisRequest, progress: Progress | None
-    ) -> Result:
+    ) -> Analysis:
         from peerbayes.kinds.finite.analyse import analyse
         from peerbayes.kinds.finite.at_rounds import at_rounds
-        from peerbayes.kinds.finite.proved import analyse_proved
 
         delta = DEFAULT_DELTA if request.delta is None else request.delta
-        result = (
-            analyse(problem, delta=delta)
-            if request.arithmetic == "double"
-            else analyse_proved(
-                problem,
-                arithmetic=request.arithmetic,
-                delta=delta,
-                out=request.out,
-                progress=progress,
-            )
+        result = analyse(
+            problem,
+            arithmetic=request.arithmetic,
+            delta=delta,
+            out=request.out,
+            progress=progress,
         )
         if request.rounds is None:
             return result
-        return replace(result, at_rounds=at_rounds(problem, request.rounds, delta=delta))
+        rate, exponent = (None, None) if request.proved else (result.rate, result.exponent)
+        later = at_rounds(problem, request.rounds, delta=delta, rate=rate, exponent=exponent)
+        return replace(result, at_rounds=later)
 
     def verify(
         self, problem: Problem, *, seed: int, delta: float, progress: Progress | None

@@ -1,30 +1,41 @@
-"""The proved numbers of `analyse`, part by part: of the network, of learning, and of its rounds."""
+"""`peerbayes analyse --exact` and `--certify`: how the numbers are proved, part by part.
+
+The parts are the network, learning, its rounds, and messages. Each that takes long is kept at once
+where a folder is given, and read back when the same is asked again (`certificates`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
-from peerbayes.documents import interval
-from peerbayes.kinds.finite.documents import (
-    ProvedLearningDocument,
-    ProvedMessagesDocument,
-    ProvedSamplesDocument,
-    RoundsInterval,
-)
+from peerbayes.kinds.finite.analysis import Proved
+from peerbayes.kinds.finite.certificates import PartStore
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.kinds.shared.network_proofs import (
     RELATIVE_WIDTH,
     Arithmetic,
     NetworkProofs,
-    exact_number,
-    interval_alone,
+    check_exact,
 )
-from peerbayes.kinds.shared.proved_documents import IntervalDocument, Proved
-from peerbayes.learning_documents import batches_of, name_of
 from peerbayes.problem.finite import Problem
+from peerbayes.quantities.learning import Learnt, batches_of, name_of
+from peerbayes.quantities.messages import ProvedMessages
+from peerbayes.quantities.network import NetworkNumbers
+from peerbayes.quantities.numbers import (
+    RoundsBetween,
+    exact_number,
+    kept,
+    restored,
+    without_form,
+)
+from peerbayes.quantities.sizes import Sizes, both_ends
+from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.evidence import Evidence
 from theory.certified.information import decide_reference
@@ -35,14 +46,86 @@ from theory.certified.network import (
     CertifiedNetwork,
 )
 from theory.certified.rounds import CertifiedRounds
-from theory.messages import certify_messages
+from theory.messages import certify_messages, message_levels
 from theory.numbers import Enclosure, as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.rate import RationalRate, rational_rate
 
+P = TypeVar("P", NetworkNumbers, Learnt, Sizes, ProvedMessages)
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.
 _MOST_SECONDS = 600.0
+# Parts, and steps of the progress bar for each of them.
+_STAGES, _STEPS = 4, 100
+
+
+def prove(
+    problem: Problem,
+    *,
+    arithmetic: Arithmetic,
+    delta: float,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> Proved:
+    """Mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
+
+    Raises
+    ------
+    ValueError
+        If the problem has doubles (exact), it is too large for exact or certified numbers, or a
+        record of an earlier run is damaged or cannot be written.
+    """
+    if arithmetic == "exact":
+        check_exact(problem, remedy="use --certify, which takes any problem")
+    store = None
+    if out is not None:
+        check_folder(out)
+        store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta, form=2)
+    report = progress or (lambda done, total: None)
+    done: list[str] = []
+
+    def inside(steps: int, total: int) -> None:
+        share = min(_STEPS - 1, _STEPS * steps // max(1, total))
+        report(len(done) * _STEPS + share, _STAGES * _STEPS)
+
+    def finished(name: str, kind: type[P], compute: Callable[[], P]) -> P:
+        """A part: read back if it was kept."""
+        inside(0, 1)
+        found = compute() if store is None else _kept(store, name, kind, compute)
+        done.append(name)
+        return found
+
+    proofs = Proofs(problem, arithmetic, delta, inside)
+    mixing = finished("network", NetworkNumbers, proofs.network_proofs.numbers)
+    learning = finished("learning", Learnt, proofs.learning_part)
+    sizes = finished("samples", Sizes, proofs.samples_part)
+    messages, unproved = None, ""
+    if problem.messages is not None:
+        unproved = _unproved(problem)
+        if not unproved:
+            messages = finished("messages", ProvedMessages, lambda: proofs.messages_part(sizes))
+    report(_STAGES * _STEPS, _STAGES * _STEPS)
+    record = store.path if store is not None and store.path.exists() else None
+    return Proved(mixing, learning, sizes, messages, unproved, record)
+
+
+def _kept(store: PartStore, name: str, kind: type[P], compute: Callable[[], P]) -> P:
+    def tree() -> dict[str, Any]:
+        found = compute()
+        return {field.name: kept(getattr(found, field.name)) for field in fields(found)}
+
+    return kind(**{key: restored(value) for key, value in store.part(name, tree).items()})
+
+
+def _unproved(problem: Problem) -> str:
+    """Why nothing is proved of the table [messages]; empty if something is."""
+    quantiser = problem.messages
+    assert quantiser is not None
+    if not quantiser.has_replica or problem.rational_model.log_ratio_bound is None:
+        return "nothing is proved without a replica, nor of normal data"
+    if math.isinf(message_levels(problem.network, problem.model, quantiser).error):
+        return "nothing is proved where log-ratios wait by chance, or with so much mixing"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,77 +169,60 @@ class Proofs:
             self.network, self.model, relative_width=RELATIVE_WIDTH, progress=self.progress
         )
 
-    def learning_part(self) -> ProvedLearningDocument:
-        """The JSON key "learning", with notes."""
-        names = self.model.hypotheses
-        found = self.certified_learning
-        rate = rational_rate(self.network, self.model) if self.is_exact else None
-        numbers = self._certified_rates(found) if rate is None else self._exact_rates(rate)
-        reference, is_compromise = numbers.reference, numbers.is_compromise
-        wrong = [m for m in range(len(names)) if m not in reference]
-        best = [names[m] for m in reference]
-        write: Callable[[Enclosure], Proved] = (
-            interval_alone if self.is_exact else IntervalDocument.of
-        )
-        return ProvedLearningDocument(
-            batch=batches_of(self.problem.model),
-            optimal_hypotheses=[] if is_compromise else best,
-            compromise=best if is_compromise else None,
-            globally_learnable=None if is_compromise is None else not is_compromise,
-            rate=numbers.rate,
-            binding_hypothesis=name_of(names, numbers.binding),
-            rates={names[m]: numbers.rates[m] for m in wrong},
+    def learning_part(self) -> Learnt:
+        """What is learnt, and how fast."""
+        names, found = self.model.hypotheses, self.certified_learning
+        exact = rational_rate(self.network, self.model) if self.is_exact else None
+        settled = found if exact is None else exact
+        wrong = {m: name for m, name in enumerate(names) if m not in settled.reference}
+        rates = self._in_intervals(wrong) if exact is None else self._in_fractions(exact, wrong)
+        write = _as_it_is if exact is None else without_form
+        return Learnt(
+            reference=tuple(names[m] for m in settled.reference),
+            is_compromise=settled.is_compromise,
             error_exponent=write(found.exponent) if wrong else None,
             binding_for_exponent=name_of(names, _first(found.binding_for_exponent)),
-            exponents={names[m]: write(found.exponents[m]) for m in wrong},
-            divergences={names[m]: numbers.divergences[m] for m in wrong},
-            ambiguous_pairs=[[names[a], names[b]] for a, b in self.model.ambiguous_pairs],
-            log_ratio_bound=numbers.log_ratio_bound,
-            notes=[
+            exponents={name: write(found.exponents[m]) for m, name in wrong.items()},
+            ambiguous_pairs=tuple((names[a], names[b]) for a, b in self.model.ambiguous_pairs),
+            batch=batches_of(self.problem.model),
+            notes=(
                 *found.notes,
-                *reference_notes(names, reference, is_compromise=is_compromise),
-            ],
+                *reference_notes(names, settled.reference, is_compromise=settled.is_compromise),
+            ),
+            **rates,
         )
 
-    def _certified_rates(self, found: CertifiedLearning) -> _Rates:
-        wrong = [m for m in range(len(self.model.hypotheses)) if m not in found.reference]
-        bound = found.log_ratio_bound
-        return _Rates(
-            reference=found.reference,
-            is_compromise=found.is_compromise,
-            rate=IntervalDocument.of(found.rate) if wrong else None,
-            binding=_first(found.binding),
-            rates={m: IntervalDocument.of(found.rates[m]) for m in wrong},
-            divergences={
-                m: [IntervalDocument.of(found.information[m][k]) for k in self.model.assignment]
-                for m in wrong
+    def _in_intervals(self, wrong: Mapping[int, str]) -> dict[str, Any]:
+        """K and the numbers it rests on, by their names in `Learnt`, in intervals."""
+        found, kinds = self.certified_learning, self.model.assignment
+        return {
+            "rate": found.rate if wrong else None,
+            "binding_hypothesis": name_of(self.model.hypotheses, _first(found.binding)),
+            "rates": {name: found.rates[m] for m, name in wrong.items()},
+            "divergences": {
+                name: tuple(found.information[m][k] for k in kinds) for m, name in wrong.items()
             },
-            log_ratio_bound=None if bound is None else IntervalDocument.of(bound),
-        )
+            "log_ratio_bound": found.log_ratio_bound,
+        }
 
-    def _exact_rates(self, found: RationalRate) -> _Rates:
-        wrong = [m for m in range(len(self.model.hypotheses)) if m not in found.reference]
+    def _in_fractions(self, found: RationalRate, wrong: Mapping[int, str]) -> dict[str, Any]:
+        """The same in fractions and expressions."""
         bound = self.model.log_ratio_bound
-        return _Rates(
-            reference=found.reference,
-            is_compromise=found.is_compromise,
-            rate=None if found.rate is None else exact_number(found.rate),
-            binding=found.binding,
-            rates={m: exact_number(found.rates[m]) for m in wrong},
-            divergences={m: [exact_number(value) for value in found.divergences(m)] for m in wrong},
-            log_ratio_bound=None if bound is None else exact_number(bound),
-        )
+        return {
+            "rate": None if found.rate is None else exact_number(found.rate),
+            "binding_hypothesis": name_of(self.model.hypotheses, found.binding),
+            "rates": {name: exact_number(found.rates[m]) for m, name in wrong.items()},
+            "divergences": {
+                name: tuple(map(exact_number, found.divergences(m))) for m, name in wrong.items()
+            },
+            "log_ratio_bound": None if bound is None else exact_number(bound),
+        }
 
-    def samples_part(self) -> ProvedSamplesDocument:
-        """The JSON key "samples", with notes."""
+    def samples_part(self) -> Sizes:
+        """The ladder of sample sizes."""
         if self.network.agents > MOST_CERTIFIED_AGENTS:
-            return ProvedSamplesDocument(
-                delta=self.delta,
-                printed=None,
-                repaired=None,
-                chernoff=None,
-                notes=[f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"],
-            )
+            note = f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"
+            return Sizes(self.delta, None, None, None, None, None, notes=(note,))
         evidence = Evidence(self.network, self.model)
         reference = decide_reference(evidence)
         ladder = certify_sample_sizes(
@@ -166,28 +232,24 @@ class Proofs:
             second_eigenvalue=self.certified_network.second_eigenvalue,
             progress=self.progress,
         )
-        rungs = {
-            "printed": ladder.printed,
-            "repaired": ladder.repaired,
-            "chernoff": ladder.chernoff,
-        }
+        rungs = {name: getattr(ladder, name) for name in ("printed", "repaired", "chernoff")}
         two_sided = self._two_sided(reference.hypotheses)
-        return ProvedSamplesDocument(
+        return Sizes(
             delta=self.delta,
             printed=self._rounds(ladder.printed),
             printed_p2=self._rounds(ladder.printed_p2),
             repaired=self._rounds(ladder.repaired),
             chernoff=self._rounds(ladder.chernoff),
-            certified=interval(two_sided),
-            notes=[
+            certified=both_ends(two_sided),
+            notes=(
                 *ladder.notes,
                 *(f"{name}: {rung.note}" for name, rung in rungs.items() if rung is not None),
                 f"certified: {two_sided.note}",
-            ],
+            ),
         )
 
-    def messages_part(self, samples: ProvedSamplesDocument) -> ProvedMessagesDocument:
-        """The JSON key "messages", of a problem whose agents compress with a replica."""
+    def messages_part(self, sizes: Sizes) -> ProvedMessages:
+        """What messages cost, of a problem whose agents compress with a replica."""
         messages = self.problem.messages
         assert messages is not None
         found = certify_messages(
@@ -199,55 +261,46 @@ class Proofs:
             progress=self.progress,
         )
         rounds = None if found.rounds is None else found.rounds.upper
-        before = samples.chernoff
-        without = before.upper if isinstance(before, RoundsInterval) else before
-        each = Fraction(found.links * found.frame, found.silence)
-        return ProvedMessagesDocument(
+        before = sizes.chernoff
+        without = before.upper if isinstance(before, RoundsBetween) else before
+        return ProvedMessages(
             quantiser=messages.name,
-            step=str(as_fraction(messages.step)),
-            mixing=str(as_fraction(messages.mixing)),
+            step=as_fraction(messages.step),
+            mixing=as_fraction(messages.mixing),
             levels=found.quantiser.levels or found.least,
             least_levels=found.least,
             links=found.links,
             message_bytes=found.frame,
-            bytes_per_round=str(each),
-            deviation=[IntervalDocument.of(one) for one in found.deviation],
+            bytes_per_round=Fraction(found.links * found.frame, found.silence),
+            deviation=tuple(found.deviation),
             extra_rounds=None if rounds is None or without is None else rounds - without,
-            certified_rounds=[None, rounds],
-            certified_bytes=[None, found.sufficient_bytes],
+            certified_rounds=(None, rounds),
+            certified_bytes=(None, found.sufficient_bytes),
             note="" if found.rounds is None else found.rounds.note,
         )
 
     def _two_sided(self, reference: tuple[int, ...]) -> CertifiedSampleSize:
         """The accountant's enclosure, which rests on doubles and on bounds of their errors."""
         network, model = self.problem.network, self.problem.model
-        if learning_rate(network, model).reference != reference:
+        rate = learning_rate(network, model)
+        if rate.reference != reference:
             # Errors would be counted against other hypotheses than those that were decided.
             note = "hypotheses that differ are equal in doubles, which this enclosure rests on"
             return CertifiedSampleSize(self.delta, None, None, None, note)
         gap = tie_gap(self.network, self.model, reference=reference)
-        accountant = account(network, model, tie_gap=gap)
+        accountant = account(network, model, tie_gap=gap, rate=rate)
         return accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
 
-    def _rounds(self, rung: CertifiedRounds | None) -> int | RoundsInterval | None:
+    def _rounds(self, rung: CertifiedRounds | None) -> int | RoundsBetween | None:
         if rung is None:
             return None
         if self.is_exact and rung.is_exact:
             return rung.lower
-        return RoundsInterval(lower=rung.lower, upper=rung.upper)
+        return RoundsBetween(rung.lower, rung.upper)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rates:
-    """Rates in one of the two arithmetics, by the number of each wrong hypothesis."""
-
-    reference: tuple[int, ...]
-    is_compromise: bool | None
-    rate: Proved | None
-    binding: int | None
-    rates: Mapping[int, Proved]
-    divergences: Mapping[int, list[Proved]]
-    log_ratio_bound: Proved | None
+def _as_it_is(value: Enclosure) -> Enclosure:
+    return value
 
 
 def _first(binding: tuple[int, ...]) -> int | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from exact import Run, Simulation, simulate
 from peerbayes.comparison import allowed_deviation
-from peerbayes.kinds.finite.analyse import Analysis
+from peerbayes.kinds.finite.analysis import Analysis
 from peerbayes.kinds.shared.learning_statements import wrong_hypotheses
 from peerbayes.problem.finite import Problem
 from theory import (

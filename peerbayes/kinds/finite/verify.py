@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument
-from peerbayes.kinds.finite.analyse import Analysis, analyse
+from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.kinds.finite.analysis import Analysis
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.runs import Measurement, measure, named_sizes
 from peerbayes.kinds.finite.statements import statements

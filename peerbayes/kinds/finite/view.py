@@ -10,11 +10,15 @@ from peerbayes.figures.canvas import Plot
 from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import ladder_plot, rates_plot
-from peerbayes.figures.views import Fact, Section, against, pictures, statements
-from peerbayes.figures.wording import agents_with, count, number
+from peerbayes.figures.views import Fact, Section, pictures, statements
+from peerbayes.figures.wording import agents_with, number
 from peerbayes.kinds.finite.documents import FiniteRecord
-from peerbayes.kinds.shared.simulated_view import rounds_that_suffice, settles
-from peerbayes.message_documents import MessagesDocument
+from peerbayes.kinds.shared.simulated_view import settles
+from peerbayes.quantities.learning import LEARNING
+from peerbayes.quantities.messages import MESSAGES
+from peerbayes.quantities.network import NETWORK
+from peerbayes.quantities.showing import page_facts
+from peerbayes.quantities.sizes import SAMPLES
 
 
 def problem_view(entry: object, *, key: str) -> Section:
@@ -45,36 +49,17 @@ def problem_view(entry: object, *, key: str) -> Section:
 
 
 def _facts(problem: FiniteRecord) -> tuple[Fact, ...]:
-    network, learning = problem.analysis.network, problem.analysis.learning
-    v = problem.graph.stationary_distribution
-    deviations = [d for d in network.deviation if d is not None]
-    largest = max(deviations) if len(deviations) == len(network.deviation) else None
-    return (
-        Fact(
-            "Learning rate K",
-            number(learning.rate),
-            against("nats per round", learning.binding_hypothesis),
-        ),
-        Fact(
-            "Error exponent E",
-            number(learning.error_exponent),
-            against("per round", learning.binding_for_exponent),
-        ),
-        rounds_that_suffice(problem.analysis.samples)
-        if problem.analysis.messages is None
-        else _bytes_that_suffice(problem.analysis.messages),
-        Fact("Agents", count(network.agents)),
-        Fact("v of the centre", number(v[0]), agents_with(v[:1], v[0], network.names))
-        if "edge_confidence" in problem.parameters
-        else Fact("Largest v", number(max(v)), agents_with(v, max(v), network.names)),
-        Fact("Second eigenvalue", number(network.slem), "largest modulus below 1"),
-        Fact("Largest deviation D", number(largest), "rounds"),
+    """K and E, what suffices, and the network."""
+    analysis, v = problem.analysis, problem.graph.stationary_distribution
+    network = page_facts(NETWORK, analysis.network)
+    if "edge_confidence" in problem.parameters:
+        centre = agents_with(v[:1], v[0], analysis.network.names)
+        network["stationary_distribution"] = Fact("v of the centre", number(v[0]), centre)
+    messages = analysis.messages
+    enough = (
+        page_facts(SAMPLES, analysis.samples)
+        if messages is None
+        else page_facts(MESSAGES, messages)
     )
-
-
-def _bytes_that_suffice(messages: MessagesDocument) -> Fact:
-    """What compressed beliefs take on all links together."""
-    rounds, most = messages.certified_rounds[1], messages.certified_bytes[1]
-    if rounds is None or most is None:
-        return Fact("Certified bytes", "-", messages.note)
-    return Fact("Certified bytes", count(most), f"in {count(rounds)} rounds, on all links")
+    found = page_facts(LEARNING, analysis.learning) | enough | network
+    return tuple(found.values())

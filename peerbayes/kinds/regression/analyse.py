@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from rich.console import RenderableType
 
-from peerbayes.documents import Documented, NetworkDocument, numbers
+from peerbayes.documents import Documented, numbers
 from peerbayes.kinds.regression.approach import coefficient, lone_coefficients
 from peerbayes.kinds.regression.documents import (
     CalibrationDocument,
@@ -23,9 +23,15 @@ from peerbayes.kinds.regression.documents import (
     RegressionNumbers,
 )
 from peerbayes.kinds.regression.tables import regression_parts
-from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact, spectrum_notes
-from peerbayes.kinds.shared.proved_documents import ExactNetworkDocument
+from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact
 from peerbayes.problem.regression import RegressionProblem
+from peerbayes.quantities.network import (
+    EXACT_NETWORK,
+    NETWORK,
+    NetworkNumbers,
+    in_doubles,
+    spectrum_notes,
+)
 from peerbayes.records import plain
 from theory.regression import (
     BestStationary,
@@ -88,7 +94,7 @@ class RegressionAnalysis(Documented):
         limits, ratios, best = self.limits, self.calibration, self.best
         return RegressionAnalysisDocument(
             problem=self.problem.name,
-            network=NetworkDocument.of(self.problem.network),
+            network=NETWORK.document(in_doubles(self.problem.network)),
             regression=RegressionNumbers(
                 dimension=self.problem.regression.dimension,
                 identified=limits.is_identified,
@@ -142,7 +148,7 @@ class ExactRegressionAnalysis(Documented):
     """The same numbers as fractions; the network's as fractions and expressions."""
 
     problem: RegressionProblem
-    network: ExactNetworkDocument
+    network: NetworkNumbers
     found: RationalRegression
 
     def _facts(self) -> Iterator[tuple[str, object]]:
@@ -159,7 +165,7 @@ class ExactRegressionAnalysis(Documented):
         found, network = self.found, self.network
         return ExactRegressionDocument(
             problem=self.problem.name,
-            network=network.model_copy(update={"notes": None}),
+            network=EXACT_NETWORK.document(network),
             regression=RegressionFractions(
                 dimension=self.problem.regression.dimension,
                 identified=found.is_identified,
@@ -174,7 +180,7 @@ class ExactRegressionAnalysis(Documented):
                 reported_covariance=plain(found.reported_covariance),
                 calibration=ExactCalibration(coordinates=plain(found.coordinate_ratios)),
             ),
-            notes=[*(network.notes or ()), *self._notes()],
+            notes=[*network.notes, *self._notes()],
         )
 
     def tables(self) -> list[RenderableType]:
@@ -202,6 +208,6 @@ def analyse_regression_exactly(problem: RegressionProblem) -> ExactRegressionAna
         is too large for fractions.
     """
     check_exact(problem)
-    network = NetworkProofs(problem.rational_network, "exact").exact_part()
+    network = NetworkProofs(problem.rational_network, "exact").in_fractions()
     found = rational_regression(problem.rational_network, problem.rational_regression)
     return ExactRegressionAnalysis(problem, network, found)

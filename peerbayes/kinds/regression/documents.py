@@ -10,10 +10,11 @@ from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from peerbayes.documents import Document, NetworkDocument, Number, Numbers, PerAgent
+from peerbayes.documents import Document, Number, Numbers, PerAgent
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, MeasuredErrors
-from peerbayes.kinds.shared.proved_documents import ExactNetworkDocument, FractionText
 from peerbayes.kinds.shared.verified import VerifiedDocument
+from peerbayes.quantities.network import EXACT_NETWORK, NETWORK
+from peerbayes.quantities.numbers import FractionText
 from peerbayes.records import plain
 
 Fraction: TypeAlias = Annotated[FractionText | None, BeforeValidator(plain)]
@@ -66,7 +67,7 @@ class RegressionAnalysisDocument(Document):
     """What `analyse` prints of a regression: excess errors are limit + over_n/n."""
 
     problem: str
-    network: NetworkDocument
+    network: Annotated[Any, NETWORK]
     regression: RegressionNumbers
     notes: list[str]
 
@@ -98,7 +99,7 @@ class ExactRegressionDocument(Document):
 
     problem: str
     arithmetic: Literal["exact"] = "exact"
-    network: ExactNetworkDocument
+    network: Annotated[Any, EXACT_NETWORK]
     regression: RegressionFractions
     notes: list[str]
 

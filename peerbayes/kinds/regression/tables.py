@@ -15,7 +15,7 @@ from peerbayes.kinds.regression.documents import (
     RegressionNumbers,
     RegressionRunDocument,
 )
-from peerbayes.kinds.shared.proved_documents import ExpressionDocument, IntervalDocument
+from peerbayes.quantities.numbers import ExpressionDocument, IntervalDocument
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 
 

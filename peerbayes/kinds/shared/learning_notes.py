@@ -1,11 +1,8 @@
-"""What several analyses of social learning say alike: their numbers, and why one is missing."""
+"""What several analyses of social learning say alike: why a number is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from peerbayes.documents import interval
-from theory import ErrorExponent, LearningRate, SampleSizes
+from collections.abc import Sequence
 
 
 def reference_notes(
@@ -43,28 +40,3 @@ def reference_notes(
     if len(reference) == len(names):
         notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
     return notes
-
-
-def learning_facts(
-    names: Sequence[str],
-    rate: LearningRate,
-    exponent: ErrorExponent | None,
-    samples: SampleSizes,
-) -> Iterator[tuple[str, object]]:
-    """What an analysis prints in a few lines: rates in nats a round, sample sizes in rounds.
-
-    `names` are those of all hypotheses.
-    """
-    yield "settles on", tuple(names[m] for m in rate.reference)
-    yield "rate K", rate.rate
-    if rate.binding is not None:
-        yield "bound by", names[rate.binding]
-    if exponent is not None:
-        yield "exponent E", exponent.exponent
-    yield "delta", samples.delta
-    sizes = ("printed", samples.printed), ("repaired", samples.repaired)
-    for name, size in (*sizes, ("chernoff", samples.chernoff)):
-        if size.rounds is not None:
-            yield f"samples, {name}", size.rounds
-    if (certified := interval(samples.certified)) is not None:
-        yield "samples, certified", tuple(certified)

@@ -7,40 +7,23 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from peerbayes.kinds.shared.proved_documents import (
-    CertifiedNetworkDocument,
-    ExactNetworkDocument,
-    ExpressionDocument,
-    IntervalDocument,
-    Proved,
-    ProvedNetworkDocument,
-)
 from peerbayes.messages import input_error
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.regression import RegressionProblem
+from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
+from peerbayes.quantities.numbers import Expression, exact_number, without_form
 from theory.certified.network import (
     MOST_CERTIFIED_AGENTS,
     CertifiedNetwork,
     certify_network,
 )
-from theory.network import Network
-from theory.numbers import Enclosure, LogSum
 from theory.progress import Progress
 from theory.rational import RationalNetwork
-from theory.rational.algebraic import AlgebraicNumber
 
 Arithmetic = Literal["exact", "certified"]
 
-
-ONE_AGENT = "one agent has no second eigenvalue"
 # What is asked of every interval, relative to its ends.
 RELATIVE_WIDTH = 1e-12
-
-
-def spectrum_notes(network: Network) -> list[str]:
-    """Why the subdominant modulus or the second eigenvalue is missing, if one is."""
-    note = ONE_AGENT if network.agents == 1 else network.spectrum.note
-    return [note] if note else []
 
 
 def check_exact(problem: Problem | RegressionProblem, *, remedy: str = "") -> None:
@@ -84,29 +67,31 @@ class NetworkProofs:
         """Every number as an interval."""
         return certify_network(self.network, relative_width=RELATIVE_WIDTH, progress=self.progress)
 
-    def part(self) -> ProvedNetworkDocument:
-        """The JSON key "network", with notes on how its numbers were found."""
-        return self.exact_part() if self.is_exact else self._certified_network()
+    def numbers(self) -> NetworkNumbers:
+        """The numbers, with notes on how they were found."""
+        return self.in_fractions() if self.is_exact else self.in_intervals()
 
-    def _certified_network(self) -> CertifiedNetworkDocument:
-        found = self.certified
-        second = found.second_eigenvalue
-        notes = [] if second is not None else [ONE_AGENT]
-        return CertifiedNetworkDocument(
-            agents=self.network.agents,
-            period=self.network.period,
-            reversible=self.network.is_reversible,
-            stationary_distribution=[IntervalDocument.of(v) for v in found.stationary_distribution],
-            slem=IntervalDocument.of(found.slem),
-            slem_method=found.slem_method,
-            second_eigenvalue=None if second is None else IntervalDocument.of(second),
-            second_eigenvalue_method=found.second_eigenvalue_method,
-            deviation=[IntervalDocument.of(d) for d in found.deviation],
-            deviation_method=found.deviation_method,
-            notes=[*notes, *found.notes],
+    def in_intervals(self) -> NetworkNumbers:
+        """Every number as an interval."""
+        found, network = self.certified, self.network
+        alone = found.second_eigenvalue is None
+        return NetworkNumbers(
+            agents=network.agents,
+            period=network.period,
+            reversible=network.is_reversible,
+            stationary_distribution=tuple(found.stationary_distribution),
+            slem=found.slem,
+            second_eigenvalue=found.second_eigenvalue,
+            deviation=tuple(found.deviation),
+            methods=(
+                ("slem", found.slem_method),
+                ("second_eigenvalue", found.second_eigenvalue_method),
+                ("deviation", found.deviation_method),
+            ),
+            notes=(*([ONE_AGENT] if alone else []), *found.notes),
         )
 
-    def exact_part(self) -> ExactNetworkDocument:
+    def in_fractions(self) -> NetworkNumbers:
         """The same in fractions and expressions."""
         network, notes = self.network, []
         spectrum, second = None, None
@@ -120,49 +105,32 @@ class NetworkProofs:
             if second is None:
                 notes.append(ONE_AGENT)
         deviation = self._exact_deviation(notes)
-        return ExactNetworkDocument(
+        return NetworkNumbers(
             agents=network.agents,
             period=network.period,
             reversible=network.is_reversible,
-            stationary_distribution=[str(v) for v in network.stationary_distribution],
+            stationary_distribution=tuple(network.stationary_distribution),
             slem=None if spectrum is None else exact_number(spectrum.slem),
             second_eigenvalue=None if second is None else exact_number(second),
+            deviation=tuple(deviation),
+            kemeny_constant=network.deviation.kemeny,
             zero_eigenvalues=None if spectrum is None else spectrum.zeros,
             diagonalisable=None if spectrum is None else spectrum.is_diagonalisable,
-            deviation=deviation,
-            kemeny_constant=str(network.deviation.kemeny),
-            notes=notes,
+            notes=tuple(notes),
         )
 
-    def _exact_deviation(self, notes: list[str]) -> list[Proved]:
+    def _exact_deviation(self, notes: list[str]) -> list[Fraction | Expression]:
         """Every D_i, as a fraction if it is known to be one; adds to the notes if not."""
         deviation = self.network.deviation
         if deviation.exact is not None:
-            return [str(d) for d in deviation.exact]
+            return [*deviation.exact]
         if self.network.agents > MOST_CERTIFIED_AGENTS:
             notes.append(f"deviation: no exact value found; intervals by {deviation.method}")
-            return [interval_alone(d) for d in deviation.enclosures]
+            return [without_form(d) for d in deviation.enclosures]
         certificate = self.certified
         notes.append(
             "deviation: no exact value found; intervals by the method "
             f"{certificate.deviation_method}"
         )
         notes += [note for note in certificate.notes if "deviation" in note]
-        return [interval_alone(d) for d in certificate.deviation]
-
-
-def exact_number(value: LogSum | AlgebraicNumber) -> Proved:
-    """A fraction as text; any other exact number as an expression with its interval."""
-    rational: Fraction | None = value.rational
-    if isinstance(value, LogSum) and not value.is_rational:
-        rational = None
-    if rational is not None:
-        return str(rational)
-    return ExpressionDocument.of(value.enclosure(), str(value))
-
-
-def interval_alone(value: Enclosure) -> Proved:
-    """An interval without an expression; 0 is exact."""
-    if value.lower == value.upper == 0:
-        return "0"
-    return ExpressionDocument.of(value)
+        return [without_form(d) for d in certificate.deviation]

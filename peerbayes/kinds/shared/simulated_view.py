@@ -6,11 +6,13 @@ The record of a simulation holds no prediction, only what was measured.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from peerbayes.figures.curves import measured_plot
 from peerbayes.figures.views import Fact, Section, Table, pictures
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.learning_documents import LearningDocument, SamplesDocument, SimulationRecord
+from peerbayes.learning_documents import SimulationRecord
+from peerbayes.quantities.learning import reference_of
 
 
 def simulation_view(body: object, *, key: str) -> Section:
@@ -64,9 +66,9 @@ def _each(value: float | None, rounds: int) -> float | None:
     return None if value is None else value / rounds
 
 
-def settles(learning: LearningDocument, settled: Mapping[str, float]) -> str:
+def settles(learning: Any, settled: Mapping[str, float]) -> str:
     """What the network settles on, and how much of it did: `settled` is the share of each."""
-    reference = learning.reference
+    reference = reference_of(learning)
     if not learning.rates:
         return f"Every hypothesis is optimal, {listed(reference)}: there is nothing to reject."
     if learning.compromise is None:
@@ -86,9 +88,3 @@ def settles(learning: LearningDocument, settled: Mapping[str, float]) -> str:
     if others:
         words += f"; {percentage(others[0][0])} hold “{others[0][1]}”"
     return words + "."
-
-
-def rounds_that_suffice(samples: SamplesDocument) -> Fact:
-    """The smallest number of rounds that is proved to be enough, and what proves it."""
-    proof, rounds = samples.sufficient
-    return Fact("Rounds that suffice", count(rounds), f"{proof}, δ = {number(samples.delta)}")

@@ -19,8 +19,11 @@ from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
 from theory.bounds.tails.chernoff import chernoff_bounds
+from theory.bounds.tails.events import ErrorEvents
 from theory.changing.kinds import require_fixed
+from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
+from theory.learning.rate import LearningRate
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
@@ -221,11 +224,20 @@ class ErrorAccount(Shown):
 
 
 @typed
-def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> ErrorAccount:
+def account(
+    network: Network,
+    model: FiniteModel,
+    *,
+    tie_gap: float = 0.0,
+    rate: LearningRate | None = None,
+    exponent: ErrorExponent | None = None,
+) -> ErrorAccount:
     """The account of a network and a model.
 
     Parameters
     ----------
+    rate, exponent
+        Those of this network and model, where they have been computed.
     tie_gap
         A proof, in nats, that no log-ratio Λ_i^(n)(θ*, θ) of any agent, round and wrong hypothesis
         lies strictly between 0 and this number; `theory.rational.tie_gap` finds one. The lower
@@ -238,7 +250,9 @@ def account(network: Network, model: FiniteModel, *, tie_gap: float = 0.0) -> Er
     """
     if not 0.0 <= tie_gap < np.inf:
         raise fail("tie_gap", "a finite number of at least 0", f"{tie_gap:g}", "leave it out")
-    events = EventSet(require_fixed(network), model)
+    fixed = require_fixed(network)
+    known = ErrorEvents.knowing(fixed, model, rate=rate, exponent=exponent)
+    events = EventSet(fixed, model, known)
     # Checks the numbers of agents.
     _ = events.base.rate
     return ErrorAccount(events, float(tie_gap))

@@ -36,15 +36,16 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class EventSet:
-    """All events of one network and model."""
+    """All events of one network and model; `known` are theirs where some of it is computed."""
 
     network: Network
     model: FiniteModel
+    known: ErrorEvents | None = None
 
     @cached_property
     def base(self) -> ErrorEvents:
         """The reference, the wrong hypotheses, prior log-odds."""
-        return ErrorEvents(self.network, self.model)
+        return self.known or ErrorEvents(self.network, self.model)
 
     @cached_property
     def powers(self) -> Powers:

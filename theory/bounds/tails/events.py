@@ -39,6 +39,26 @@ class ErrorEvents(Shown):
     network: AnyNetwork
     model: FiniteModel
 
+    @classmethod
+    def knowing(
+        cls,
+        network: AnyNetwork,
+        model: FiniteModel,
+        *,
+        rate: LearningRate | None = None,
+        exponent: ErrorExponent | None = None,
+    ) -> ErrorEvents:
+        """The events where rate or exponent of this network and model have been computed."""
+        events = cls(network, model)
+        known = {"rate": rate, "exponent": exponent}
+        vars(events).update({name: value for name, value in known.items() if value is not None})
+        return events
+
+    @property
+    def known_exponent(self) -> ErrorExponent | None:
+        """The error exponent if it has been computed."""
+        return vars(self).get("exponent")
+
     @property
     def fixed(self) -> Network:
         """The network, for what holds only if it does not change."""

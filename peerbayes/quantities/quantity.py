@@ -1,0 +1,253 @@
+"""What a declaration of a number says: one line for JSON, schema, tables, repr, frames and pages.
+
+A *quantity* has a key in JSON, a type, and a way to get it from a result. If people are told it on
+a terminal it has a label; if it is among the few lines of a repr, a short name; if the report shows
+it, a fact. A *table* lists the quantities of one JSON object. Objects lie inside each other as
+tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys::
+
+    >>> COIN = Table("Coin", "A coin.", (
+    ...     Quantity("bias", float, lambda coin: coin.real, label="bias", meaning="of heads"),
+    ...     Quantity("side", str | None, lambda coin: None, optional=True),
+    ... ))
+    >>> COIN.tree(0.5)
+    {'bias': 0.5}
+    >>> COIN.model.model_json_schema()["properties"]["bias"]
+    {'description': 'of heads', 'title': 'Bias', 'type': 'number'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, GetCoreSchemaHandler, create_model
+from pydantic_core import CoreSchema
+
+from peerbayes.documents import Document
+from peerbayes.figures.wording import Fact
+from peerbayes.quantities.numbers import written
+
+Kind = Literal[
+    "given", "computed", "proved", "certified", "lower", "upper", "estimate", "measured", "printed"
+]
+"""What stands behind a number: it is *given* by the problem (or counted, or named), *computed* in
+doubles, *proved* (exact, or an interval), *certified* (both ends of an interval), a *lower* or
+*upper* bound up to rounding, an *estimate*, *measured* in a run, or *printed* in a paper, without a
+proof."""
+
+NEEDED = object()
+"""The default of a key that every record has."""
+
+NOTE = "note"
+"""The label of sentences on why a number is missing: they stand below a table, a line each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """One number, or list of numbers, or word of a result: declared here and nowhere else.
+
+    Functions of a value take it as the JSON object has it, and that object, checked, from which
+    they may take other keys.
+
+    Attributes
+    ----------
+    key
+        Its key in JSON.
+    type
+        A Python type, perhaps annotated as pydantic has it: JSON is checked against it.
+    get
+        Takes it from what its table is of.
+    label
+        What it is called on a terminal; a function of the object where it depends on it; None: it
+        is not shown there.
+    unit
+        Follows the value there.
+    words
+        The value in words, with its unit; None from it leaves the row out. Left out: a number with
+        four digits, several with spaces, or their range.
+    column
+        Of a mapping: it is a column of this title in the table of `rows`.
+    short
+        Its name in a repr; None: not there.
+    fact
+        What the report shows.
+    kind
+        What stands behind it.
+    meaning
+        A line on what it is.
+    optional
+        Whether the key is left out where it is None.
+    default
+        What older records, which lack the key, are taken to say.
+    table
+        Of a part: its table.
+    """
+
+    key: str
+    type: Any
+    get: Callable[[Any], Any]
+    label: str | Callable[[Any], str] | None = None
+    unit: str = ""
+    words: Callable[[Any, Any], str | None] | None = None
+    column: str | None = None
+    short: str | None = None
+    fact: Callable[[Any, Any], Fact | None] | None = None
+    kind: Kind = "given"
+    meaning: str | None = None
+    optional: bool = False
+    default: Any = NEEDED
+    table: Table | None = None
+
+    @property
+    def field(self) -> tuple[Any, Any]:
+        """Type and field of a pydantic model."""
+        default = None if self.optional and self.default is NEEDED else self.default
+        if callable(default) and default is not NEEDED:
+            return self.type, Field(default_factory=default, description=self.meaning)
+        start = ... if default is NEEDED else default
+        return self.type, Field(start, description=self.meaning)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object inside a result's JSON: a table, and what it is of."""
+
+    table: Table
+    source: Any
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object."""
+        return self.table.tree(self.source)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The quantities of one JSON object.
+
+    Attributes
+    ----------
+    name, meaning
+        Of the object, in JSON schemas.
+    quantities
+        In the order in which people are told them.
+    title
+        Of a table of its own on a terminal, or a function of the object; None: its quantities
+        stand among those of the table around it.
+    columns
+        Titles of the two columns of that table; none: it has no head.
+    rows
+        Of a table with `column`s: its title, and that of its first column.
+    """
+
+    name: str
+    meaning: str
+    quantities: tuple[Quantity, ...]
+    title: str | Callable[[Any], str] | None = None
+    columns: tuple[str, str] | None = None
+    rows: tuple[str, str] | None = None
+
+    def __call__(self, source: Any) -> Part | None:
+        """The part of a result that this table is of; None of None."""
+        return None if source is None else Part(self, source)
+
+    def tree(self, source: Any) -> dict[str, Any]:
+        """The JSON object of a source, not checked."""
+        values = ((q, written(q.get(source))) for q in self.quantities)
+        return {q.key: value for q, value in values if value is not None or not q.optional}
+
+    def document(self, source: Any) -> Any:
+        """The JSON object of a source, checked: its keys are attributes.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            If a value is not of its type, which is a mistake in this program.
+        """
+        return self.model.model_validate(self.tree(source))
+
+    def read(self, tree: Any) -> Any:
+        """A JSON object that was read, checked: its keys are attributes.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            If a key is missing, or a value is not of its type.
+        """
+        return self.model.model_validate(tree)
+
+    @cached_property
+    def model(self) -> type[Document]:
+        """The pydantic model of the object, from which its JSON schema is made."""
+        fields: dict[str, Any] = {q.key: q.field for q in self.quantities}
+        model = create_model(self.name, __base__=Document, __doc__=self.meaning, **fields)
+        model.left_out = frozenset(q.key for q in self.quantities if q.optional)
+        return model
+
+    @property
+    def type(self) -> Any:
+        """The object as the type of a quantity, or of a field of a document."""
+        return Annotated[Any, self]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """An annotation by this table stands for its model."""
+        return handler.generate_schema(self.model)
+
+    def unlabelled(self, *keys: str) -> Table:
+        """The table without the labels of some quantities: they are not shown on a terminal."""
+        return replace(
+            self,
+            quantities=tuple(
+                replace(q, label=None) if q.key in keys else q for q in self.quantities
+            ),
+        )
+
+    def __getitem__(self, key: str) -> Quantity:
+        """The quantity of that key."""
+        return next(q for q in self.quantities if q.key == key)
+
+    def paths(self, before: str = "") -> Iterator[tuple[str, Quantity]]:
+        """Every quantity with its path in JSON, those of parts after the part itself."""
+        for q in self.quantities:
+            path = f"{before}{q.key}"
+            yield path, q
+            if q.table is not None:
+                yield from q.table.paths(f"{path}.")
+
+
+def part(
+    key: str,
+    table: Table,
+    get: Callable[[Any], Any],
+    *,
+    optional: bool = False,
+    may_lack: bool = False,
+    shown: Table | None = None,
+    **more: Any,
+) -> Quantity:
+    """An object inside another.
+
+    Parameters
+    ----------
+    key, table, optional
+        Its key and its quantities; whether it is left out where it is None.
+    get
+        Takes from the source what the table is of.
+    may_lack
+        Whether it is null where it is None.
+    shown
+        The table by which people are told of it, if not by `table`.
+    more
+        All else of a `Quantity`.
+    """
+    return Quantity(
+        key,
+        table.type | None if optional or may_lack else table.type,
+        lambda source: table(get(source)),
+        optional=optional,
+        table=shown or table,
+        **more,
+    )

@@ -1,0 +1,263 @@
+"""Quantities for people: how numbers of every arithmetic are worded, and terminal tables.
+
+A float has four digits. An interval is its middle and a distance that covers both ends; an exact
+number with more than a few signs is followed by its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from peerbayes.documents import Document
+from peerbayes.figures.wording import Fact
+from peerbayes.quantities.numbers import Expression, RoundsBetween, RoundsInterval
+from peerbayes.quantities.quantity import NOTE, Quantity, Table
+from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds, spread
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+# Longer expressions are left to --json.
+_LONGEST = 44
+# Distinct values of agents that are listed.
+_MOST_LISTED = 12
+
+
+# Words ------------------------------------------------------------------------------------------
+
+
+def text(value: Any) -> str:
+    """A number of any arithmetic, in JSON or in Python; a dash for None.
+
+    >>> text(0.14384), text(Fraction(9, 25)), text(None), text(Expression("log(4)", 1.386, 1.387))
+    ('0.1438', '9/25', '-', 'log(4) = 1.386 ± 2e-03')
+    """
+    if value is None or isinstance(value, float):
+        return number(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str | Fraction):
+        return shortened(str(value))
+    if isinstance(value, RoundsBetween | RoundsInterval):
+        return rounds_text(value)
+    words = interval_text(value.lower, value.upper)
+    expression = expression_of(value)
+    if expression is None or len(expression) > _LONGEST:
+        return words
+    return f"{expression} = {words}"
+
+
+def value_text(value: Any) -> str:
+    """The same without an expression."""
+    if expression_of(value) is not None:
+        return interval_text(value.lower, value.upper)
+    return text(value)
+
+
+def expression_of(value: Any) -> str | None:
+    """The closed form of a number, if it has one and is no fraction."""
+    if isinstance(value, Expression):
+        return value.text
+    return getattr(value, "expression", None)
+
+
+def rounds_text(value: Any) -> str:
+    """A number of rounds, or both ends where it lies between two.
+
+    >>> rounds_text(12345), rounds_text(RoundsBetween(45, 4567)), rounds_text(RoundsBetween(7, 7))
+    ('12 345', '45 to 4 567', '7')
+    """
+    if value is None or isinstance(value, int):
+        return rounds(value)
+    return ends_text((value.lower, value.upper))
+
+
+def ends_text(ends: Sequence[int | None] | None) -> str:
+    """Both ends of an interval of whole numbers, each perhaps not known; one if they are equal."""
+    if ends is None or not any(end is not None for end in ends):
+        return "-"
+    lower, upper = ends
+    return rounds(lower) if lower == upper else f"{rounds(lower)} to {rounds(upper)}"
+
+
+def interval_text(lower: float | None, upper: float | None) -> str:
+    """An interval as its middle and a distance."""
+    if lower is None or upper is None or max(-lower, upper) == float("inf"):
+        has_end = lower is not None and abs(lower) < float("inf")
+        return f"at least {lower:.6g}" if has_end else "infinite"
+    low, high = Fraction(lower), Fraction(upper)
+    if low == high:
+        return f"{lower:.17g}"
+    for digits in range(2, 18):
+        shown = f"{float((low + high) / 2):.{digits}g}"
+        distance = max(high - Fraction(shown), Fraction(shown) - low)
+        # As short as it can be without making the distance much larger than it is.
+        if distance <= high - low:
+            break
+    return f"{shown} ± {_rounded_up(distance)}"
+
+
+def _rounded_up(distance: Fraction) -> str:
+    """A positive number with one digit, never too small."""
+    words = f"{float(distance):.0e}"
+    if Fraction(words) < distance:
+        mantissa, _, exponent = words.partition("e")
+        more = int(mantissa) + 1
+        words = f"{more}e{exponent}" if more < 10 else f"1e{int(exponent) + 1:+03d}"
+    return words
+
+
+def shortened(words: str) -> str:
+    """Text; a long fraction is given as a decimal with its numbers of digits."""
+    if len(words) <= _LONGEST or not re.fullmatch(r"-?\d+(/\d+)?", words):
+        return words
+    numerator, _, denominator = words.partition("/")
+    value = int(numerator) / int(denominator or "1")
+    return f"{value:.12g}… (a fraction of {len(numerator)} and {len(denominator)} digits)"
+
+
+def several(values: Sequence[Any]) -> str:
+    """All of a few floats, or their range; proved numbers each once, with its agents."""
+    if all(value is None or isinstance(value, int | float) for value in values):
+        return spread(values)
+    texts = [text(value) for value in values]
+    if len(set(texts)) == 1:
+        return texts[0]
+    listed = []
+    for words, group in groupby(enumerate(texts), lambda pair: pair[1]):
+        agents = [agent for agent, _ in group]
+        first, last = agents[0], agents[-1]
+        where = f"agent {first}" if first == last else f"agents {first} to {last}"
+        listed.append(f"{words} ({where})")
+    if len(listed) > _MOST_LISTED:
+        listed = [*listed[: _MOST_LISTED - 1], f"… {len(listed) - _MOST_LISTED + 1} more"]
+    return "\n".join(listed)
+
+
+class _Words(str):
+    """Text that a repr shows without quotation marks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def in_short(value: Any, q: Quantity) -> object:
+    """A value as a repr shows it: an interval is said, and does not look like a pair."""
+    if isinstance(value, tuple) and len(value) == 2 and q.kind == "certified":
+        if all(end is None or isinstance(end, int) for end in value):
+            return _Words(ends_text(value))
+        return _Words(f"{text(value[0])} to {text(value[1])}")
+    if hasattr(value, "lower") and hasattr(value, "upper"):
+        return _Words(text(value))
+    return value
+
+
+# Terminal tables --------------------------------------------------------------------------------
+
+
+def facts(table: Table, document: Document) -> dict[str, str]:
+    """Label and words of every quantity that has a label, those of parts without a title too."""
+    found: dict[str, str] = {}
+    for q in table.quantities:
+        if q.table is not None and q.table.title is None:
+            inner = getattr(document, q.key)
+            found |= facts(q.table, inner) if isinstance(inner, Document) else {}
+        if q.label is None or q.label == NOTE:
+            continue
+        value = getattr(document, q.key)
+        if value is None and q.optional:
+            continue
+        words = _worded(q, value, document)
+        if words is not None:
+            found[q.label if isinstance(q.label, str) else q.label(document)] = words
+    return found
+
+
+def _worded(q: Quantity, value: Any, document: Document) -> str | None:
+    if q.words is not None:
+        return q.words(value, document)
+    words = several(value) if isinstance(value, list) else text(value)
+    return f"{words} {q.unit}" if q.unit else words
+
+
+def columns(table: Table, document: Document) -> Iterator[RenderableType]:
+    """The table of the mappings that have a column each; nothing where they are empty."""
+    shown = [q for q in table.quantities if q.column is not None]
+    if not shown or table.rows is None or not getattr(document, shown[0].key):
+        return
+    from rich.text import Text
+
+    title, first = table.rows
+    drawn = figures_table(title, first, *(str(q.column) for q in shown))
+    for name in _slowest_first(getattr(document, shown[0].key)):
+        drawn.add_row(Text(name), *(value_text(getattr(document, q.key)[name]) for q in shown))
+    yield drawn
+
+
+def _slowest_first(values: dict[str, Any]) -> Iterable[str]:
+    """Names by their numbers, those without one last; as they come where numbers are proved."""
+    if not all(value is None or isinstance(value, float) for value in values.values()):
+        return values
+    return sorted(values, key=lambda name: float("inf") if (v := values[name]) is None else v)
+
+
+def parts(table: Table, document: Any, *, title: str | None = None) -> list[RenderableType]:
+    """The tables of a result: its facts, then the parts with a title of their own, and its notes.
+
+    `title` is that of the first table; left out: the name of the problem.
+    """
+    from rich.text import Text
+
+    head = facts_table(document.problem if title is None else title, facts(table, document))
+    below: list[RenderableType] = [*columns(table, document)]
+    for q in table.quantities:
+        if q.label == NOTE:
+            below += notes(q, getattr(document, q.key), document)
+        elif q.table is not None and isinstance(inner := getattr(document, q.key), Document):
+            below += columns(q.table, inner) if q.table.title is None else titled(q.table, inner)
+    return [head, Text(), *below]
+
+
+def titled(table: Table, document: Any) -> list[RenderableType]:
+    """A part with a title of its own; a blank line before one without a head."""
+    from rich.text import Text
+
+    title = table.title if isinstance(table.title, str) else _call(table.title, document)
+    if table.columns is not None:
+        drawn = figures_table(title, *table.columns)
+        for label, words in facts(table, document).items():
+            drawn.add_row(label, words)
+        return [drawn]
+    told = [q for q in table.quantities if q.label == NOTE]
+    below = [line for q in told for line in notes(q, getattr(document, q.key), document)]
+    return [Text(), facts_table(title, facts(table, document)), *below]
+
+
+def notes(q: Quantity, value: Any, document: Any) -> list[RenderableType]:
+    """Sentences below a table, a line each."""
+    told = value if q.words is None else q.words(value, document)
+    sentences = [told] if isinstance(told, str) else [*(told or ())]
+    return [notes_text([sentence]) for sentence in sentences if sentence]
+
+
+def _call(title: Callable[[Any], str] | None, document: Any) -> str:
+    return "" if title is None else title(document)
+
+
+# Pages ------------------------------------------------------------------------------------------
+
+
+def page_facts(table: Table, document: Any) -> dict[str, Fact]:
+    """The facts that the report shows of one object, by key; those of parts are not among them."""
+    found = (
+        (q.key, q.fact(getattr(document, q.key), document)) for q in table.quantities if q.fact
+    )
+    return {key: fact for key, fact in found if fact is not None}
