@@ -315,12 +315,15 @@ class Memory(Domain):
 
 @dataclass(frozen=True)
 class Batch(Domain):
-    """Observations a round: a whole number of at least 1, or one for each agent."""
+    """Observations a round: a whole number of at least 1, one for each agent, or some by name."""
 
     metavar: str = "B"
     wanted: str = "a whole number of at least 1"
 
-    def read(self, text: str) -> int | tuple[int, ...]:
+    def read(self, text: str) -> int | tuple[int, ...] | dict[str, int]:
+        if "=" in text:
+            pairs = [part.rpartition("=") for part in text.split(",")]
+            return {name.strip(): Whole(1).read(size.strip()) for name, _, size in pairs}
         sizes = tuple(Whole(1).read(part.strip()) for part in text.split(","))
         return sizes if len(sizes) > 1 else sizes[0]
 

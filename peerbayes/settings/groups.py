@@ -1,6 +1,6 @@
 """Settings that several questions share: each group a base class of the questions that have it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -82,9 +82,10 @@ class Data(Images):
     """What a problem draws from."""
 
     batch: Annotated[
-        int | Sequence[int] | None,
+        int | Sequence[int] | Mapping[str, int] | None,
         Setting(
-            "Observations a round, in place of the problem's: a number, or one an agent: 4,4,1.",
+            "Observations a round, in place of the problem's: a number, one an agent, as 4,4,1, or "
+            "some by name, as mast=4,roof=2.",
             Batch(),
             group=SHARED,
         ),
