@@ -24,7 +24,7 @@ from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import MarkovNetwork, Phase
 from theory.messages import QUANTISERS
 from theory.network.structure import as_dense
-from theory.robustness import ConstantBelief, Faults, Median, Push, StuckData
+from theory.robustness import BEHAVIOURS, RULES, ConstantBelief, Faults, Median, Push, StuckData
 
 ROOT = Path(pb.__file__).parents[1]
 COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
@@ -33,10 +33,15 @@ COINS = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2])
 
 
 def test_the_names_are_few_explained_and_there() -> None:
-    assert len(pb.__all__) <= 40
+    assert len(pb.__all__) <= 45
     for name in pb.__all__:
         assert getattr(pb, name).__doc__ or name == "BUILTINS"
         assert f"`{name}`" in str(pb.__doc__)
+    for module in (pb.faults, pb.quantisers):
+        assert all(getattr(module, name).__doc__ for name in module.__all__)
+    assert set(QUANTISERS.values()) == {getattr(pb.quantisers, n) for n in pb.quantisers.__all__}
+    made = {getattr(pb.faults, name) for name in pb.faults.__all__}
+    assert {*BEHAVIOURS.values(), *RULES.values()} < made
     with pytest.raises(AttributeError, match="no attribute 'analyze'"):
         pb.analyze  # noqa: B018
 
