@@ -309,6 +309,7 @@ LINE = pb.problem_of(
     pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[3]),
     name="line",
 )
+SENT = pb.problem_of(PAIR, COINS, messages=pb.quantisers.Uniform(step=0.5), name="sent")
 RESULTS: dict[str, Callable[[], Any]] = {
     "problem": lambda: pb.load("two-coins"),
     "analysis": lambda: pb.analyse("two-coins", rounds=5),
@@ -319,10 +320,16 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "of a regression": lambda: pb.analyse("p1-regression"),
     "simulation": lambda: pb.simulate("two-coins", rounds=9, replicates=4),
     "simulated regression": lambda: pb.simulate("p1-regression", rounds=9, replicates=4),
+    "simulated changes": lambda: pb.simulate(CHANGING, rounds=9, replicates=4),
+    "simulated messages": lambda: pb.simulate(SENT, rounds=9, replicates=4),
+    "learned": lambda: pb.learn(CHANGING, [[0] * CHANGING.network.agents], seed=3),
     "verification": lambda: pb.verify("two-coins"),
     "design": lambda: pb.design("two-coins", replicates=0),
     "limited design": lambda: pb.design("two-coins", changes={"fixed": [0]}, replicates=0),
     "next edge": lambda: pb.design(LINE, objective="next-edge", replicates=0),
+    "design of faults": lambda: pb.design(LIAR, replicates=0),
+    "designed regression": lambda: pb.design("p1-regression", replicates=0),
+    "placed regression": lambda: pb.place("p1-regression", replicates=0),
     "placement": lambda: pb.place("two-coins", replicates=0),
     "formula": lambda: pb.formula("star", agents=5),
     "rate": lambda: pb.learning_rate(PAIR, COINS),
