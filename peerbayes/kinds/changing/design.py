@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.designs.advice import design_advice
 from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
@@ -23,7 +24,6 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import CertificateDocument, names_of, number, numbers
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
-from peerbayes.kinds.shared.learning_notes import learning_facts
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -77,11 +77,14 @@ class ChangingDesign(DesignOutcome):
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         names, found = self.problem.model.hypotheses, self.designed
+        yield "objective", "rate"
         yield "target", names[self.target]
-        yield from learning_facts(names, found.rate, found.exponent, found.samples)
-        yield "certified", (self.certificate.value, self.certificate.bound)
-        yield "beside", tuple(self.rows)
+        yield from design_advice(self.document())
         yield from self._remarked()
+        yield "settles on", tuple(names[m] for m in found.rate.reference)
+        yield "rate K", found.rate.rate
+        if found.exponent is not None:
+            yield "exponent E", found.exponent.exponent
 
     @property
     def failed(self) -> bool:
