@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from exact.run import Run
     from exact.sample_size import SimulatedSampleSize, simulated_sample_size
     from exact.sampling import draw_log_likelihoods
-    from exact.simulation import prepare, simulate
+    from exact.simulation import learn_given, prepare, simulate
     from exact.statistics import Proportion, proportion
     from exact.task import Task
 else:
@@ -123,6 +123,7 @@ __all__ = [
     "learn",
     "learn_changing",
     "learn_fast",
+    "learn_given",
     "learn_regression",
     "measure_risk",
     "measured_risk_curve",

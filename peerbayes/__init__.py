@@ -6,17 +6,21 @@
   `RandomLinks`, `RandomPresence`, `DelayedNetwork`;
 - **models**: `FiniteAgent`, `GaussianAgent`, `FiniteModel`, and for linear regression
   `RegressionAgent`, `RegressionModel`;
+- **faults and messages** of a problem: `Faults`, of what each agent does and how the others pool
+  (`pb.faults.Push`, `pb.faults.TrimmedMean`, ...), and quantisers (`pb.quantisers.Uniform`, ...);
 - **problems**: `problem_of` makes one of a network and a model, `load` reads one from a file or by
   name, `save` writes one; `Problem`, `ChangingProblem`, `FaultyProblem` and `RegressionProblem`
   are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
-- **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`; of a
+- **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`, and
+  `learn` from observations of one's own; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
   problems and results; `explore` shows a problem on a page, where it can be moved;
 - **live networks**: `launch` runs the agents of a problem as processes of this machine;
 - **live agents**: `watch` listens to agents that run as processes, beside what theory predicts;
 - **nets of one's own**: `train` a torch module on a network, `train_file` what a net file says,
   `load_trained` what they left;
-- **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`;
+- **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`, `account` (the probability
+  of error round by round, between bounds), `expected_log_ratio`;
 - **records**: `read_record`, `write_report`.
 
 The commands of ``peerbayes`` on the command line call these very functions. The packages `theory`,
@@ -36,11 +40,14 @@ shadowing.refuse_hidden_packages()
 from theory.lazy import show_lazily  # noqa: E402
 
 if TYPE_CHECKING:
+    from peerbayes import faults as faults
+    from peerbayes import quantisers as quantisers
     from peerbayes.front.analyse import analyse
     from peerbayes.front.design import design
     from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
     from peerbayes.front.launch import launch
+    from peerbayes.front.learn import learn
     from peerbayes.front.place import place
     from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
@@ -57,7 +64,7 @@ if TYPE_CHECKING:
     from peerbayes.problem.regression import RegressionProblem
     from peerbayes.records import read_record
     from peerbayes.report.page import write_report
-    from theory.bounds import sample_sizes
+    from theory.bounds import account, sample_sizes
     from theory.changing import (
         DelayedNetwork,
         MarkovNetwork,
@@ -70,10 +77,12 @@ if TYPE_CHECKING:
         FiniteModel,
         GaussianAgent,
         error_exponent,
+        expected_log_ratio,
         learning_rate,
     )
     from theory.network import Network
     from theory.regression import RegressionAgent, RegressionModel
+    from theory.robustness import Faults
 else:
     show_lazily(__name__)
 
@@ -81,6 +90,7 @@ __all__ = [
     "BUILTINS",
     "ChangingProblem",
     "DelayedNetwork",
+    "Faults",
     "FaultyProblem",
     "FiniteAgent",
     "FiniteModel",
@@ -94,12 +104,15 @@ __all__ = [
     "RegressionAgent",
     "RegressionModel",
     "RegressionProblem",
+    "account",
     "analyse",
     "design",
     "error_exponent",
+    "expected_log_ratio",
     "explore",
     "formula",
     "launch",
+    "learn",
     "learning_rate",
     "load",
     "load_trained",

@@ -25,6 +25,16 @@ _FEW = 6
 _DIGITS = 24
 
 
+class Words(str):
+    """A text that is shown without quotation marks, as it is no name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The text itself."""
+        return str(self)
+
+
 class Shown:
     """Base of dataclasses that print as at most 12 lines of 80 columns, and as HTML tables."""
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.frames import frame, long_columns
-from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
+from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +50,8 @@ class RoundReport:
 
 
 @dataclass(frozen=True, eq=False)
-class History(Shown):
-    """A training at T of its rounds.
+class History(Value):
+    """A training at T of its rounds; histories of equal runs are equal, whatever time they took.
 
     Attributes
     ----------
@@ -80,6 +80,9 @@ class History(Shown):
     def __post_init__(self) -> None:
         for array in (self.rounds, self.loss, self.validation, self.bytes_sent, self.seconds):
             read_only(array)
+
+    def _parts(self) -> tuple[object, ...]:
+        return (self.rounds, self.loss, self.measures, self.validation, self.bytes_sent)
 
     def as_words(self) -> dict[str, Any]:
         """All of it as JSON has it, but for the seconds, which no two equal runs share."""

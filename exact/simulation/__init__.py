@@ -3,7 +3,8 @@
 :func:`simulate` draws the observations and keeps statistics of Λ at chosen rounds, in memory that
 grows neither with the number of rounds nor of replicates. Replicates may be spread over processes,
 and a run that was killed be resumed, without changing a bit of the result (:mod:`exact.parallel`).
-:func:`prepare` says beforehand what a simulation would cost.
+:func:`prepare` says beforehand what a simulation would cost, and :func:`learn_given` runs one on
+observations that are given.
 
 What a round does is written with each kind: a network that stays as it is on
 :mod:`exact.learning`, one that changes on :mod:`exact.changing.simulation`, faulty agents on
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from exact.simulation.given import learn_given
     from exact.simulation.kinds import prepare, simulate
 else:
     show_lazily(__name__)
 
-__all__ = ["prepare", "simulate"]
+__all__ = ["learn_given", "prepare", "simulate"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from peerbayes.designs.advice import edge_advice
 from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.request import DesignTask, section_of
@@ -32,12 +33,9 @@ class NextEdge(DesignOutcome):
     removed: RankedEdges
 
     def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from edge_advice(self.document())
         yield "rule", self.added.rule
-        edges = tuple(effect.edge for effect in self.added.ranked[:3])
         yield "candidates", len(self.added.ranked)
-        yield "best to add", edges
-        yield "rounds now", self.added.base.samples
-        yield "rounds with it", tuple(effect.samples for effect in self.added.ranked[:3])
         yield "bridges", len(self.removed.bridges)
         yield from self._remarked()
 

@@ -59,11 +59,30 @@ class Claims:
         if self._form == "normal":
             self._means = np.array(claims["means"], dtype=np.float64)
             self._std = float(claims["std"])
-            self._inputs = self._means.shape[1]
+            self._inputs = int(self._means.shape[1])
             return
         logs = np.array(claims["logs"], dtype=np.float64)  # None becomes NaN
         self._logs = logs[:, None, :] if self._form == "outcomes" else logs
-        self._inputs = self._logs.shape[1]
+        self._inputs = int(self._logs.shape[1])
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs x there are; 1 where observations have none."""
+        return self._inputs
+
+    def of_value(self, value: object) -> FloatArray:
+        """Log-likelihoods of an observation that is no text: the same as of its line of JSON.
+
+        Raises
+        ------
+        UnreadableError
+            As `of_line`.
+        """
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            return self.of_line(json.dumps(plain))
+        except TypeError:
+            raise UnreadableError(f"{str(value)[:40]!r} is no observation") from None
 
     def of_line(self, line: str) -> FloatArray:
         """Shape (M,): log ℓ(y | θ, x) in nats.

@@ -18,7 +18,7 @@ from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.model_section import FiniteAgentSection
 from peerbayes.problem.network_alone import NetworkAlone
-from peerbayes.problem.problems import AnyProblem, with_model
+from peerbayes.problem.problems import AnyProblem, FiniteProblem, with_model
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.writing import document_of
 from peerbayes.records import plain
@@ -108,7 +108,7 @@ def shares_of(problem: AnyProblem) -> tuple[Share, ...]:
             "claims": claims,
             "batch": kind.batch,
         }
-        for kind, law, claims in zip(model.kinds, _laws(model), _claims(problem), strict=True)
+        for kind, law, claims in zip(model.kinds, _laws(model), claims_of(problem), strict=True)
     ]
     network = problem.network
     on_loss = network.on_loss if isinstance(network, RandomLinks) else "last"
@@ -137,13 +137,13 @@ def _laws(model: FiniteModel) -> list[dict[str, Any]]:
     ]
 
 
-def _claims(problem: AnyProblem) -> list[dict[str, Any]]:
-    """Of each kind of agent: what an observation says for each hypothesis."""
-    model: FiniteModel = problem.model  # type: ignore[union-attr]
+def claims_of(problem: FiniteProblem) -> list[dict[str, Any]]:
+    """Claims about one observation by each kind of agent (`peerbayes.live.observations.Claims`)."""
+    model = problem.model
     specification = problem.specification
     sections: list[Any] = [None] * model.agents
     if specification is not None:
-        entries = specification.model.agents  # type: ignore[union-attr]
+        entries = specification.model.agents
         sections = [entry for entry in entries for _ in range(entry.count)]
     first = [model.assignment.tolist().index(k) for k in range(len(model.kinds))]
     claims = []
@@ -155,8 +155,13 @@ def _claims(problem: AnyProblem) -> list[dict[str, Any]]:
             claims.append({"form": "tables", "logs": plain(logs), **_outcomes(section)})
         elif isinstance(kind, FiniteAgent):
             single = kind.single or kind
-            logs = single.log_likelihoods.tolist()
-            claims.append({"form": "outcomes", "logs": logs, **_outcomes(section)})
+            if single.tables is not None:
+                with np.errstate(divide="ignore"):
+                    logs = np.log(single.tables.likelihood)
+                claims.append({"form": "tables", "logs": plain(logs), **_outcomes(section)})
+                continue
+            rows = single.log_likelihoods.tolist()
+            claims.append({"form": "outcomes", "logs": rows, **_outcomes(section)})
         else:
             claims.append({"form": "normal", "means": kind.means.tolist(), "std": kind.std})
     return claims

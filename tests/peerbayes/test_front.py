@@ -24,7 +24,7 @@ from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import MarkovNetwork, Phase
 from theory.messages import QUANTISERS
 from theory.network.structure import as_dense
-from theory.robustness import ConstantBelief, Faults, Median, Push, StuckData
+from theory.robustness import BEHAVIOURS, RULES, ConstantBelief, Faults, Median, Push, StuckData
 
 ROOT = Path(pb.__file__).parents[1]
 COIN = pb.FiniteAgent.from_tables(truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.75, 0.25]]])
@@ -33,10 +33,15 @@ COINS = pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[2])
 
 
 def test_the_names_are_few_explained_and_there() -> None:
-    assert len(pb.__all__) <= 40
+    assert len(pb.__all__) <= 45
     for name in pb.__all__:
         assert getattr(pb, name).__doc__ or name == "BUILTINS"
         assert f"`{name}`" in str(pb.__doc__)
+    for module in (pb.faults, pb.quantisers):
+        assert all(getattr(module, name).__doc__ for name in module.__all__)
+    assert set(QUANTISERS.values()) == {getattr(pb.quantisers, n) for n in pb.quantisers.__all__}
+    made = {getattr(pb.faults, name) for name in pb.faults.__all__}
+    assert {*BEHAVIOURS.values(), *RULES.values()} < made
     with pytest.raises(AttributeError, match="no attribute 'analyze'"):
         pb.analyze  # noqa: B018
 
@@ -304,6 +309,7 @@ LINE = pb.problem_of(
     pb.FiniteModel.from_agents(["fair", "loaded"], [COIN], counts=[3]),
     name="line",
 )
+SENT = pb.problem_of(PAIR, COINS, messages=pb.quantisers.Uniform(step=0.5), name="sent")
 RESULTS: dict[str, Callable[[], Any]] = {
     "problem": lambda: pb.load("two-coins"),
     "analysis": lambda: pb.analyse("two-coins", rounds=5),
@@ -314,10 +320,16 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "of a regression": lambda: pb.analyse("p1-regression"),
     "simulation": lambda: pb.simulate("two-coins", rounds=9, replicates=4),
     "simulated regression": lambda: pb.simulate("p1-regression", rounds=9, replicates=4),
+    "simulated changes": lambda: pb.simulate(CHANGING, rounds=9, replicates=4),
+    "simulated messages": lambda: pb.simulate(SENT, rounds=9, replicates=4),
+    "learned": lambda: pb.learn(CHANGING, [[0] * CHANGING.network.agents], seed=3),
     "verification": lambda: pb.verify("two-coins"),
     "design": lambda: pb.design("two-coins", replicates=0),
     "limited design": lambda: pb.design("two-coins", changes={"fixed": [0]}, replicates=0),
     "next edge": lambda: pb.design(LINE, objective="next-edge", replicates=0),
+    "design of faults": lambda: pb.design(LIAR, replicates=0),
+    "designed regression": lambda: pb.design("p1-regression", replicates=0),
+    "placed regression": lambda: pb.place("p1-regression", replicates=0),
     "placement": lambda: pb.place("two-coins", replicates=0),
     "formula": lambda: pb.formula("star", agents=5),
     "rate": lambda: pb.learning_rate(PAIR, COINS),

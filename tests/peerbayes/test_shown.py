@@ -175,3 +175,33 @@ def test_other_results_plot_what_they_measured() -> None:
     assert bare.plot(axes()).collections
     with pytest.raises(ValueError, match="plot: expected a design of one network"):
         pb.design("p2-grid", objective="next-edge").plot(axes())
+
+
+def facts_of(value: object) -> dict[str, str]:
+    rows = [line[2:].split("  ", 1) for line in repr(value).splitlines()[1:]]
+    return {name: text.strip() for name, text in rows}
+
+
+def test_a_design_says_what_to_use_and_what_it_costs() -> None:
+    design = pb.design("two-coins", objective="mixing", replicates=0)
+    found, told = design.document(), facts_of(design)
+    advice, given = found.recommended, found.baselines["as given"].samples.certified
+    assert told["use"] == f"the weights {advice.network!r}"
+    assert told["certified rounds"] == (
+        f"{given[0]} to {given[1]} as given, {advice.designed:g} designed, {advice.value:g} uniform"
+    )
+    assert told["cost"] == "the objective mixing costs 20 rounds"
+    assert told["cost"] in advice.sentence  # which the command prints
+    assert told["certificate"].endswith("any design: at least 0")
+    assert told["cost"] in design._repr_html_()
+
+
+def test_a_design_may_leave_all_as_it_is() -> None:
+    kept = facts_of(pb.design("p2-star", objective="next-edge", replicates=0))
+    assert kept["use"] == "no new edge: leave the network as it is"
+    assert kept["certified rounds"] == "51 to 63 as it is, 51 to 72 with the best edge"
+    path = pb.Network(pb.Network.from_topology("path", agents=5).weights, names=[*"abcde"])
+    line = pb.problem_of(path, COINS, name="line")
+    added = pb.design(line, objective="next-edge", replicates=0)
+    first, second = added.document().added[0].edge
+    assert facts_of(added)["use"] == f"add {'abcde'[first]} - {'abcde'[second]}"

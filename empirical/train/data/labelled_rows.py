@@ -74,7 +74,7 @@ class LabelledRows:
                 )
         if self.numbers is None:
             object.__setattr__(self, "numbers", np.arange(len(inputs)))
-        object.__setattr__(self, "inputs", read_only(inputs))
+        object.__setattr__(self, "inputs", read_only(inputs.view()))
 
     def __len__(self) -> int:
         return int(self.inputs.shape[0])

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.designs.advice import design_advice
 from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
@@ -31,7 +32,6 @@ from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.result import short_facts
-from peerbayes.quantities.sizes import SAMPLES
 from peerbayes.settings.questions import Design
 from theory import Network, learning_rate
 from theory.changing import (
@@ -82,12 +82,13 @@ class ChangingDesign(DesignOutcome):
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         names, found = self.problem.model.hypotheses, self.designed
+        yield "objective", "rate"
         yield "target", names[self.target]
-        yield from short_facts(CHANGING_LEARNING, found.learning)
-        yield from short_facts(SAMPLES, found.sizes)
-        yield "certified", (self.certificate.value, self.certificate.bound)
-        yield "beside", tuple(self.rows)
+        yield from design_advice(self.document())
         yield from self._remarked()
+        for name, value in short_facts(CHANGING_LEARNING, found.learning):
+            if name in ("settles on", "rate K", "exponent E"):
+                yield name, value
 
     @property
     def failed(self) -> bool:

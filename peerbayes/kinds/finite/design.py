@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exact import Run, simulate
+from peerbayes.designs.advice import design_advice
 from peerbayes.designs.documents import (
     ChangesOfRates,
     CurveDocument,
@@ -55,15 +56,13 @@ class Design(DesignOutcome):
     learnability: LearnabilityDocument
 
     def _facts(self) -> Iterator[tuple[str, object]]:
-        row, certificate = self.designed, self.found.certificate
+        row = self.designed
         yield "objective", self.request.objective
         yield "target", self.problem.model.hypotheses[self.target]
+        yield from design_advice(self.document())
+        yield from self._remarked()
         yield "v", row.network.stationary_distribution
         yield from [("rate K", row.rate), ("exponent E", row.exponent), ("slem", row.slem)]
-        if certificate is not None:
-            yield "certified", (certificate.value, certificate.bound)
-        yield "beside", tuple(other.name for other in self.rows)
-        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

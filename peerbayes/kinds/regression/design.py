@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from peerbayes.designs.advice import design_advice
 from peerbayes.designs.documents import RegressionDesignDocument, RegressionRow, weights_document
 from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import DESIGNED, recommend
@@ -48,12 +49,12 @@ class RegressionDesign(DesignOutcome):
     def _facts(self) -> Iterator[tuple[str, object]]:
         row = self.rows[DESIGNED]
         yield "objective", self.request.objective
+        yield from design_advice(self.document())
+        yield from self._remarked()
         yield "v", self.weights.expected.stationary_distribution
         yield "limit of the error", row.limit
         yield "error, times n", row.excess_error_constant
         yield "slem", row.slem
-        yield "beside", tuple(name for name in self.rows if name != DESIGNED)
-        yield from self._remarked()
 
     @property
     def failed(self) -> bool:

@@ -598,6 +598,24 @@ def test_what_was_trained_is_pickled_and_copied(module: Any) -> None:
     assert result != trained(module, validation=0.2, test=SIGNS[0], rounds=2, seed=1)
 
 
+def test_the_same_training_again_is_equal() -> None:
+    first, again = (trained(lambda: torch.nn.Linear(4, 2), rounds=2) for _ in range(2))
+    assert first == again
+    assert hash(first) == hash(again)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_data_of_the_caller_stay_as_they_were(dtype: str) -> None:
+    data = [(x.astype(dtype), y.copy()) for x, y in SIGNS]
+    test, other = (SIGNS[0][0].astype(dtype), SIGNS[0][1].copy()), (10 * X[0]).astype(dtype)
+    given = [array for pair in [*data, test] for array in pair] + [other]
+    before = [array.copy() for array in given]
+    trained(lambda: torch.nn.Linear(4, 2), data, test=test, other=other, rounds=1)
+    for array, copied in zip(given, before, strict=True):
+        assert array.flags.writeable
+        np.testing.assert_array_equal(array, copied)
+
+
 @pytest.mark.parametrize("other", [{"rounds": 3}, {"data": SIGNS[::-1]}, {"test": SIGNS[1]}])
 def test_another_training_is_replaced_by_force_alone(other: Any, tmp_path: Path) -> None:
     first = trained(lambda: Gated(2), rounds=2, test=SIGNS[0], out=tmp_path)
