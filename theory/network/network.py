@@ -87,6 +87,16 @@ class Network(Value):
     layout: FloatArray | None = None
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            weights: Any,
+            name: str = "network",
+            layout: ArrayLike | None = None,
+            names: Sequence[str] | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         """Check W and keep a read-only copy."""
         object.__setattr__(self, "weights", as_weights(self.weights))
