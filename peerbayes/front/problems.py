@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, overload
 
 from peerbayes.progress import Stages
 from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    from peerbayes.problem.builtins.names import (
+        ChangingName,
+        FaultyName,
+        FiniteName,
+        RegressionName,
+    )
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.finite import Problem
     from peerbayes.problem.problems import AnyProblem
+    from peerbayes.problem.regression import RegressionProblem
     from peerbayes.settings.groups import Data
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
@@ -22,12 +32,29 @@ if TYPE_CHECKING:
     from theory.robustness import Faults
 
 Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
+Folder: TypeAlias = str | Path | None
 
 
+@overload
+def load(name: FiniteName, *, data: Folder = None, progress: Progress | None = None) -> Problem: ...
+@overload
 def load(
-    name: str | Path, *, data: str | Path | None = None, progress: Progress | None = None
-) -> AnyProblem:
+    name: ChangingName, *, data: Folder = None, progress: Progress | None = None
+) -> ChangingProblem: ...
+@overload
+def load(
+    name: FaultyName, *, data: Folder = None, progress: Progress | None = None
+) -> FaultyProblem: ...
+@overload
+def load(
+    name: RegressionName, *, data: Folder = None, progress: Progress | None = None
+) -> RegressionProblem: ...
+@overload
+def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> Any: ...
+def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> AnyProblem:
     """The problem of a file, or a built-in by its name.
+
+    Type checkers know the kind of a built-in by its name, and that of a file not.
 
     Parameters
     ----------
@@ -76,6 +103,61 @@ def save(problem: AnyProblem, path: str | Path) -> Path:
     return write_problem(as_problem(problem), path)
 
 
+@overload
+def problem_of(
+    network: Network,
+    model: FiniteModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: None = None,
+    messages: Quantiser | None = None,
+    batch: Batch | None = None,
+) -> Problem: ...
+@overload
+def problem_of(
+    network: Network,
+    model: FiniteModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: Faults,
+    messages: None = None,
+    batch: Batch | None = None,
+) -> FaultyProblem: ...
+@overload
+def problem_of(
+    network: ChangingNetwork,
+    model: FiniteModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: None = None,
+    messages: None = None,
+    batch: Batch | None = None,
+) -> ChangingProblem: ...
+@overload
+def problem_of(
+    network: Network,
+    model: RegressionModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: None = None,
+    messages: None = None,
+    batch: Batch | None = None,
+) -> RegressionProblem: ...
+@overload
+def problem_of(
+    network: Network | ChangingNetwork,
+    model: FiniteModel | RegressionModel,
+    *,
+    name: str = "problem",
+    title: str = "",
+    faults: Faults | None = None,
+    messages: Quantiser | None = None,
+    batch: Batch | None = None,
+) -> AnyProblem: ...
 def problem_of(
     network: Network | ChangingNetwork,
     model: FiniteModel | RegressionModel,
@@ -178,7 +260,9 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
         stages = getattr(how, "progress", None)
         # A callable for one stage is that of the work to come.
         progress = stages(f"{value}: prepare") if isinstance(stages, Stages) else None
-        return load(value, data=None if how is None else how.data, progress=progress)
+        data = None if how is None else how.data
+        found: AnyProblem = load(value, data=data, progress=progress)
+        return found
     if type(value) in [kind.problem for kind in KINDS]:
         return value
     wanted = "a problem, or the name or the file of one"

@@ -42,7 +42,10 @@ from theory.validation import fail
 
 
 def write_report(
-    records: Sequence[Path], path: Path, *, notice: Callable[[str], None] | None = None
+    records: Sequence[str | Path],
+    path: str | Path,
+    *,
+    notice: Callable[[str], None] | None = None,
 ) -> Path:
     """Write one page that shows the records, one after the other.
 

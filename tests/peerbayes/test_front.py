@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import peerbayes as pb
+from peerbayes.problem.builtins import names
 from peerbayes.problem.builtins.loading import BUILTINS, load_problem
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
@@ -44,6 +45,21 @@ def test_the_names_are_few_explained_and_there() -> None:
     assert {*BEHAVIOURS.values(), *RULES.values()} < made
     with pytest.raises(AttributeError, match="no attribute 'analyze'"):
         pb.analyze  # noqa: B018
+
+
+def test_type_checkers_know_the_kind_of_each_built_in() -> None:
+    kinds = {
+        pb.Problem: names.FiniteName,
+        pb.ChangingProblem: names.ChangingName,
+        pb.FaultyProblem: names.FaultyName,
+        pb.RegressionProblem: names.RegressionName,
+    }
+    known = [name for literal in kinds.values() for name in get_args(literal)]
+    assert sorted(known) == sorted(pb.BUILTINS)
+    for kind, literal in kinds.items():
+        for name in get_args(literal):
+            if not pb.BUILTINS[name].needs_data and name != "digits":  # which trains classifiers
+                assert type(pb.load(name)) is kind
 
 
 def test_no_module_hides_a_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,6 +69,19 @@ class MarkovNetwork(Value):
     layout: FloatArray | None = None
     event_rate: float | None = None
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            phases: Sequence[Any],
+            transition: ArrayLike,
+            initial: ArrayLike | None = None,
+            name: str = "network",
+            layout: ArrayLike | None = None,
+            event_rate: float | None = None,
+            names: Sequence[str] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", as_phases(self.phases))

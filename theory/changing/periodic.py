@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from theory.changing.mixing import check_periodic, check_phases
 from theory.changing.moving_rows import Rows
@@ -50,6 +53,16 @@ class PeriodicNetwork(Value):
     name: str = "network"
     layout: FloatArray | None = None
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            phases: Sequence[Any],
+            name: str = "network",
+            layout: ArrayLike | None = None,
+            names: Sequence[str] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", as_phases(self.phases))

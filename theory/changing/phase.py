@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,6 +69,10 @@ class Phase(Value):
 
     weights: Weights
     active: ArrayLike | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, weights: Any, active: ArrayLike | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", as_weights(self.weights))

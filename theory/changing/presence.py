@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,12 @@ class RandomPresence(Value):
     network: Network
     present: FloatArray
     mean_absence: FloatArray | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, network: Network, present: ArrayLike, mean_absence: ArrayLike | None = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         require("network", self.network, Network)

@@ -199,7 +199,7 @@ class DesignGraph(Value):
         ValueError
             As for `theory.Network`.
         """
-        return Network(weights, name, self.layout, self.names)  # type: ignore[arg-type]
+        return Network(weights, name, self.layout, self.names)
 
     def _title(self) -> str:
         return f"DesignGraph, {self.agents} agents, {len(self.links)} links"

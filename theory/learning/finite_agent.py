@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,6 +71,18 @@ class FiniteAgent(Value):
     batch: int = field(default=1, repr=False)
     single: FiniteAgent | None = field(default=None, repr=False)
     tables: Tables | None = field(default=None, init=False, repr=False)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            probabilities: ArrayLike,
+            log_likelihoods: ArrayLike,
+            entropy: float = 0.0,
+            true_hypotheses: Sequence[int] = (),
+            batch: int = 1,
+            single: FiniteAgent | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         probabilities = as_distribution("probabilities", self.probabilities)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from theory.learning.batches import as_batch, type_counts, type_law
 from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
@@ -61,6 +63,18 @@ class GaussianAgent(Value):
     means: FloatArray
     std: float
     batch: int = field(default=1, repr=False)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            inputs: ArrayLike,
+            truth_means: ArrayLike,
+            truth_std: float,
+            means: ArrayLike,
+            std: float,
+            batch: int = 1,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         inputs = as_distribution("inputs", self.inputs)

@@ -101,6 +101,17 @@ class Network(Value):
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
     normalise: InitVar[bool] = False
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            weights: Any,
+            name: str = "network",
+            layout: ArrayLike | None = None,
+            names: Sequence[str] | None = None,
+            normalise: bool = False,
+        ) -> None: ...
+
     def __post_init__(self, normalise: bool) -> None:
         """Check W and keep a read-only copy."""
         given: Any = self.weights

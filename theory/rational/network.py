@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flint
 import numpy as np
@@ -68,6 +68,16 @@ class RationalNetwork(Value):
     name: str = "network"
     layout: FloatArray | None = None
     names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            matrix: Any,
+            name: str = "network",
+            layout: ArrayLike | None = None,
+            names: Sequence[str] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         W = _as_matrix(self.matrix)

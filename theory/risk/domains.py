@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,10 @@ class Box(Value):
 
     lower: FloatArray
     upper: FloatArray
+
+    if TYPE_CHECKING:
+
+        def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         lower = as_float_array("lower", self.lower, ndim=1)
@@ -178,6 +183,10 @@ class Ellipsoid(Value):
 
     centre: FloatArray
     axes: FloatArray
+
+    if TYPE_CHECKING:
+
+        def __init__(self, centre: ArrayLike, axes: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         centre = as_float_array("centre", self.centre, ndim=1)

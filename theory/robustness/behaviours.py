@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
@@ -67,6 +68,10 @@ class ConstantBelief(Value):
     """
 
     log_belief: FloatArray
+
+    if TYPE_CHECKING:
+
+        def __init__(self, log_belief: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         try:
@@ -232,6 +237,12 @@ class StuckData(Value):
 
     outcome: int | None = None
     log_likelihoods: FloatArray | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, outcome: int | None = None, log_likelihoods: ArrayLike | None = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if (self.outcome is None) == (self.log_likelihoods is None):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from peerbayes.messages import input_error, nearest
 from peerbayes.problem import is_graph_file
@@ -32,7 +32,17 @@ from peerbayes.problem.builtins.regressions import p1_documents, p2_documents
 from peerbayes.problem.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
+    from peerbayes.problem.builtins.names import (
+        ChangingName,
+        FaultyName,
+        FiniteName,
+        RegressionName,
+    )
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.finite import Problem
     from peerbayes.problem.problems import AnyProblem
+    from peerbayes.problem.regression import RegressionProblem
     from theory.progress import Progress
 
 EDGE_CONFIDENCES = ("1/10", "1/5", "3/10", "1/2", "7/10")
@@ -237,9 +247,30 @@ def load_problem(
     family = BUILTINS.get(str(name_or_path))
     if family is not None:
         return family.build((family.default,), data=data, progress=progress)[0]
-    return load_variants(name_or_path, data=data, progress=progress)[0]
+    found: AnyProblem = load_variants(name_or_path, data=data, progress=progress)[0]
+    return found
 
 
+@overload
+def load_variants(
+    name_or_path: FiniteName, *, data: Path | None = None, progress: Progress | None = None
+) -> tuple[Problem, ...]: ...
+@overload
+def load_variants(
+    name_or_path: ChangingName, *, data: Path | None = None, progress: Progress | None = None
+) -> tuple[ChangingProblem, ...]: ...
+@overload
+def load_variants(
+    name_or_path: FaultyName, *, data: Path | None = None, progress: Progress | None = None
+) -> tuple[FaultyProblem, ...]: ...
+@overload
+def load_variants(
+    name_or_path: RegressionName, *, data: Path | None = None, progress: Progress | None = None
+) -> tuple[RegressionProblem, ...]: ...
+@overload
+def load_variants(
+    name_or_path: str | Path, *, data: Path | None = None, progress: Progress | None = None
+) -> tuple[Any, ...]: ...
 def load_variants(
     name_or_path: str | Path, *, data: Path | None = None, progress: Progress | None = None
 ) -> tuple[AnyProblem, ...]:

@@ -138,7 +138,7 @@ def realise_exactly(
         rows[i][j] = w
     for i, row in enumerate(rows):
         row[i] = 1 - sum(row, Fraction(0))
-    return RationalNetwork(rows, name, graph.layout, graph.names)  # type: ignore[arg-type]
+    return RationalNetwork(rows, name, graph.layout, graph.names)
 
 
 def _rests(graph: DesignGraph, weight: FloatArray) -> FloatArray:
