@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from peerbayes.front.problems import as_problem
 from peerbayes.progress import stage
@@ -11,11 +12,25 @@ from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Analyse
 
 if TYPE_CHECKING:
+    from peerbayes.front.typed import ByKind, P
+    from peerbayes.kinds.changing.analyse import ChangingAnalysis
+    from peerbayes.kinds.faulty.analyse import FaultyAnalysis
+    from peerbayes.kinds.finite.analysis import Analysis
+    from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
     from peerbayes.kinds.shared.kind import Arithmetic, Result
     from peerbayes.problem.problems import AnyProblem
 
+    _OfRegression: TypeAlias = RegressionAnalysis | ExactRegressionAnalysis
+    _Analyses: TypeAlias = ByKind[Analysis, ChangingAnalysis, FaultyAnalysis, _OfRegression, P]
 
-@question(Analyse)
+
+def _question(settings: Callable[P, Analyse]) -> Callable[[Any], _Analyses[P]]:
+    """The question, its answer typed by the kind of the problem."""
+    made: Any = question(settings)
+    return cast("Callable[[Any], _Analyses[P]]", made)
+
+
+@_question(Analyse)
 def analyse(problem: AnyProblem | str | Path, how: Analyse) -> Result:
     """Mixing, best hypotheses, rate, exponent and sample sizes; draws nothing.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.request import checked_design, design_on, identity_of
@@ -19,8 +21,22 @@ from peerbayes.settings.questions import Design
 from theory.design.time_budget import time_budget
 from theory.validation import fail
 
+if TYPE_CHECKING:
+    from peerbayes.front.typed import ByKind, P
+    from peerbayes.kinds.changing.design import ChangingDesign
+    from peerbayes.kinds.finite.design import Design as FiniteDesign
+    from peerbayes.kinds.regression.design import RegressionDesign
 
-@question(Design)
+    _Designs: TypeAlias = ByKind[FiniteDesign, ChangingDesign, DesignOutcome, RegressionDesign, P]
+
+
+def _question(settings: Callable[P, Design]) -> Callable[[Any], _Designs[P]]:
+    """The question, its answer typed by the kind of the problem."""
+    made: Any = question(settings)
+    return cast("Callable[[Any], _Designs[P]]", made)
+
+
+@_question(Design)
 def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
     """The best weights on the problem's graph, for a problem of any kind, with a certificate.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from exact.limits import gibibytes
 from peerbayes.front.problems import as_problem
@@ -15,13 +16,26 @@ from peerbayes.settings.questions import Simulate
 
 if TYPE_CHECKING:
     from exact.run import Run
+    from peerbayes.front.typed import ByKind, P
+    from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.shared.kind import SimulationOutcome
+    from peerbayes.kinds.shared.social_learning import SimulationSummary
     from peerbayes.problem.problems import AnyProblem
     from peerbayes.settings.groups import Resources
     from theory.progress import Progress
 
+    _Simulations: TypeAlias = ByKind[
+        SimulationSummary, SimulationSummary, SimulationSummary, RegressionSummary, P
+    ]
 
-@question(Simulate)
+
+def _question(settings: Callable[P, Simulate]) -> Callable[[Any], _Simulations[P]]:
+    """The question, its answer typed by the kind of the problem."""
+    made: Any = question(settings)
+    return cast("Callable[[Any], _Simulations[P]]", made)
+
+
+@_question(Simulate)
 def simulate(problem: AnyProblem | str | Path, how: Simulate) -> SimulationOutcome:
     """Finite social learning or Gaussian regression, simulated; the same seed, the same numbers.
 
