@@ -25,9 +25,9 @@ from peerbayes.kinds.finite.at_rounds import AT_ROUNDS, AtRounds
 from peerbayes.kinds.shared.kind import Arithmetic
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.finite import Problem
-from peerbayes.quantities import learning, network, sizes
+from peerbayes.quantities import learning, messages, network, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
-from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, ProvedMessages
+from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
 from peerbayes.quantities.network import (
     CERTIFIED_NETWORK,
     EXACT_NETWORK,
@@ -53,26 +53,29 @@ if TYPE_CHECKING:
 # What is said of them ---------------------------------------------------------------------------
 
 
-_PROBLEM = Quantity("problem", str, lambda analysis: analysis.problem.name)
-_NOTES = Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE)
+_PROBLEM = Quantity("problem", str, get=lambda analysis: analysis.problem.name)
+_NOTES = Quantity("notes", list[str], label=NOTE)
 _AT_ROUNDS = part(
     "at_rounds",
     AT_ROUNDS,
     lambda analysis: analysis.at_rounds,
-    short="at rounds",
     meaning="with --rounds",
+    short="at rounds",
     optional=True,
 )
 
 
+def _learning(table: Table) -> Quantity:
+    return part("learning", table, lambda analysis: analysis.learning)
+
+
+def _samples(table: Table) -> Quantity:
+    return part("samples", table, lambda analysis: analysis.sizes)
+
+
 def _messages(table: Table) -> Quantity:
-    return part(
-        "messages",
-        table,
-        lambda analysis: analysis.messages,
-        meaning="of the table [messages]",
-        optional=True,
-    )
+    words = "of the table [messages]"
+    return part("messages", table, lambda found: found.costs, meaning=words, optional=True)
 
 
 ANALYSIS = Table(
@@ -81,8 +84,8 @@ ANALYSIS = Table(
     (
         _PROBLEM,
         part("network", NETWORK, lambda analysis: analysis.mixing),
-        part("learning", LEARNING, lambda analysis: analysis.learning),
-        part("samples", SAMPLES, lambda analysis: analysis.sizes),
+        _learning(LEARNING),
+        _samples(SAMPLES),
         _NOTES,
         _messages(MESSAGES),
         _AT_ROUNDS,
@@ -103,7 +106,6 @@ PROVED_ANALYSIS = Table(
         Quantity(
             "arithmetic",
             Literal["exact", "certified"],
-            lambda analysis: analysis.arithmetic,
             label="numbers",
             words=lambda value, _: value if value == "exact" else f"{value}: middle ± distance",
             short="arithmetic",
@@ -111,23 +113,23 @@ PROVED_ANALYSIS = Table(
         Quantity(
             "network",
             EXACT_NETWORK.type | CERTIFIED_NETWORK.type,
-            _of_network,
+            get=_of_network,
             table=EXACT_NETWORK,  # all that people are told is in both
         ),
-        part("learning", PROVED_LEARNING, lambda analysis: analysis.learning),
-        part("samples", PROVED_SAMPLES, lambda analysis: analysis.sizes),
+        _learning(PROVED_LEARNING),
+        _samples(PROVED_SAMPLES),
         _NOTES,
         Quantity(
             "record",
             str | None,
-            lambda analysis: analysis.record,
+            "where parts that took long are kept",
             label=NOTE,
             words=lambda value, _: value and f"parts that took long are kept in {value}",
-            meaning="where parts that took long are kept",
         ),
         _messages(PROVED_MESSAGES),
         _AT_ROUNDS,
     ),
+    kind="proved",
 )
 
 
@@ -144,6 +146,11 @@ class InDoubles(Value):
     samples: SampleSizes
     messages: CompressedLearning | None = None
     record: None = None
+
+    @property
+    def costs(self) -> MessageCosts | None:
+        """What compressed beliefs cost."""
+        return None if self.messages is None else messages.in_doubles(self.messages)
 
     @cached_property
     def mixing(self) -> NetworkNumbers:
@@ -177,14 +184,14 @@ class InDoubles(Value):
 class Proved(Value):
     """What proofs give, in intervals or in fractions.
 
-    `record` is where parts that took long are kept. `messages` None: beliefs are sent as they are,
-    or nothing is proved of them, and `unproved` says why.
+    `record` is where parts that took long are kept. `costs` None: beliefs are sent as they are, or
+    nothing is proved of them, and `unproved` says why.
     """
 
     mixing: NetworkNumbers
     learning: Learnt
     sizes: Sizes
-    messages: ProvedMessages | None = None
+    costs: MessageCosts | None = None
     unproved: str = ""
     record: Path | None = None
 
@@ -237,9 +244,9 @@ class Analysis(Result):
         return self.found.sizes
 
     @property
-    def messages(self) -> CompressedLearning | ProvedMessages | None:
+    def costs(self) -> MessageCosts | None:
         """What compressed beliefs cost; None where they are sent as they are."""
-        return self.found.messages
+        return self.found.costs
 
     @property
     def record(self) -> Path | None:
@@ -283,16 +290,19 @@ class Analysis(Result):
         return self.doubles.samples
 
     @property
+    def messages(self) -> CompressedLearning | None:
+        """What is known of compressed beliefs, in doubles; None where they are sent as they are."""
+        return self.doubles.messages
+
+    @property
     def network(self) -> Network:
         """The network whose beliefs a run keeps to: W_γ where they are compressed."""
-        messages = self.doubles.messages
-        return self.problem.network if messages is None else messages.network
+        return self.problem.network if self.messages is None else self.messages.network
 
     @property
     def ladder(self) -> SampleSizes | None:
         """The rounds that are enough in a run, compressed or not; None: nothing is guaranteed."""
-        messages = self.doubles.messages
-        return self.samples if messages is None else messages.compressed
+        return self.samples if self.messages is None else self.messages.compressed
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many rounds each statement asks for, and both certified ends.
