@@ -15,17 +15,12 @@ The JSON keys are those of the stable contract (docs: reference/json).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from peerbayes.kinds.finite.at_rounds import AT_ROUNDS, AtRounds
 from peerbayes.kinds.shared.kind import Arithmetic
-from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.finite import Problem
-from peerbayes.quantities import learning, messages, network, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
 from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
 from peerbayes.quantities.network import (
@@ -133,73 +128,17 @@ PROVED_ANALYSIS = Table(
 )
 
 
-# The result, and what each arithmetic gives -----------------------------------------------------
+# The result -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class InDoubles(Value):
     """What `theory` gives in double precision; `messages` None: beliefs are sent as they are."""
 
-    problem: Problem
     rate: LearningRate
     exponent: ErrorExponent
     samples: SampleSizes
     messages: CompressedLearning | None = None
-    record: None = None
-
-    @property
-    def costs(self) -> MessageCosts | None:
-        """What compressed beliefs cost."""
-        return None if self.messages is None else messages.in_doubles(self.messages)
-
-    @cached_property
-    def mixing(self) -> NetworkNumbers:
-        """The numbers of the network."""
-        return network.in_doubles(self.problem.network)
-
-    @cached_property
-    def learning(self) -> Learnt:
-        """Rates and exponents."""
-        return learning.in_doubles(self.problem.model, self.rate, self.exponent)
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """The ladder of sample sizes."""
-        return sizes.in_doubles(self.samples)
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing or needs a word, one sentence each."""
-        rate, names = self.rate, self.problem.model.hypotheses
-        notes = reference_notes(
-            names, rate.reference, is_compromise=rate.is_compromise, undecided=rate.undecided
-        )
-        notes += self.mixing.notes
-        if not np.isfinite(self.problem.network.deviation.upper).all():
-            notes.append("no finite upper bound on the deviation of every agent")
-        return [*notes, *self.sizes.notes]
-
-
-@dataclass(frozen=True, eq=False)
-class Proved(Value):
-    """What proofs give, in intervals or in fractions.
-
-    `record` is where parts that took long are kept. `costs` None: beliefs are sent as they are, or
-    nothing is proved of them, and `unproved` says why.
-    """
-
-    mixing: NetworkNumbers
-    learning: Learnt
-    sizes: Sizes
-    costs: MessageCosts | None = None
-    unproved: str = ""
-    record: Path | None = None
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing, or how it was found."""
-        notes = [*self.mixing.notes, *self.learning.notes, *self.sizes.notes]
-        return [*notes, *([f"messages: {self.unproved}"] if self.unproved else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,19 +147,32 @@ class Analysis(Result):
 
     Attributes
     ----------
-    problem
-        What was analysed.
-    found
-        What its arithmetic gives.
-    arithmetic
-        "double", "exact" or "certified".
+    problem, arithmetic
+        What was analysed, and how: "double", "exact" or "certified".
+    mixing, learning, sizes
+        v, eigenvalues and deviations of the network; what it settles on, K, E and all rates; rounds
+        that are enough, by several statements.
+    notes
+        Why a number is missing or needs a word, one sentence each.
+    costs
+        What compressed beliefs cost; None where they are sent as they are, or nothing is known.
+    record
+        Where parts of proofs that took long are kept; None if there is no such file.
+    doubles
+        What `theory` gives in double precision; None where numbers are proved.
     at_rounds
         What a number of rounds is good for; None if that was not asked.
     """
 
     problem: Problem
-    found: InDoubles | Proved
-    arithmetic: Arithmetic = "double"
+    arithmetic: Arithmetic
+    mixing: NetworkNumbers
+    learning: Learnt
+    sizes: Sizes
+    notes: tuple[str, ...]
+    costs: MessageCosts | None = None
+    record: Path | None = None
+    doubles: InDoubles | None = None
     at_rounds: AtRounds | None = None
 
     @property
@@ -229,70 +181,33 @@ class Analysis(Result):
         return ANALYSIS if self.arithmetic == "double" else PROVED_ANALYSIS
 
     @property
-    def mixing(self) -> NetworkNumbers:
-        """v, eigenvalues and deviations of the network."""
-        return self.found.mixing
-
-    @property
-    def learning(self) -> Learnt:
-        """What the network settles on; K, E, and the rates of all wrong hypotheses."""
-        return self.found.learning
-
-    @property
-    def sizes(self) -> Sizes:
-        """Rounds that are enough, by several statements."""
-        return self.found.sizes
-
-    @property
-    def costs(self) -> MessageCosts | None:
-        """What compressed beliefs cost; None where they are sent as they are."""
-        return self.found.costs
-
-    @property
-    def record(self) -> Path | None:
-        """Where parts of proofs that took long are kept; None if there is no such file."""
-        return self.found.record
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing or needs a word, one sentence each."""
-        return self.found.notes
-
-    @property
-    def doubles(self) -> InDoubles:
-        """What `theory` gives in double precision.
-
-        Raises
-        ------
-        AttributeError
-            If the numbers of this analysis are proved.
-        """
-        if isinstance(self.found, InDoubles):
-            return self.found
-        raise AttributeError(
-            f"an analysis in doubles has this, not one whose numbers are {self.arithmetic}: "
-            "see mixing, learning and sizes"
-        )
+    def _theory(self) -> InDoubles:
+        if self.doubles is None:
+            raise AttributeError(
+                f"an analysis in doubles has this, not one whose numbers are {self.arithmetic}: "
+                "see mixing, learning and sizes"
+            )
+        return self.doubles
 
     @property
     def rate(self) -> LearningRate:
         """K and all rates, in doubles."""
-        return self.doubles.rate
+        return self._theory.rate
 
     @property
     def exponent(self) -> ErrorExponent:
         """E and all exponents, in doubles."""
-        return self.doubles.exponent
+        return self._theory.exponent
 
     @property
     def samples(self) -> SampleSizes:
         """The ladder, and the bounds that it is read off, in doubles."""
-        return self.doubles.samples
+        return self._theory.samples
 
     @property
     def messages(self) -> CompressedLearning | None:
         """What is known of compressed beliefs, in doubles; None where they are sent as they are."""
-        return self.doubles.messages
+        return self._theory.messages
 
     @property
     def network(self) -> Network:

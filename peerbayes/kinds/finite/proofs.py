@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from peerbayes.kinds.finite.analysis import Proved
+from peerbayes.kinds.finite.analysis import Analysis
 from peerbayes.kinds.finite.certificates import PartStore
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.kinds.shared.network_proofs import (
@@ -66,7 +66,7 @@ def prove(
     delta: float,
     out: Path | None = None,
     progress: Progress | None = None,
-) -> Proved:
+) -> Analysis:
     """Mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
 
     Raises
@@ -99,14 +99,21 @@ def prove(
     mixing = finished("network", NetworkNumbers, proofs.network_proofs.numbers)
     learning = finished("learning", Learnt, proofs.learning_part)
     sizes = finished("samples", Sizes, proofs.samples_part)
-    messages, unproved = None, ""
-    if problem.messages is not None:
-        unproved = _unproved(problem)
-        if not unproved:
-            messages = finished("messages", MessageCosts, lambda: proofs.messages_part(sizes))
+    costs, unproved = None, "" if problem.messages is None else _unproved(problem)
+    if problem.messages is not None and not unproved:
+        costs = finished("messages", MessageCosts, lambda: proofs.messages_part(sizes))
     report(_STAGES * _STEPS, _STAGES * _STEPS)
-    record = store.path if store is not None and store.path.exists() else None
-    return Proved(mixing, learning, sizes, messages, unproved, record)
+    notes = (*mixing.notes, *learning.notes, *sizes.notes)
+    return Analysis(
+        problem=problem,
+        arithmetic=arithmetic,
+        mixing=mixing,
+        learning=learning,
+        sizes=sizes,
+        notes=(*notes, f"messages: {unproved}") if unproved else notes,
+        costs=costs,
+        record=store.path if store is not None and store.path.exists() else None,
+    )
 
 
 def _kept(store: PartStore, name: str, kind: type[P], compute: Callable[[], P]) -> P:
