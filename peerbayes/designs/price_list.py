@@ -18,7 +18,7 @@ from peerbayes.designs.found import Found
 from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.problem.finite import Problem
-from peerbayes.quantities.messages import MESSAGES
+from peerbayes.quantities.messages import MESSAGES, in_doubles
 from peerbayes.settings.questions import Design
 from theory.design import Constraints, DesignGraph, baselines
 from theory.design.time_budget import is_spent
@@ -71,7 +71,7 @@ def cheapest_messages(
     if best is None or recommended is None:
         wanted = "bounded log-ratios, and a network that is proved to settle on the target"
         raise fail("objective", wanted, "'bytes' without one", "see what analyse says")
-    details = ObjectiveDetails(messages=MESSAGES.document(best.best), prices=prices)
+    details = ObjectiveDetails(messages=MESSAGES.document(in_doubles(best.best)), prices=prices)
     note = "links, steps, mixing and weights were searched, and are not proved to be the best"
     return Found(recommended, None, {}, details, (note,), quantiser=best.quantiser)
 

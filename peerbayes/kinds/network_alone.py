@@ -24,11 +24,11 @@ NETWORK_ALONE = Table(
     "NetworkAnalysisDocument",
     "What theory says of a network without a model.",
     (
-        Quantity("problem", str, lambda analysis: analysis.problem.name),
+        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
         part("network", NETWORK, lambda analysis: analysis.mixing),
-        Quantity("learning", None, lambda _: None, default=None),
-        Quantity("samples", None, lambda _: None, default=None),
-        Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE),
+        Quantity("learning", None, get=lambda _: None, older=None),
+        Quantity("samples", None, get=lambda _: None, older=None),
+        Quantity("notes", list[str], label=NOTE),
     ),
 )
 

@@ -7,54 +7,33 @@ Analyses and designs share these numbers. In doubles they are those of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from peerbayes.documents import MaybeInterval, Number
 from peerbayes.figures.wording import Fact, count
-from peerbayes.quantities.numbers import FractionText, IntervalDocument
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.numbers import NUMBER, PROVED, FractionText, IntervalDocument
+from peerbayes.quantities.quantity import NOTE, Part, Quantity, Table, quantity, table_of
 from peerbayes.quantities.showing import several, text
 from peerbayes.tables import number, rounds
 from theory.messages import CompressedLearning, Samples
 from theory.values import Value
 
-
-@dataclass(frozen=True, eq=False)
-class ProvedMessages(Value):
-    """What compressed beliefs cost, each number proved; None: not known.
-
-    `deviation` is one enclosure an agent around the bound on what compression moves a log-ratio by;
-    all else is as of `theory.messages.CompressedLearning`.
-    """
-
-    quantiser: str
-    step: Any
-    mixing: Any
-    levels: int
-    least_levels: int
-    links: int
-    message_bytes: int
-    bytes_per_round: Any
-    deviation: Any
-    extra_rounds: int | None
-    certified_rounds: tuple[int | None, int | None]
-    certified_bytes: tuple[int | None, int | None]
-    note: str
+_Bytes = Annotated[float, Field(ge=0)]
+MEAN_BYTES = Table(
+    "MeanBytesDocument",
+    "Expected bytes a round on all links: bounds for the long run, and an estimate between.",
+    (
+        Quantity("lower", _Bytes, kind="lower"),
+        Quantity("estimate", _Bytes, "for little mixing; no bound", kind="estimate"),
+        Quantity("upper", _Bytes, kind="upper"),
+    ),
+)
 
 
-def _step(found: CompressedLearning) -> float | None:
-    return None if isinstance(found.quantiser, Samples) else float(found.quantiser.step)
-
-
-def _least_levels(found: CompressedLearning) -> int | None:
-    return found.levels.least if found.quantiser.has_replica else None
-
-
-# What is said of them ---------------------------------------------------------------------------
+# Words of some quantities -----------------------------------------------------------------------
 
 
 def _quantiser(value: str, document: Any) -> str:
@@ -70,9 +49,17 @@ def _on_links(value: Any, document: Any) -> str:
     return f"{text(value)} on {document.links} links"
 
 
+def _whole(value: int | None, _: Any) -> str:
+    return rounds(value)
+
+
 def _ends(value: Sequence[int | None], _: Any) -> str:
     """Both ends of an interval, each perhaps not known."""
     return "-" if value == [None, None] else " to ".join(rounds(end) for end in value)
+
+
+def _enough(value: Sequence[int | None], _: Any) -> str:
+    return rounds(value[1])
 
 
 def _in_the_mean(value: Any, _: Any) -> str | None:
@@ -89,7 +76,11 @@ def _moved_in_the_mean(value: float | None, document: Any) -> str | None:
     return f"{number(value)} nats"
 
 
-def bytes_that_suffice(value: Sequence[int | None], document: Any) -> Fact:
+def _moved(value: Any, _: Any) -> str:
+    return f"{text(value)} nats"
+
+
+def _bytes_that_suffice(value: Sequence[int | None], document: Any) -> Fact:
     """What compressed beliefs take on all links together."""
     enough, most = document.certified_rounds[1], value[1]
     if enough is None or most is None:
@@ -97,174 +88,135 @@ def bytes_that_suffice(value: Sequence[int | None], document: Any) -> Fact:
     return Fact("Certified bytes", count(most), f"in {count(enough)} rounds, on all links")
 
 
-MEAN_BYTES = Table(
-    "MeanBytesDocument",
-    "Expected bytes a round on all links: bounds for the long run, and an estimate between.",
-    (
-        Quantity("lower", Annotated[float, Field(ge=0)], lambda mean: mean.lower, kind="lower"),
-        Quantity(
-            "estimate",
-            Annotated[float, Field(ge=0)],
-            lambda mean: mean.estimate,
-            kind="estimate",
-            meaning="for little mixing; no bound",
-        ),
-        Quantity("upper", Annotated[float, Field(ge=0)], lambda mean: mean.upper, kind="upper"),
-    ),
-)
+# The quantities ---------------------------------------------------------------------------------
 
-MESSAGES = Table(
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MessageCosts(Value):
+    """What compressed beliefs cost, in numbers of some arithmetic; None: not known, see `note`."""
+
+    quantiser: str = quantity(str, label="quantiser", words=_quantiser)
+    step: Any = quantity(NUMBER, "in nats; null for samples", unit="nats", kind="given")
+    mixing: Any = quantity(Annotated[float, Field(gt=0, le=1)], label="mixing", kind="given")
+    levels: int | None = quantity(
+        int | None,
+        "those of the quantiser, or as many as it needs",
+        label="levels (least)",
+        words=_levels,
+    )
+    least_levels: int | None = quantity(
+        int | None, "with fewer no proof says that none overloads", kind="upper"
+    )
+    links: int = quantity(Annotated[int, Field(ge=0)], "directed", kind="given")
+    message_bytes: int | None = quantity(int | None, label="bytes a message", words=_whole)
+    bytes_per_round: Any = quantity(
+        NUMBER,
+        "of all links; at most, where some are silent",
+        label="bytes a round",
+        words=_on_links,
+        kind="upper",
+    )
+    mean_bytes_per_round: Part | None = quantity(
+        MEAN_BYTES.type | None,
+        label="  in the mean of many",
+        words=_in_the_mean,
+        start=None,
+        older=None,
+    )
+    deviation: Any = quantity(
+        NUMBER,
+        "bound on what compression moves a log-ratio by, in nats",
+        label="moves a log-ratio by at most",
+        words=_moved,
+        unit="nats",
+        kind="upper",
+    )
+    mean_deviation: float | None = quantity(
+        Number,
+        "bound on the mean over runs of what compression moves it by",
+        label="  in the mean over runs",
+        words=_moved_in_the_mean,
+        unit="nats",
+        kind="upper",
+        start=None,
+        older=None,
+    )
+    certified_rounds: tuple[int | None, int | None] = quantity(
+        MaybeInterval, label="certified rounds", words=_ends, unit="rounds", kind="certified"
+    )
+    extra_rounds: int | None = quantity(
+        int | None,
+        "certified rounds with compression, less without",
+        label="  more than without",
+        words=_whole,
+        kind="upper",
+    )
+    certified_bytes: tuple[int | None, int | None] = quantity(
+        MaybeInterval,
+        label="certified bytes",
+        words=_ends,
+        unit="bytes",
+        short="certified bytes",
+        fact=_bytes_that_suffice,
+        kind="certified",
+    )
+    note: str = quantity(str, label=NOTE)
+
+
+MESSAGES = table_of(
+    MessageCosts,
     "MessagesDocument",
     "What compressed beliefs cost; null: not known, see note.",
-    (
-        Quantity("quantiser", str, lambda m: m.quantiser.name, label="quantiser", words=_quantiser),
-        Quantity("step", Number, _step, unit="nats", meaning="in nats; null for samples"),
-        Quantity(
-            "mixing",
-            Annotated[float, Field(gt=0, le=1)],
-            lambda m: float(m.quantiser.mixing),
-            label="mixing",
-        ),
-        Quantity(
-            "levels",
-            int | None,
-            lambda m: m.quantiser.levels,
-            label="levels (least)",
-            words=_levels,
-            meaning="those of the quantiser, or as many as it needs",
-        ),
-        Quantity(
-            "least_levels",
-            int | None,
-            _least_levels,
-            kind="upper",
-            meaning="with fewer no proof says that none overloads",
-        ),
-        Quantity(
-            "message_bytes",
-            int | None,
-            lambda m: m.frame,
-            label="bytes a message",
-            words=lambda value, _: rounds(value),
-            kind="computed",
-        ),
-        Quantity("links", Annotated[int, Field(ge=0)], lambda m: m.links, meaning="directed"),
-        Quantity(
-            "bytes_per_round",
-            Number,
-            lambda m: m.bytes_per_round,
-            label="bytes a round",
-            words=_on_links,
-            kind="upper",
-            meaning="of all links; at most, where some are silent",
-        ),
-        part(
-            "mean_bytes_per_round",
-            MEAN_BYTES,
-            lambda m: m.mean_bytes_per_round,
-            label="  in the mean of many",
-            words=_in_the_mean,
-            may_lack=True,
-            default=None,
-        ),
-        Quantity(
-            "deviation",
-            Number,
-            lambda m: float(m.deviation.max()),
-            label="moves a log-ratio by at most",
-            unit="nats",
-            kind="upper",
-            meaning="bound on what compression moves a log-ratio by, in nats",
-        ),
-        Quantity(
-            "mean_deviation",
-            Number,
-            lambda m: float(m.mean_deviation.max()),
-            label="  in the mean over runs",
-            words=_moved_in_the_mean,
-            unit="nats",
-            kind="upper",
-            meaning="bound on the mean over runs of what compression moves it by",
-            default=None,
-        ),
-        Quantity(
-            "certified_rounds",
-            MaybeInterval,
-            lambda m: m.certified_rounds,
-            label="certified rounds",
-            words=_ends,
-            unit="rounds",
-            kind="certified",
-        ),
-        Quantity(
-            "extra_rounds",
-            int | None,
-            lambda m: m.extra_rounds,
-            label="  more than without",
-            words=lambda value, _: rounds(value),
-            unit="rounds",
-            kind="upper",
-            meaning="certified rounds with compression, less without",
-        ),
-        Quantity(
-            "certified_bytes",
-            MaybeInterval,
-            lambda m: m.certified_bytes,
-            label="certified bytes",
-            words=_ends,
-            unit="bytes",
-            short="certified bytes",
-            fact=bytes_that_suffice,
-            kind="certified",
-        ),
-        Quantity("note", str, lambda m: m.note, label=NOTE),
-    ),
     title="Messages",
 )
-
-
-def _proved(key: str, kind: Any, **more: Any) -> Quantity:
-    """The quantity of that key, proved: of a result that has it by the same name."""
-    return replace(MESSAGES[key], type=kind, get=attrgetter(key), kind="proved", **more)
-
-
-PROVED_MESSAGES = Table(
+PROVED_MESSAGES = table_of(
+    MessageCosts,
     "ProvedMessagesDocument",
     "What compressed beliefs cost, each number proved; null: not known.",
-    (
-        _proved("quantiser", str),
-        _proved("step", FractionText, meaning="in nats"),
-        _proved("mixing", FractionText),
-        _proved("levels", int),
-        _proved("least_levels", int),
-        _proved("message_bytes", int),
-        _proved("links", int),
-        _proved("bytes_per_round", FractionText),
-        _proved(
-            "deviation",
-            list[IntervalDocument],
-            words=lambda value, _: several(value),
-            meaning="around the bound on what compression moves a log-ratio by, agent by agent",
-        ),
-        _proved(
-            "certified_rounds",
-            MaybeInterval,
-            label="rounds enough",
-            words=lambda value, _: rounds(value[1]),
-        ),
-        _proved(
-            "extra_rounds",
-            int | None,
-            label=None,
-            meaning="rounds enough with compression, less without",
-        ),
-        _proved(
-            "certified_bytes",
-            MaybeInterval,
-            label="bytes enough",
-            words=lambda value, _: rounds(value[1]),
-        ),
-        _proved("note", str, label=None),
-    ),
+    without="mean_bytes_per_round mean_deviation",
+    changed={
+        "step": {"type": FractionText, "meaning": "in nats"},
+        "mixing": {"type": FractionText},
+        "levels": {"type": int},
+        "least_levels": {"type": int},
+        "message_bytes": {"type": int},
+        "bytes_per_round": {"type": FractionText},
+        "deviation": {
+            "type": list[IntervalDocument],
+            "meaning": "around the bound on what compression moves a log-ratio by, agent by agent",
+            "words": lambda value, _: several(value),
+        },
+        "certified_rounds": {"label": "rounds enough", "words": _enough},
+        "extra_rounds": {
+            "label": None,
+            "meaning": "rounds enough with compression, less without",
+        },
+        "certified_bytes": {"label": "bytes enough", "words": _enough},
+        "note": {"label": None},
+    },
     title="Messages",
+    numbers=PROVED,
+    kind="proved",
 )
+
+
+def in_doubles(found: CompressedLearning) -> MessageCosts:
+    """The costs that `theory.messages.compressed_learning` gives."""
+    quantiser = found.quantiser
+    return MessageCosts(
+        quantiser=quantiser.name,
+        step=None if isinstance(quantiser, Samples) else float(quantiser.step),
+        mixing=float(quantiser.mixing),
+        levels=quantiser.levels,
+        least_levels=found.levels.least if quantiser.has_replica else None,
+        links=found.links,
+        message_bytes=found.frame,
+        bytes_per_round=found.bytes_per_round,
+        mean_bytes_per_round=MEAN_BYTES(found.mean_bytes_per_round),
+        deviation=float(found.deviation.max()),
+        mean_deviation=float(found.mean_deviation.max()),
+        extra_rounds=found.extra_rounds,
+        certified_rounds=found.certified_rounds,
+        certified_bytes=found.certified_bytes,
+        note=found.note,
+    )

@@ -13,69 +13,121 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from peerbayes.figures.wording import Fact, agents_with, count, number
-from peerbayes.quantities.numbers import IN_DOUBLES, PROVED, FractionText, NumberTypes
-from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.numbers import NUMBER, PER_AGENT, PROVED, SHARES, FractionText
+from peerbayes.quantities.quantity import quantity, table_of
 from theory import Network
 from theory.values import Value
 
 ONE_AGENT = "one agent has no second eigenvalue"
+Count = Annotated[int, Field(ge=1)]
+_Multiplicity = Annotated[int, Field(ge=0)] | None
 
 
-@dataclass(frozen=True, eq=False)
+def _largest_share(value: Sequence[float], document: Any) -> Fact:
+    return Fact("Largest v", number(max(value)), agents_with(value, max(value), document.names))
+
+
+def _modulus(value: float | None, _: Any) -> Fact:
+    return Fact("Second eigenvalue", number(value), "largest modulus below 1")
+
+
+def _largest_deviation(value: Sequence[float | None], _: Any) -> Fact:
+    known = [d for d in value if d is not None]
+    largest = max(known) if len(known) == len(value) else None
+    return Fact("Largest deviation D", number(largest), "rounds")
+
+
+def count_fact(value: int, _: Any) -> Fact:
+    """The number of agents on a page."""
+    return Fact("Agents", count(value))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NetworkNumbers(Value):
-    """What is known of a network that stays as it is.
+    """What is known of a network that stays as it is; `notes` say why a number is missing."""
 
-    Attributes
-    ----------
-    agents, period, reversible, names
-        N, the period of W, whether it is reversible, what the agents are called.
-    stationary_distribution
-        v, agent by agent.
-    slem, second_eigenvalue
-        The subdominant modulus, and the largest signed eigenvalue but 1; None where unknown.
-    deviation, deviation_lower
-        D_i in rounds, agent by agent, rounded up; lower bounds, in doubles alone.
-    kemeny_constant, zero_eigenvalues, diagonalisable
-        In exact arithmetic alone.
-    methods
-        How numbers were computed, by their keys.
-    notes
-        Why a number is missing, or how it was computed.
-    """
-
-    agents: int
-    period: int
-    reversible: bool
-    stationary_distribution: Any
-    slem: Any
-    second_eigenvalue: Any
-    deviation: Any
-    names: tuple[str, ...] | None = None
-    deviation_lower: Any = None
-    kemeny_constant: Any = None
-    zero_eigenvalues: int | None = None
-    diagonalisable: bool | None = None
-    methods: tuple[tuple[str, str | None], ...] = ()
+    agents: int = quantity(Count, label="agents", fact=count_fact, kind="given")
+    stationary_distribution: Any = quantity(
+        SHARES, "v, agent by agent", label="stationary distribution v", fact=_largest_share
+    )
+    slem: Any = quantity(NUMBER, "subdominant modulus", label="subdominant modulus", fact=_modulus)
+    second_eigenvalue: Any = quantity(NUMBER, "largest signed one but 1", label="second eigenvalue")
+    deviation: Any = quantity(
+        PER_AGENT, "D_i in rounds", label="deviation D_i (rounds)", fact=_largest_deviation
+    )
+    irreducible: bool = quantity(bool, start=True, older=True)
+    period: int = quantity(Count, older=1)
+    reversible: bool = quantity(bool, label="reversible")
+    names: Sequence[str] | None = quantity(
+        list[str] | None, "what the agents are called", start=None, optional=True
+    )
+    # In doubles alone.
+    stationary_method: str | None = quantity(str | None, start=None, older=None)
+    deviation_lower: Any = quantity(
+        Annotated[list[float | None], Field(min_length=1)] | None,
+        start=None,
+        older=None,
+        kind="lower",
+    )
+    # Certified alone.
+    slem_method: str = quantity(str, start="")
+    second_eigenvalue_method: str | None = quantity(str | None, start=None)
+    deviation_method: str = quantity(str, start="")
+    # Exact alone.
+    zero_eigenvalues: int | None = quantity(
+        _Multiplicity, "multiplicity of eigenvalue 0", start=None, optional=True
+    )
+    diagonalisable: bool | None = quantity(bool | None, start=None, optional=True)
+    kemeny_constant: Any = quantity(FractionText, start=None)
     notes: tuple[str, ...] = ()
 
-    def method(self, key: str) -> str | None:
-        """How a number was computed."""
-        return dict(self.methods).get(key)
+
+_DOUBLES = "stationary_method deviation_lower names"
+_CERTIFIED = "slem_method second_eigenvalue_method deviation_method"
+_EXACT = "zero_eigenvalues diagonalisable kemeny_constant"
+NETWORK = table_of(
+    NetworkNumbers,
+    "NetworkDocument",
+    "The network that stays as it is, in `analyse`: what theory says of it in doubles.",
+    without=f"{_CERTIFIED} {_EXACT}",
+    changed={
+        "stationary_distribution": {
+            "meaning": "v, agent by agent; positive, but below 1e-308 read as 0"
+        },
+        "deviation": {"meaning": "D_i in rounds, rounded up", "kind": "upper"},
+    },
+)
+CERTIFIED_NETWORK = table_of(
+    NetworkNumbers,
+    "CertifiedNetworkDocument",
+    "The network in `analyse --certify`: intervals.",
+    without=f"{_DOUBLES} {_EXACT}",
+    numbers=PROVED,
+    kind="proved",
+)
+EXACT_NETWORK = table_of(
+    NetworkNumbers,
+    "ExactNetworkDocument",
+    "The network in `analyse --exact`: fractions and expressions.",
+    without=f"{_DOUBLES} {_CERTIFIED}",
+    numbers=PROVED,
+    kind="proved",
+)
 
 
 def in_doubles(network: Network) -> NetworkNumbers:
     """The numbers of a network in double precision."""
     return NetworkNumbers(
         agents=network.agents,
-        period=network.period,
-        reversible=network.is_reversible,
         stationary_distribution=network.stationary_distribution,
         slem=network.slem,
         second_eigenvalue=network.second_eigenvalue,
         deviation=network.deviation.upper,
-        names=None if network.names is None else tuple(network.names),
+        period=network.period,
+        reversible=network.is_reversible,
+        names=network.names,
+        stationary_method=network.stationary.method,
         deviation_lower=network.deviation.lower,
-        methods=(("stationary_distribution", network.stationary.method),),
         notes=tuple(spectrum_notes(network)),
     )
 
@@ -84,147 +136,3 @@ def spectrum_notes(network: Network) -> list[str]:
     """Why the subdominant modulus or the second eigenvalue is missing, if one is."""
     note = ONE_AGENT if network.agents == 1 else network.spectrum.note
     return [note] if note else []
-
-
-# What is said of them ---------------------------------------------------------------------------
-
-
-def largest_share(value: Sequence[float], document: Any) -> Fact:
-    """The agents whose observations count most."""
-    return Fact("Largest v", number(max(value)), agents_with(value, max(value), document.names))
-
-
-def _largest_deviation(value: Sequence[float | None], document: Any) -> Fact:
-    known = [d for d in value if d is not None]
-    return Fact(
-        "Largest deviation D", number(max(known) if len(known) == len(value) else None), "rounds"
-    )
-
-
-def _method(key: str) -> Any:
-    return lambda numbers: numbers.method(key)
-
-
-AGENTS = Quantity(
-    "agents",
-    Annotated[int, Field(ge=1)],
-    lambda numbers: numbers.agents,
-    label="agents",
-    fact=lambda value, _: Fact("Agents", count(value)),
-)
-NAMES = Quantity(
-    "names",
-    list[str] | None,
-    lambda numbers: None if numbers.names is None else list(numbers.names),
-    meaning="what the agents are called",
-    optional=True,
-)
-
-
-def _numbers(types: NumberTypes, *, v: str, deviation: str) -> tuple[Quantity, ...]:
-    """What is said in every arithmetic; `v` and `deviation` are what these two mean in it."""
-    return (
-        AGENTS,
-        Quantity(
-            "stationary_distribution",
-            types.shares,
-            lambda numbers: numbers.stationary_distribution,
-            label="stationary distribution v",
-            fact=largest_share,
-            kind=types.kind,
-            meaning=v,
-        ),
-        Quantity(
-            "slem",
-            types.number,
-            lambda numbers: numbers.slem,
-            label="subdominant modulus",
-            fact=lambda value, _: Fact(
-                "Second eigenvalue", number(value), "largest modulus below 1"
-            ),
-            kind=types.kind,
-            meaning="subdominant modulus",
-        ),
-        Quantity(
-            "second_eigenvalue",
-            types.number,
-            lambda numbers: numbers.second_eigenvalue,
-            label="second eigenvalue",
-            kind=types.kind,
-            meaning="largest signed one but 1",
-        ),
-        Quantity(
-            "deviation",
-            types.per_agent,
-            lambda numbers: numbers.deviation,
-            label="deviation D_i (rounds)",
-            fact=_largest_deviation,
-            kind="upper" if types is IN_DOUBLES else types.kind,
-            meaning=deviation,
-        ),
-        Quantity("irreducible", bool, lambda _: True, default=True),
-        Quantity("period", Annotated[int, Field(ge=1)], lambda numbers: numbers.period, default=1),
-        Quantity("reversible", bool, lambda numbers: numbers.reversible, label="reversible"),
-    )
-
-
-NETWORK = Table(
-    "NetworkDocument",
-    "The network that stays as it is, in `analyse`: what theory says of it in doubles.",
-    (
-        *_numbers(
-            IN_DOUBLES,
-            v="v, agent by agent; positive, but below 1e-308 read as 0",
-            deviation="D_i in rounds, rounded up",
-        ),
-        Quantity("stationary_method", str | None, _method("stationary_distribution"), default=None),
-        Quantity(
-            "deviation_lower",
-            IN_DOUBLES.per_agent | None,
-            lambda numbers: numbers.deviation_lower,
-            kind="lower",
-            default=None,
-        ),
-        NAMES,
-    ),
-)
-
-_PROVED = _numbers(PROVED, v="v, agent by agent", deviation="D_i in rounds")
-CERTIFIED_NETWORK = Table(
-    "CertifiedNetworkDocument",
-    "The network in `analyse --certify`: intervals.",
-    (
-        *_PROVED,
-        Quantity("slem_method", str, _method("slem")),
-        Quantity("second_eigenvalue_method", str | None, _method("second_eigenvalue")),
-        Quantity("deviation_method", str, _method("deviation")),
-    ),
-)
-EXACT_NETWORK = Table(
-    "ExactNetworkDocument",
-    "The network in `analyse --exact`: fractions and expressions.",
-    (
-        *_PROVED,
-        Quantity(
-            "zero_eigenvalues",
-            Annotated[int, Field(ge=0)] | None,
-            lambda numbers: numbers.zero_eigenvalues,
-            kind="proved",
-            meaning="multiplicity of eigenvalue 0",
-            optional=True,
-        ),
-        Quantity(
-            "diagonalisable",
-            bool | None,
-            lambda numbers: numbers.diagonalisable,
-            kind="proved",
-            optional=True,
-        ),
-        Quantity(
-            "kemeny_constant",
-            FractionText,
-            lambda numbers: numbers.kemeny_constant,
-            kind="proved",
-        ),
-    ),
-)

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from peerbayes.documents import Document, Number, Numbers, PerAgent, Probability, Rounds
+from peerbayes import documents
+from peerbayes.documents import Document, Number, Rounds
 from peerbayes.records import plain
 from theory.values import Value
 
@@ -198,45 +200,37 @@ Proved: TypeAlias = FractionText | ExpressionDocument | IntervalDocument
 """A number that is proved: a fraction, an expression with an interval, or an interval."""
 
 
-@dataclass(frozen=True)
-class NumberTypes:
-    """The JSON types of one arithmetic's numbers.
+class Shape(Enum):
+    """How many numbers a quantity is; their types follow from the arithmetic."""
 
-    Attributes
-    ----------
-    number
-        One number, or null.
-    numbers, per_agent
-        A list of them; of one agent at least.
-    shares
-        Numbers between 0 and 1, one an agent.
-    rounds
-        A number of rounds, or null.
-    kind
-        What stands behind the numbers: "computed" in doubles, else "proved".
-    """
-
-    number: Any
-    numbers: Any
-    per_agent: Any
-    shares: Any
-    rounds: Any
-    kind: Any
+    NUMBER = "one number, or null"
+    NUMBERS = "a list of them"
+    PER_AGENT = "a list of them, of one agent at least"
+    SHARES = "numbers between 0 and 1, one an agent"
+    NAMED = "one number, or null, of each name"
+    NAMED_LISTS = "a list of numbers of each name"
+    ROUNDS = "a number of rounds, or null"
 
 
-IN_DOUBLES = NumberTypes(
-    number=Number,
-    numbers=Numbers,
-    per_agent=PerAgent,
-    shares=Annotated[list[Probability], Field(min_length=1)],
-    rounds=Rounds | None,
-    kind="computed",
-)
-PROVED = NumberTypes(
-    number=Proved | None,
-    numbers=list[Proved],
-    per_agent=Annotated[list[Proved], Field(min_length=1)],
-    shares=Annotated[list[Proved], Field(min_length=1)],
-    rounds=Rounds | RoundsInterval | None,
-    kind="proved",
-)
+NUMBER, NUMBERS, PER_AGENT, SHARES, NAMED, NAMED_LISTS, ROUNDS = Shape
+Numbers: TypeAlias = Mapping[Shape, Any]
+"""The JSON types of one arithmetic's numbers."""
+
+IN_DOUBLES: Numbers = {
+    NUMBER: documents.Number,
+    NUMBERS: documents.Numbers,
+    PER_AGENT: documents.PerAgent,
+    SHARES: Annotated[list[documents.Probability], Field(min_length=1)],
+    NAMED: dict[str, documents.Number],
+    NAMED_LISTS: dict[str, documents.Numbers],
+    ROUNDS: Rounds | None,
+}
+PROVED: Numbers = {
+    NUMBER: Proved | None,
+    NUMBERS: list[Proved],
+    PER_AGENT: Annotated[list[Proved], Field(min_length=1)],
+    SHARES: Annotated[list[Proved], Field(min_length=1)],
+    NAMED: dict[str, Proved | None],
+    NAMED_LISTS: dict[str, list[Proved]],
+    ROUNDS: Rounds | RoundsInterval | None,
+}

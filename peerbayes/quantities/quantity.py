@@ -1,24 +1,25 @@
 """What a declaration of a number says: one line for JSON, schema, tables, repr, frames and pages.
 
 A *quantity* has a key in JSON, a type, and a way to get it from a result. If people are told it on
-a terminal it has a label; if it is among the few lines of a repr, a short name; if the report shows
-it, a fact. A *table* lists the quantities of one JSON object. Objects lie inside each other as
-tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys::
+a terminal it has a label; if it is among the few lines of a repr, a short name; if the report
+shows it, a fact. A *table* lists the quantities of one JSON object. Objects lie inside each other
+as tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys. Where
+the fields of a dataclass are its quantities, they are declared there (`quantity`, `table_of`)::
 
     >>> COIN = Table("Coin", "A coin.", (
-    ...     Quantity("bias", float, lambda coin: coin.real, label="bias", meaning="of heads"),
-    ...     Quantity("side", str | None, lambda coin: None, optional=True),
+    ...     Quantity("real", float, "the bias, of heads", label="bias"),
+    ...     Quantity("side", str | None, get=lambda coin: None, optional=True),
     ... ))
     >>> COIN.tree(0.5)
-    {'bias': 0.5}
-    >>> COIN.model.model_json_schema()["properties"]["bias"]
-    {'description': 'of heads', 'title': 'Bias', 'type': 'number'}
+    {'real': 0.5}
+    >>> COIN.model.model_json_schema()["properties"]["real"]
+    {'description': 'the bias, of heads', 'title': 'Real', 'type': 'number'}
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -27,7 +28,7 @@ from pydantic_core import CoreSchema
 
 from peerbayes.documents import Document
 from peerbayes.figures.wording import Fact
-from peerbayes.quantities.numbers import written
+from peerbayes.quantities.numbers import IN_DOUBLES, Numbers, Shape, written
 
 Kind = Literal[
     "given", "computed", "proved", "certified", "lower", "upper", "estimate", "measured", "printed"
@@ -56,9 +57,12 @@ class Quantity:
     key
         Its key in JSON.
     type
-        A Python type, perhaps annotated as pydantic has it: JSON is checked against it.
+        A Python type, perhaps annotated as pydantic has it: JSON is checked against it. Or a
+        `Shape` of numbers, whose type follows from the arithmetic.
+    meaning
+        A line on what it is.
     get
-        Takes it from what its table is of.
+        Takes it from what its table is of; left out: the attribute of that name.
     label
         What it is called on a terminal; a function of the object where it depends on it; None: it
         is not shown there.
@@ -74,12 +78,10 @@ class Quantity:
     fact
         What the report shows.
     kind
-        What stands behind it.
-    meaning
-        A line on what it is.
+        What stands behind it; None: what its table says.
     optional
         Whether the key is left out where it is None.
-    default
+    older
         What older records, which lack the key, are taken to say.
     table
         Of a part: its table.
@@ -87,27 +89,30 @@ class Quantity:
 
     key: str
     type: Any
-    get: Callable[[Any], Any]
+    meaning: str | None = None
+    get: Callable[[Any], Any] | None = None
     label: str | Callable[[Any], str] | None = None
     unit: str = ""
     words: Callable[[Any, Any], str | None] | None = None
     column: str | None = None
     short: str | None = None
     fact: Callable[[Any, Any], Fact | None] | None = None
-    kind: Kind = "given"
-    meaning: str | None = None
+    kind: Kind | None = None
     optional: bool = False
-    default: Any = NEEDED
+    older: Any = NEEDED
     table: Table | None = None
 
-    @property
-    def field(self) -> tuple[Any, Any]:
-        """Type and field of a pydantic model."""
-        default = None if self.optional and self.default is NEEDED else self.default
-        if callable(default) and default is not NEEDED:
-            return self.type, Field(default_factory=default, description=self.meaning)
-        start = ... if default is NEEDED else default
-        return self.type, Field(start, description=self.meaning)
+    def of(self, source: Any) -> Any:
+        """The value that a source has."""
+        return getattr(source, self.key) if self.get is None else self.get(source)
+
+    def field(self, numbers: Numbers) -> tuple[Any, Any]:
+        """Type and field of a pydantic model, in some arithmetic."""
+        kind = numbers[self.type] if isinstance(self.type, Shape) else self.type
+        start = None if self.optional and self.older is NEEDED else self.older
+        if isinstance(start, type):
+            return kind, Field(default_factory=start, description=self.meaning)
+        return kind, Field(... if start is NEEDED else start, description=self.meaning)
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,8 @@ class Table:
         Of the object, in JSON schemas.
     quantities
         In the order in which people are told them.
+    numbers, kind
+        The types of its numbers, and what stands behind them where a quantity says nothing.
     title
         Of a table of its own on a terminal, or a function of the object; None: its quantities
         stand among those of the table around it.
@@ -144,6 +151,8 @@ class Table:
     name: str
     meaning: str
     quantities: tuple[Quantity, ...]
+    numbers: Numbers = field(default_factory=lambda: IN_DOUBLES)
+    kind: Kind = "computed"
     title: str | Callable[[Any], str] | None = None
     columns: tuple[str, str] | None = None
     rows: tuple[str, str] | None = None
@@ -154,7 +163,7 @@ class Table:
 
     def tree(self, source: Any) -> dict[str, Any]:
         """The JSON object of a source, not checked."""
-        values = ((q, written(q.get(source))) for q in self.quantities)
+        values = ((q, written(q.of(source))) for q in self.quantities)
         return {q.key: value for q, value in values if value is not None or not q.optional}
 
     def document(self, source: Any) -> Any:
@@ -180,7 +189,7 @@ class Table:
     @cached_property
     def model(self) -> type[Document]:
         """The pydantic model of the object, from which its JSON schema is made."""
-        fields: dict[str, Any] = {q.key: q.field for q in self.quantities}
+        fields: dict[str, Any] = {q.key: q.field(self.numbers) for q in self.quantities}
         model = create_model(self.name, __base__=Document, __doc__=self.meaning, **fields)
         model.left_out = frozenset(q.key for q in self.quantities if q.optional)
         return model
@@ -196,14 +205,10 @@ class Table:
         """An annotation by this table stands for its model."""
         return handler.generate_schema(self.model)
 
-    def unlabelled(self, *keys: str) -> Table:
-        """The table without the labels of some quantities: they are not shown on a terminal."""
-        return replace(
-            self,
-            quantities=tuple(
-                replace(q, label=None) if q.key in keys else q for q in self.quantities
-            ),
-        )
+    def changed(self, **keys: Mapping[str, Any]) -> Table:
+        """The table with some attributes of some quantities changed."""
+        found = (replace(q, **keys.get(q.key, {})) for q in self.quantities)
+        return replace(self, quantities=tuple(found))
 
     def __getitem__(self, key: str) -> Quantity:
         """The quantity of that key."""
@@ -246,8 +251,47 @@ def part(
     return Quantity(
         key,
         table.type | None if optional or may_lack else table.type,
-        lambda source: table(get(source)),
+        get=lambda source: table(get(source)),
         optional=optional,
         table=shown or table,
         **more,
     )
+
+
+# Results whose fields are their quantities -------------------------------------------------------
+
+
+def quantity(type: Any, meaning: str | None = None, *, start: Any = NEEDED, **more: Any) -> Any:
+    """A field of a frozen dataclass that is a quantity, by its own name; `start` is its default.
+
+    All else is as of a `Quantity`.
+    """
+    declared = {"quantity": Quantity("", type, meaning, **more)}
+    return field(metadata=declared) if start is NEEDED else field(default=start, metadata=declared)
+
+
+def table_of(
+    holder: type,
+    name: str,
+    meaning: str,
+    *,
+    without: str = "",
+    changed: Mapping[str, Mapping[str, Any]] | None = None,
+    **more: Any,
+) -> Table:
+    """The table of the fields of a dataclass that are quantities.
+
+    Parameters
+    ----------
+    holder, name, meaning
+        The dataclass; name and meaning of the table.
+    without
+        Fields that are left out, with spaces between.
+    changed
+        Attributes of quantities that are others here, by their keys.
+    more
+        All else of a `Table`.
+    """
+    declared = {f.name: f.metadata["quantity"] for f in fields(holder) if f.metadata}
+    found = [replace(q, key=key) for key, q in declared.items() if key not in without.split()]
+    return Table(name, meaning, tuple(found), **more).changed(**(changed or {}))

@@ -6,10 +6,10 @@ A result is a frozen dataclass that holds what theory or a run gave, and names i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from peerbayes.quantities.quantity import Part, Quantity, Table
+from peerbayes.quantities.quantity import Part, Table
 from peerbayes.quantities.showing import in_short, parts, titled
 from theory.frames import frame
 from theory.values import Value
@@ -70,7 +70,7 @@ def short_facts(table: Table, source: Any) -> Iterator[tuple[str, object]]:
     for q in table.quantities:
         if q.short is None and q.table is None:
             continue
-        value = q.get(source)
+        value = q.of(source)
         if value is None or (isinstance(value, list | tuple) and not value):
             continue
         if isinstance(value, Part):
@@ -84,22 +84,22 @@ def short_facts(table: Table, source: Any) -> Iterator[tuple[str, object]]:
 def _rows(table: Table, source: Any, before: str = "") -> Iterator[tuple[str, str, Any, str, str]]:
     """Every number of a result: path, whose, value, unit, kind."""
     for q in table.quantities:
-        value = q.get(source)
+        value = q.of(source)
         if isinstance(value, Part):
             yield from _rows(value.table, value.source, f"{before}{q.key}.")
         else:
-            yield from _entries(q, f"{before}{q.key}", value)
+            kind = q.kind or table.kind
+            for of, number in _entries(value):
+                yield f"{before}{q.key}", of, number, q.unit, kind
 
 
-def _entries(q: Quantity, path: str, value: Any, of: str = "") -> Iterator[Any]:
-    """The numbers of a value, however deep."""
+def _entries(value: Any, of: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers of a value, however deep, and whose they are."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, dict):
-        for key, entry in value.items():
-            yield from _entries(q, path, entry, f"{of} {key}".strip())
-    elif isinstance(value, list | tuple):
-        for index, entry in enumerate(value):
-            yield from _entries(q, path, entry, f"{of} {index}".strip())
+    if isinstance(value, Mapping | list | tuple):
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, entry in pairs:
+            yield from _entries(entry, f"{of} {key}".strip())
     elif value is not None and not isinstance(value, str | bool):
-        yield path, of, value, q.unit, q.kind
+        yield of, value

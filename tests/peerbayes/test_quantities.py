@@ -20,7 +20,8 @@ from peerbayes.figures.wording import Fact, number
 from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
 from peerbayes.layout import render
 from peerbayes.quantities.numbers import (
-    IN_DOUBLES,
+    NAMED,
+    NUMBER,
     Expression,
     RoundsBetween,
     exact_number,
@@ -41,8 +42,8 @@ SPEED = Table(
     "Speed",
     "How fast.",
     (
-        Quantity("rate", IN_DOUBLES.number, lambda trip: trip.rate, label="rate", unit="km/h"),
-        Quantity("legs", dict[str, float], lambda trip: trip.legs, column="hours"),
+        Quantity("rate", NUMBER, label="rate", unit="km/h"),
+        Quantity("legs", NAMED, column="hours"),
     ),
     rows=("Legs", "leg"),
 )
@@ -50,9 +51,9 @@ TRIP = Table(
     "Trip",
     "A trip.",
     (
-        Quantity("problem", str, lambda trip: "a trip"),
+        Quantity("problem", str, get=lambda trip: "a trip"),
         part("speed", SPEED, lambda trip: trip),
-        Quantity("notes", list[str], lambda trip: ["by train"], label=NOTE),
+        Quantity("notes", list[str], get=lambda trip: ["by train"], label=NOTE),
     ),
 )
 
@@ -84,13 +85,12 @@ def test_a_quantity_is_added_in_one_place() -> None:
     distance = Quantity(
         "distance",
         Annotated[float, Field(ge=0)],
-        lambda trip: trip.rate * sum(trip.legs.values()),
+        "from end to end",
+        get=lambda trip: trip.rate * sum(trip.legs.values()),
         label="distance",
         unit="km",
         short="distance",
         fact=lambda value, _: Fact("Distance", number(value), "km"),
-        kind="computed",
-        meaning="from end to end",
     )
     farther = replace(TRIP, quantities=(*TRIP.quantities, distance))
 

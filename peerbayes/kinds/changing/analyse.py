@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from peerbayes.documents import Number, PerAgent, Probability
+from peerbayes.documents import PerAgent, Probability
 from peerbayes.figures.wording import Fact, agents_with, number
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.quantities import learning, sizes
-from peerbayes.quantities.learning import Learnt, learning_table
-from peerbayes.quantities.network import AGENTS, NAMES
-from peerbayes.quantities.numbers import IN_DOUBLES
+from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
+from peerbayes.quantities.network import Count, count_fact
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import several
@@ -58,88 +57,82 @@ _EXPONENT_ROUNDS = 4000
 # What is said of it -----------------------------------------------------------------------------
 
 
-def _with(value: float, document: Any) -> str:
-    return agents_with(document.influence, value, document.names)
+def _largest_influence(value: Sequence[float], document: Any) -> Fact:
+    whose = agents_with(value, max(value), document.names)
+    return Fact("Largest influence", number(max(value)), whose)
 
 
-def _extremes(value: Sequence[float], document: Any) -> Fact:
-    return Fact("Largest influence", number(max(value)), _with(max(value), document))
+def _total_influence(value: float, _: Any) -> Fact:
+    return Fact("Total influence", number(value), "of one round's observations")
 
 
 CHANGING_NETWORK = Table(
     "ChangingNetworkDocument",
     "A network that changes: whose data count how much.",
     (
-        replace(AGENTS, get=lambda found: found.problem.network.agents),
+        Quantity(
+            "agents",
+            Count,
+            get=lambda found: found.problem.network.agents,
+            label="agents",
+            fact=count_fact,
+            kind="given",
+        ),
         Quantity(
             "changes",
             str,
-            lambda found: kind_of_change(found.problem),
+            "what changes, in words",
+            get=lambda found: kind_of_change(found.problem),
             label="what changes",
-            meaning="what changes, in words",
         ),
         Quantity(
             "influence",
             Annotated[list[Probability], Field(min_length=1)],
-            lambda found: found.influence.values,
+            "how much of one observation of each agent ends in every log-belief, per round",
+            get=lambda found: found.influence.values,
             label="influence of an observation u",
             short="influence",
-            fact=_extremes,
-            kind="computed",
-            meaning="how much of one observation of each agent ends in every log-belief, per round",
+            fact=_largest_influence,
         ),
         Quantity(
             "total_influence",
             Annotated[float, Field(ge=0)],
-            lambda found: found.influence.total,
+            get=lambda found: found.influence.total,
             label="total influence",
-            fact=lambda value, _: Fact(
-                "Total influence", number(value), "of one round's observations"
-            ),
-            kind="computed",
+            fact=_total_influence,
         ),
         Quantity(
             "influence_per_time",
             PerAgent | None,
-            lambda found: found.influence.per_time,
+            "per unit of time, where rounds are ticks of clocks",
+            get=lambda found: found.influence.per_time,
             label="influence per unit of time",
             words=lambda value, _: None if value is None else several(value),
-            kind="computed",
-            meaning="per unit of time, where rounds are ticks of clocks",
-            default=None,
+            older=None,
         ),
-        replace(NAMES, get=lambda found: found.problem.network.names),
+        Quantity(
+            "names",
+            list[str] | None,
+            "what the agents are called",
+            get=lambda found: found.problem.network.names,
+            optional=True,
+        ),
     ),
-)
-CHANGING_LEARNING = learning_table(
-    "ChangingLearningDocument",
-    "What is learnt, and how fast; the exponent may be an estimate.",
-    IN_DOUBLES,
-    Quantity(
-        "error_exponent_standard_error",
-        Number,
-        lambda learnt: learnt.error_exponent_standard_error,
-        unit="nats a round",
-        kind="estimate",
-        meaning="0 where the exponent is exact, null where it is not known",
-        default=None,
-    ),
-    rate="learning rate",
 )
 CHANGING_ANALYSIS = Table(
     "ChangingAnalysisDocument",
     "What `analyse` prints of a network that changes.",
     (
-        Quantity("problem", str, lambda analysis: analysis.problem.name),
+        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
         part("network", CHANGING_NETWORK, lambda analysis: analysis),
         part("learning", CHANGING_LEARNING, lambda analysis: analysis.learning),
         part(
             "samples",
             SAMPLES,
             lambda analysis: analysis.sizes,
-            shown=SAMPLES.unlabelled("printed", "certified"),
+            shown=SAMPLES.changed(printed={"label": None}, certified={"label": None}),
         ),
-        Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE),
+        Quantity("notes", list[str], label=NOTE),
     ),
 )
 

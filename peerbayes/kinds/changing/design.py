@@ -24,13 +24,13 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.documents import CertificateDocument, names_of, number, numbers
 from peerbayes.kinds.changing.analyse import (
-    CHANGING_LEARNING,
     ChangingAnalysis,
     analyse_changing,
 )
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.quantities.learning import CHANGING_LEARNING
 from peerbayes.quantities.result import short_facts
 from peerbayes.settings.questions import Design
 from theory import Network, learning_rate

@@ -10,9 +10,10 @@ from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import rates_plot
 from peerbayes.figures.views import Fact, Section, pictures, statements
 from peerbayes.figures.wording import agents_with, number
-from peerbayes.kinds.changing.analyse import CHANGING_LEARNING, CHANGING_NETWORK
+from peerbayes.kinds.changing.analyse import CHANGING_NETWORK
 from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.shared.simulated_view import settles
+from peerbayes.quantities.learning import CHANGING_LEARNING
 from peerbayes.quantities.showing import page_facts
 from peerbayes.quantities.sizes import SAMPLES
 

@@ -5,11 +5,17 @@ Value objects in, a result object out; nothing is printed here.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from peerbayes.kinds.finite.analysis import Analysis, InDoubles
 from peerbayes.kinds.shared.kind import Arithmetic
+from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.finite import Problem
+from peerbayes.quantities import learning, messages, sizes
+from peerbayes.quantities.network import in_doubles as numbers_of
 from theory import error_exponent, learning_rate, sample_sizes
 from theory.messages import compressed_learning
 from theory.progress import Progress
@@ -46,22 +52,41 @@ def analyse(
     """
     delta = as_probability("delta", delta)
     if arithmetic == "double":
-        return Analysis(problem, _in_doubles(problem, delta))
+        return _in_doubles(problem, delta)
     from peerbayes.kinds.finite.proofs import prove
 
-    found = prove(problem, arithmetic=arithmetic, delta=delta, out=out, progress=progress)
-    return Analysis(problem, found, arithmetic)
+    return prove(problem, arithmetic=arithmetic, delta=delta, out=out, progress=progress)
 
 
-def _in_doubles(problem: Problem, delta: float) -> InDoubles:
-    rate = learning_rate(problem.network, problem.model)
-    exponent = error_exponent(problem.network, problem.model, rate=rate)
-    samples = sample_sizes(
-        problem.network, problem.model, delta=delta, rate=rate, exponent=exponent
-    )
-    messages = None
+def _in_doubles(problem: Problem, delta: float) -> Analysis:
+    network, model = problem.network, problem.model
+    rate = learning_rate(network, model)
+    exponent = error_exponent(network, model, rate=rate)
+    ladder = sample_sizes(network, model, delta=delta, rate=rate, exponent=exponent)
+    found = None
     if problem.messages is not None:
-        messages = compressed_learning(
-            problem.network, problem.model, problem.messages, delta=delta, uncompressed=samples
+        found = compressed_learning(
+            network, model, problem.messages, delta=delta, uncompressed=ladder
         )
-    return InDoubles(problem, rate, exponent, samples, messages)
+    mixing, enough = numbers_of(network), sizes.in_doubles(ladder)
+    notes = reference_notes(
+        model.hypotheses,
+        rate.reference,
+        is_compromise=rate.is_compromise,
+        undecided=rate.undecided,
+    )
+    if not np.isfinite(network.deviation.upper).all():
+        mixing = replace(
+            mixing,
+            notes=(*mixing.notes, "no finite upper bound on the deviation of every agent"),
+        )
+    return Analysis(
+        problem=problem,
+        arithmetic="double",
+        mixing=mixing,
+        learning=learning.in_doubles(model, rate, exponent),
+        sizes=enough,
+        notes=(*notes, *mixing.notes, *enough.notes),
+        costs=None if found is None else messages.in_doubles(found),
+        doubles=InDoubles(rate, exponent, ladder, found),
+    )

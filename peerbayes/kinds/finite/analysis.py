@@ -15,19 +15,14 @@ The JSON keys are those of the stable contract (docs: reference/json).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from peerbayes.kinds.finite.at_rounds import AT_ROUNDS, AtRounds
 from peerbayes.kinds.shared.kind import Arithmetic
-from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.finite import Problem
-from peerbayes.quantities import learning, network, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
-from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, ProvedMessages
+from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
 from peerbayes.quantities.network import (
     CERTIFIED_NETWORK,
     EXACT_NETWORK,
@@ -53,26 +48,29 @@ if TYPE_CHECKING:
 # What is said of them ---------------------------------------------------------------------------
 
 
-_PROBLEM = Quantity("problem", str, lambda analysis: analysis.problem.name)
-_NOTES = Quantity("notes", list[str], lambda analysis: analysis.notes, label=NOTE)
+_PROBLEM = Quantity("problem", str, get=lambda analysis: analysis.problem.name)
+_NOTES = Quantity("notes", list[str], label=NOTE)
 _AT_ROUNDS = part(
     "at_rounds",
     AT_ROUNDS,
     lambda analysis: analysis.at_rounds,
-    short="at rounds",
     meaning="with --rounds",
+    short="at rounds",
     optional=True,
 )
 
 
+def _learning(table: Table) -> Quantity:
+    return part("learning", table, lambda analysis: analysis.learning)
+
+
+def _samples(table: Table) -> Quantity:
+    return part("samples", table, lambda analysis: analysis.sizes)
+
+
 def _messages(table: Table) -> Quantity:
-    return part(
-        "messages",
-        table,
-        lambda analysis: analysis.messages,
-        meaning="of the table [messages]",
-        optional=True,
-    )
+    words = "of the table [messages]"
+    return part("messages", table, lambda found: found.costs, meaning=words, optional=True)
 
 
 ANALYSIS = Table(
@@ -81,8 +79,8 @@ ANALYSIS = Table(
     (
         _PROBLEM,
         part("network", NETWORK, lambda analysis: analysis.mixing),
-        part("learning", LEARNING, lambda analysis: analysis.learning),
-        part("samples", SAMPLES, lambda analysis: analysis.sizes),
+        _learning(LEARNING),
+        _samples(SAMPLES),
         _NOTES,
         _messages(MESSAGES),
         _AT_ROUNDS,
@@ -103,7 +101,6 @@ PROVED_ANALYSIS = Table(
         Quantity(
             "arithmetic",
             Literal["exact", "certified"],
-            lambda analysis: analysis.arithmetic,
             label="numbers",
             words=lambda value, _: value if value == "exact" else f"{value}: middle ± distance",
             short="arithmetic",
@@ -111,88 +108,37 @@ PROVED_ANALYSIS = Table(
         Quantity(
             "network",
             EXACT_NETWORK.type | CERTIFIED_NETWORK.type,
-            _of_network,
+            get=_of_network,
             table=EXACT_NETWORK,  # all that people are told is in both
         ),
-        part("learning", PROVED_LEARNING, lambda analysis: analysis.learning),
-        part("samples", PROVED_SAMPLES, lambda analysis: analysis.sizes),
+        _learning(PROVED_LEARNING),
+        _samples(PROVED_SAMPLES),
         _NOTES,
         Quantity(
             "record",
             str | None,
-            lambda analysis: analysis.record,
+            "where parts that took long are kept",
             label=NOTE,
             words=lambda value, _: value and f"parts that took long are kept in {value}",
-            meaning="where parts that took long are kept",
         ),
         _messages(PROVED_MESSAGES),
         _AT_ROUNDS,
     ),
+    kind="proved",
 )
 
 
-# The result, and what each arithmetic gives -----------------------------------------------------
+# The result -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class InDoubles(Value):
     """What `theory` gives in double precision; `messages` None: beliefs are sent as they are."""
 
-    problem: Problem
     rate: LearningRate
     exponent: ErrorExponent
     samples: SampleSizes
     messages: CompressedLearning | None = None
-    record: None = None
-
-    @cached_property
-    def mixing(self) -> NetworkNumbers:
-        """The numbers of the network."""
-        return network.in_doubles(self.problem.network)
-
-    @cached_property
-    def learning(self) -> Learnt:
-        """Rates and exponents."""
-        return learning.in_doubles(self.problem.model, self.rate, self.exponent)
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """The ladder of sample sizes."""
-        return sizes.in_doubles(self.samples)
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing or needs a word, one sentence each."""
-        rate, names = self.rate, self.problem.model.hypotheses
-        notes = reference_notes(
-            names, rate.reference, is_compromise=rate.is_compromise, undecided=rate.undecided
-        )
-        notes += self.mixing.notes
-        if not np.isfinite(self.problem.network.deviation.upper).all():
-            notes.append("no finite upper bound on the deviation of every agent")
-        return [*notes, *self.sizes.notes]
-
-
-@dataclass(frozen=True, eq=False)
-class Proved(Value):
-    """What proofs give, in intervals or in fractions.
-
-    `record` is where parts that took long are kept. `messages` None: beliefs are sent as they are,
-    or nothing is proved of them, and `unproved` says why.
-    """
-
-    mixing: NetworkNumbers
-    learning: Learnt
-    sizes: Sizes
-    messages: ProvedMessages | None = None
-    unproved: str = ""
-    record: Path | None = None
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing, or how it was found."""
-        notes = [*self.mixing.notes, *self.learning.notes, *self.sizes.notes]
-        return [*notes, *([f"messages: {self.unproved}"] if self.unproved else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,19 +147,32 @@ class Analysis(Result):
 
     Attributes
     ----------
-    problem
-        What was analysed.
-    found
-        What its arithmetic gives.
-    arithmetic
-        "double", "exact" or "certified".
+    problem, arithmetic
+        What was analysed, and how: "double", "exact" or "certified".
+    mixing, learning, sizes
+        v, eigenvalues and deviations of the network; what it settles on, K, E and all rates; rounds
+        that are enough, by several statements.
+    notes
+        Why a number is missing or needs a word, one sentence each.
+    costs
+        What compressed beliefs cost; None where they are sent as they are, or nothing is known.
+    record
+        Where parts of proofs that took long are kept; None if there is no such file.
+    doubles
+        What `theory` gives in double precision; None where numbers are proved.
     at_rounds
         What a number of rounds is good for; None if that was not asked.
     """
 
     problem: Problem
-    found: InDoubles | Proved
-    arithmetic: Arithmetic = "double"
+    arithmetic: Arithmetic
+    mixing: NetworkNumbers
+    learning: Learnt
+    sizes: Sizes
+    notes: tuple[str, ...]
+    costs: MessageCosts | None = None
+    record: Path | None = None
+    doubles: InDoubles | None = None
     at_rounds: AtRounds | None = None
 
     @property
@@ -222,77 +181,43 @@ class Analysis(Result):
         return ANALYSIS if self.arithmetic == "double" else PROVED_ANALYSIS
 
     @property
-    def mixing(self) -> NetworkNumbers:
-        """v, eigenvalues and deviations of the network."""
-        return self.found.mixing
-
-    @property
-    def learning(self) -> Learnt:
-        """What the network settles on; K, E, and the rates of all wrong hypotheses."""
-        return self.found.learning
-
-    @property
-    def sizes(self) -> Sizes:
-        """Rounds that are enough, by several statements."""
-        return self.found.sizes
-
-    @property
-    def messages(self) -> CompressedLearning | ProvedMessages | None:
-        """What compressed beliefs cost; None where they are sent as they are."""
-        return self.found.messages
-
-    @property
-    def record(self) -> Path | None:
-        """Where parts of proofs that took long are kept; None if there is no such file."""
-        return self.found.record
-
-    @property
-    def notes(self) -> list[str]:
-        """Why a number is missing or needs a word, one sentence each."""
-        return self.found.notes
-
-    @property
-    def doubles(self) -> InDoubles:
-        """What `theory` gives in double precision.
-
-        Raises
-        ------
-        AttributeError
-            If the numbers of this analysis are proved.
-        """
-        if isinstance(self.found, InDoubles):
-            return self.found
-        raise AttributeError(
-            f"an analysis in doubles has this, not one whose numbers are {self.arithmetic}: "
-            "see mixing, learning and sizes"
-        )
+    def _theory(self) -> InDoubles:
+        if self.doubles is None:
+            raise AttributeError(
+                f"an analysis in doubles has this, not one whose numbers are {self.arithmetic}: "
+                "see mixing, learning and sizes"
+            )
+        return self.doubles
 
     @property
     def rate(self) -> LearningRate:
         """K and all rates, in doubles."""
-        return self.doubles.rate
+        return self._theory.rate
 
     @property
     def exponent(self) -> ErrorExponent:
         """E and all exponents, in doubles."""
-        return self.doubles.exponent
+        return self._theory.exponent
 
     @property
     def samples(self) -> SampleSizes:
         """The ladder, and the bounds that it is read off, in doubles."""
-        return self.doubles.samples
+        return self._theory.samples
+
+    @property
+    def messages(self) -> CompressedLearning | None:
+        """What is known of compressed beliefs, in doubles; None where they are sent as they are."""
+        return self._theory.messages
 
     @property
     def network(self) -> Network:
         """The network whose beliefs a run keeps to: W_γ where they are compressed."""
-        messages = self.doubles.messages
-        return self.problem.network if messages is None else messages.network
+        return self.problem.network if self.messages is None else self.messages.network
 
     @property
     def ladder(self) -> SampleSizes | None:
         """The rounds that are enough in a run, compressed or not; None: nothing is guaranteed."""
-        messages = self.doubles.messages
-        return self.samples if messages is None else messages.compressed
+        return self.samples if self.messages is None else self.messages.compressed
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many rounds each statement asks for, and both certified ends.

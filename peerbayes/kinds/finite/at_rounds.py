@@ -50,33 +50,26 @@ MARGIN = Table(
     "How far below the rate wrong beliefs may fall: off an event of probability delta, each is\n"
     "below exp(−n (K − margin)).",
     (
-        Quantity("delta", float, lambda margin: margin.delta),
-        Quantity("lower", Number, lambda margin: margin.lower, kind="lower", unit="nats a round"),
-        Quantity("upper", Number, lambda margin: margin.upper, kind="upper", unit="nats a round"),
+        Quantity("delta", float, kind="given"),
+        Quantity("lower", Number, kind="lower", unit="nats a round"),
+        Quantity("upper", Number, kind="upper", unit="nats a round"),
     ),
 )
 AT_ROUNDS = Table(
     "AtRoundsDocument",
     "What a number of rounds is good for: certified intervals.",
     (
-        Quantity("rounds", Rounds, lambda at: int(at.probability.rounds[0]), short="rounds"),
+        Quantity("rounds", Rounds, short="rounds", kind="given"),
         Quantity(
             "error_probability",
             IntervalDocument,
-            lambda at: _between(at.probability.lower[0], at.probability.upper[0]),
+            "some agent errs",
             label="some agent errs",
             words=_probability,
             short="error probability",
-            kind="certified",
-            meaning="some agent errs",
         ),
         Quantity(
-            "log_error_probability",
-            IntervalDocument,
-            lambda at: _between(at.probability.log_lower[0], at.probability.log_upper[0]),
-            label="  its logarithm",
-            words=_logarithm,
-            kind="certified",
+            "log_error_probability", IntervalDocument, label="  its logarithm", words=_logarithm
         ),
         part(
             "margin",
@@ -86,13 +79,9 @@ AT_ROUNDS = Table(
             words=_margin,
             short="margin",
         ),
-        Quantity(
-            "notes",
-            list[str],
-            lambda at: [note for note in (at.probability.note, at.margin.note) if note],
-            label=NOTE,
-        ),
+        Quantity("notes", list[str], label=NOTE),
     ),
+    kind="certified",
     title=lambda document: f"After {document.rounds} rounds",
 )
 
@@ -105,6 +94,26 @@ class AtRounds(Result):
     margin: CertifiedMargin
 
     quantities = AT_ROUNDS
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds n."""
+        return int(self.probability.rounds[0])
+
+    @property
+    def error_probability(self) -> Enclosure:
+        """P(some agent errs after n rounds)."""
+        return _between(self.probability.lower[0], self.probability.upper[0])
+
+    @property
+    def log_error_probability(self) -> Enclosure:
+        """Its logarithm, which reaches where probabilities underflow."""
+        return _between(self.probability.log_lower[0], self.probability.log_upper[0])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a number does not cover, or why it is missing."""
+        return [note for note in (self.probability.note, self.margin.note) if note]
 
 
 def at_rounds(

@@ -31,7 +31,7 @@ from theory.validation import FloatArray
 
 def message_statements(result: Measurement) -> list[Comparison]:
     """Of both runs at once: what was sent, how far it moved beliefs, and that K is what it was."""
-    found = result.analysis.doubles.messages
+    found = result.analysis.messages
     assert found is not None
     runs = [run.messages for run in (result.rates, result.failures)]
     measured = [one for one in runs if one is not None]

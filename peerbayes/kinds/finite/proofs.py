@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from peerbayes.kinds.finite.analysis import Proved
+from peerbayes.kinds.finite.analysis import Analysis
 from peerbayes.kinds.finite.certificates import PartStore
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.kinds.shared.network_proofs import (
@@ -24,8 +24,8 @@ from peerbayes.kinds.shared.network_proofs import (
     check_exact,
 )
 from peerbayes.problem.finite import Problem
-from peerbayes.quantities.learning import Learnt, batches_of, name_of
-from peerbayes.quantities.messages import ProvedMessages
+from peerbayes.quantities.learning import Learnt, batches_of, name_of, settled
+from peerbayes.quantities.messages import MessageCosts
 from peerbayes.quantities.network import NetworkNumbers
 from peerbayes.quantities.numbers import (
     RoundsBetween,
@@ -52,7 +52,7 @@ from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.rate import RationalRate, rational_rate
 
-P = TypeVar("P", NetworkNumbers, Learnt, Sizes, ProvedMessages)
+P = TypeVar("P", NetworkNumbers, Learnt, Sizes, MessageCosts)
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.
 _MOST_SECONDS = 600.0
 # Parts, and steps of the progress bar for each of them.
@@ -66,7 +66,7 @@ def prove(
     delta: float,
     out: Path | None = None,
     progress: Progress | None = None,
-) -> Proved:
+) -> Analysis:
     """Mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
 
     Raises
@@ -99,14 +99,21 @@ def prove(
     mixing = finished("network", NetworkNumbers, proofs.network_proofs.numbers)
     learning = finished("learning", Learnt, proofs.learning_part)
     sizes = finished("samples", Sizes, proofs.samples_part)
-    messages, unproved = None, ""
-    if problem.messages is not None:
-        unproved = _unproved(problem)
-        if not unproved:
-            messages = finished("messages", ProvedMessages, lambda: proofs.messages_part(sizes))
+    costs, unproved = None, "" if problem.messages is None else _unproved(problem)
+    if problem.messages is not None and not unproved:
+        costs = finished("messages", MessageCosts, lambda: proofs.messages_part(sizes))
     report(_STAGES * _STEPS, _STAGES * _STEPS)
-    record = store.path if store is not None and store.path.exists() else None
-    return Proved(mixing, learning, sizes, messages, unproved, record)
+    notes = (*mixing.notes, *learning.notes, *sizes.notes)
+    return Analysis(
+        problem=problem,
+        arithmetic=arithmetic,
+        mixing=mixing,
+        learning=learning,
+        sizes=sizes,
+        notes=(*notes, f"messages: {unproved}") if unproved else notes,
+        costs=costs,
+        record=store.path if store is not None and store.path.exists() else None,
+    )
 
 
 def _kept(store: PartStore, name: str, kind: type[P], compute: Callable[[], P]) -> P:
@@ -173,13 +180,12 @@ class Proofs:
         """What is learnt, and how fast."""
         names, found = self.model.hypotheses, self.certified_learning
         exact = rational_rate(self.network, self.model) if self.is_exact else None
-        settled = found if exact is None else exact
-        wrong = {m: name for m, name in enumerate(names) if m not in settled.reference}
+        best = found if exact is None else exact
+        wrong = {m: name for m, name in enumerate(names) if m not in best.reference}
         rates = self._in_intervals(wrong) if exact is None else self._in_fractions(exact, wrong)
         write = _as_it_is if exact is None else without_form
         return Learnt(
-            reference=tuple(names[m] for m in settled.reference),
-            is_compromise=settled.is_compromise,
+            **settled(names, best.reference, is_compromise=best.is_compromise),
             error_exponent=write(found.exponent) if wrong else None,
             binding_for_exponent=name_of(names, _first(found.binding_for_exponent)),
             exponents={name: write(found.exponents[m]) for m, name in wrong.items()},
@@ -187,7 +193,7 @@ class Proofs:
             batch=batches_of(self.problem.model),
             notes=(
                 *found.notes,
-                *reference_notes(names, settled.reference, is_compromise=settled.is_compromise),
+                *reference_notes(names, best.reference, is_compromise=best.is_compromise),
             ),
             **rates,
         )
@@ -222,7 +228,8 @@ class Proofs:
         """The ladder of sample sizes."""
         if self.network.agents > MOST_CERTIFIED_AGENTS:
             note = f"sample sizes are certified for at most {MOST_CERTIFIED_AGENTS} agents"
-            return Sizes(self.delta, None, None, None, None, None, notes=(note,))
+            none = dict.fromkeys(("printed", "repaired", "chernoff", "certified", "printed_p2"))
+            return Sizes(delta=self.delta, **none, notes=(note,))
         evidence = Evidence(self.network, self.model)
         reference = decide_reference(evidence)
         ladder = certify_sample_sizes(
@@ -248,7 +255,7 @@ class Proofs:
             ),
         )
 
-    def messages_part(self, sizes: Sizes) -> ProvedMessages:
+    def messages_part(self, sizes: Sizes) -> MessageCosts:
         """What messages cost, of a problem whose agents compress with a replica."""
         messages = self.problem.messages
         assert messages is not None
@@ -263,7 +270,7 @@ class Proofs:
         rounds = None if found.rounds is None else found.rounds.upper
         before = sizes.chernoff
         without = before.upper if isinstance(before, RoundsBetween) else before
-        return ProvedMessages(
+        return MessageCosts(
             quantiser=messages.name,
             step=as_fraction(messages.step),
             mixing=as_fraction(messages.mixing),

@@ -83,11 +83,9 @@ class NetworkProofs:
             slem=found.slem,
             second_eigenvalue=found.second_eigenvalue,
             deviation=tuple(found.deviation),
-            methods=(
-                ("slem", found.slem_method),
-                ("second_eigenvalue", found.second_eigenvalue_method),
-                ("deviation", found.deviation_method),
-            ),
+            slem_method=found.slem_method,
+            second_eigenvalue_method=found.second_eigenvalue_method,
+            deviation_method=found.deviation_method,
             notes=(*([ONE_AGENT] if alone else []), *found.notes),
         )
 
