@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
@@ -65,6 +64,8 @@ def proportion(successes: int, trials: int, *, confidence: float = 0.95) -> Prop
     confidence = as_probability("confidence", confidence)
     if successes > trials:
         raise fail("successes", f"at most {trials}", successes, "count each trial once")
+    from scipy.special import betaincinv
+
     tail = (1 - confidence) / 2
     lower = betaincinv(successes, trials - successes + 1, tail) if successes > 0 else 0.0
     upper = betaincinv(successes + 1, trials - successes, 1 - tail) if successes < trials else 1.0

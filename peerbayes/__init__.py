@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from peerbayes.front.train_file import train_file
     from peerbayes.front.verify import verify
     from peerbayes.front.watch import watch
-    from peerbayes.problem.builtins.loading import BUILTINS, load_variants
+    from peerbayes.problem.builtins.families import BUILTINS
+    from peerbayes.problem.builtins.loading import load_variants
     from peerbayes.problem.changing import ChangingProblem
     from peerbayes.problem.faulty import FaultyProblem
     from peerbayes.problem.finite import Problem

@@ -7,13 +7,11 @@ nats a round.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import Field
 
-from exact import Simulation
-from exact.results import MeasuredMessages
 from peerbayes.documents import (
     Document,
     Number,
@@ -25,6 +23,10 @@ from peerbayes.documents import (
     numbers,
 )
 from theory.validation import FloatArray
+
+if TYPE_CHECKING:
+    from exact import Simulation
+    from exact.results import MeasuredMessages
 
 Names = list[str]
 

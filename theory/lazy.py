@@ -20,21 +20,26 @@ from types import ModuleType
 from typing import Any
 
 
+def homes(path: str) -> dict[str, str]:
+    """For each name that a source file imports, also for the type checker alone, its module."""
+    import ast  # not needed where nothing is asked for
+
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    return {
+        alias.asname or alias.name: str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
 class _LazyPackage(ModuleType):
     """A package whose shown names are imported when they are first asked for."""
 
     @cached_property
     def _homes(self) -> dict[str, str]:
         """For each name that the package imports, the module that has it."""
-        import ast  # not needed where nothing is asked for
-
-        tree = ast.parse(Path(str(self.__file__)).read_text(encoding="utf-8"))
-        return {
-            alias.name: str(node.module)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
+        return homes(str(self.__file__))
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__all__:

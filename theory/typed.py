@@ -13,14 +13,18 @@ ValueError: network: expected a Network, got a list; wrap it: Network(network)
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import ParamSpec, TypeVar, Union, get_args, get_origin
+from functools import cached_property, wraps
+from importlib import import_module
+from typing import ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
 
+from theory.lazy import homes
 from theory.validation import fail
 
+_Function: TypeAlias = Callable[..., object]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -50,7 +54,7 @@ _MAKERS = {
 class _Argument:
     """An argument that has to be one of some kinds of object, or, if `others`, no object of ours.
 
-    `place` is its position among the arguments.
+    `place` is its position among the arguments. Without kinds anything will do.
     """
 
     name: str
@@ -62,6 +66,27 @@ class _Argument:
         return isinstance(value, self.kinds) or (self.others and not _is_ours(type(value)))
 
 
+class _Declared:
+    """An argument as it is annotated; its kinds are loaded where its name alone does not decide."""
+
+    def __init__(self, name: str, place: int, annotation: object, function: _Function) -> None:
+        self.name, self.place = name, place
+        self._annotation, self._function = annotation, function
+        text = annotation if isinstance(annotation, str) else ""
+        self._names = frozenset(re.findall(r"\w+", text))
+
+    @cached_property
+    def argument(self) -> _Argument:
+        kinds, others = _kinds(_evaluated(self._annotation, self._function))
+        return _Argument(self.name, self.place, kinds, others)
+
+    def admits(self, value: object) -> bool:
+        kind = type(value)
+        if kind.__name__ in self._names and _is_ours(kind):
+            return True
+        return not self.argument.kinds or self.argument.admits(value)
+
+
 def typed(function: Callable[P, R]) -> Callable[P, R]:
     """The same function, checking that arguments annotated as objects of ours are such.
 
@@ -70,7 +95,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
     ValueError
         When called, if an argument is of another kind; the message says what to do about it.
     """
-    plan: list[_Argument] = []
+    plan: list[_Declared] = []
 
     @wraps(function)
     def door(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -84,7 +109,8 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
             else:
                 continue
             if not argument.admits(value):
-                raise _refusal(argument, value, plan)
+                arguments = [one.argument for one in plan if one.argument.kinds]
+                raise _refusal(argument.argument, value, arguments)
         return function(*args, **kwargs)
 
     return door
@@ -102,25 +128,37 @@ def require(argument: str, value: object, *kinds: type) -> None:
         raise _refusal(_Argument(argument, 0, kinds, others=False), value, [])
 
 
-def _plan(function: Callable[..., object]) -> list[_Argument]:
-    """The arguments to check, by the annotations, which are read when first called."""
+def _plan(function: _Function) -> list[_Declared]:
+    """The arguments that may have to be checked, by the annotations."""
     plan = []
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
-        kinds, others = _kinds(_evaluated(parameter.annotation, function))
-        if kinds:
-            keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
-            there = 1 << 30 if keyword else place
-            plan.append(_Argument(parameter.name, there, kinds, others))
+        # Plain types begin with a small letter.
+        if not re.search(r"[A-Z]", str(parameter.annotation).replace("None", "")):
+            continue
+        keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        there = 1 << 30 if keyword else place
+        plan.append(_Declared(parameter.name, there, parameter.annotation, function))
     return plan
 
 
-def _evaluated(annotation: object, function: Callable[..., object]) -> object:
+def _evaluated(annotation: object, function: _Function) -> object:
     if not isinstance(annotation, str):
         return annotation
+    names = _Names(getattr(function, "__globals__", {}))
     try:
-        return eval(annotation, getattr(function, "__globals__", {}))
-    except (NameError, TypeError):  # imported for type checkers only, or a name in quotes
+        return eval(annotation, {}, names)
+    except (NameError, TypeError):  # of another package, or a name in quotes
         return None
+
+
+class _Names(dict[str, object]):
+    """A module's names, those that it imports for type checkers alone among them."""
+
+    def __missing__(self, name: str) -> object:
+        home = homes(str(self["__file__"])).get(name, "") if "__file__" in self else ""
+        if home.partition(".")[0] not in _PACKAGES:
+            raise KeyError(name)
+        return getattr(import_module(home), name)
 
 
 def _kinds(annotation: object) -> tuple[tuple[type, ...], bool]:

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from torch import Tensor
 
 from empirical.nets import messages
 from empirical.nets.messages import Natural
 from theory.network.structure import as_weights
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Columns that torch pools at once: bounds the float64 copies.

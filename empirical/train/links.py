@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.changing import AnyNetwork, DelayedNetwork, MarkovNetwork, PeriodicNetwork
 from theory.network import Network
 from theory.network.structure import as_weights
+from theory.scientific import sparse
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from exact.changing.beliefs import DrawnRound, walk
@@ -21,6 +20,7 @@ from exact.changing.simulation import process_for
 from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork
 from theory.network import Network
 from theory.network.structure import Weights, as_weights
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, as_integer
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from scipy.sparse.linalg import spsolve_triangular
 
 from exact.changing.log import Log
 from theory import FiniteModel
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_position, fail, read_only
 

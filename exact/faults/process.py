@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from exact.checkpoint import Arrays
 from exact.learning import change_reference
@@ -26,6 +25,7 @@ from theory.robustness.behaviours import (
     StuckData,
 )
 from theory.robustness.rules import Average, Clip, Median, Rule, TrimmedMean
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, as_position
 
 # Seconds for a number that is heard, on one core of a cloud server: averaged; put in order, and

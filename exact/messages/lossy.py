@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-from scipy import sparse
 
 from exact.messages.replicas import pooled
 from exact.messages.tally import Tally
 from theory import Network
 from theory.messages import Acknowledged, Unacknowledged
 from theory.network.structure import OffDiagonal, off_diagonal
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from exact.messages.tally import Tally
 from theory.messages import Deadband, Plain, Single, Uniform
 from theory.network.structure import Weights
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
 

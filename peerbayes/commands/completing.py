@@ -25,7 +25,7 @@ def _beginning(folder: Path, above: str, name: str) -> Iterator[str]:
 
 def problems(incomplete: str) -> list[str]:
     """Built-in problems, and files."""
-    from peerbayes.problem.builtins.loading import BUILTINS
+    from peerbayes.problem.builtins.families import BUILTINS
 
     return [*(name for name in BUILTINS if name.startswith(incomplete)), *paths(incomplete)]
 

@@ -18,7 +18,6 @@ from pydantic import (
     Tag,
     field_serializer,
 )
-from scipy import sparse
 
 from peerbayes.documents import (
     MOST_DENSE,
@@ -38,6 +37,7 @@ from peerbayes.quantities.messages import MESSAGES
 from theory import SampleSizes
 from theory.messages import CompressedLearning
 from theory.network.structure import Weights, as_dense
+from theory.scientific import sparse
 
 Agent: TypeAlias = Annotated[int, Field(ge=0)]
 Agents: TypeAlias = Annotated[

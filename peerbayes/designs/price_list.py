@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from peerbayes.designs.documents import ObjectiveDetails, PriceDocument
 from peerbayes.designs.found import Found
@@ -28,6 +26,7 @@ from theory.messages.cells import HEADER
 from theory.network.structure import as_dense
 from theory.network.weights import weights_on_links
 from theory.progress import Progress
+from theory.scientific import csgraph, sparse
 from theory.validation import fail
 
 # Distances between all pairs of more agents take seconds.

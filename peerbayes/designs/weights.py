@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
 
 from peerbayes.designs.request import DesignTask
 from theory import Network
@@ -21,6 +20,7 @@ from theory.design import (
     realise,
 )
 from theory.network.structure import as_dense
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Beyond this the fastest W takes minutes: it is found where it is asked for, and elsewhere the

@@ -44,7 +44,7 @@ from peerbayes.explorer.editing.tables import (
     SetParameter,
 )
 from peerbayes.messages import choose, describe, translate
-from peerbayes.problem.builtins.loading import BUILTINS
+from peerbayes.problem.builtins.families import BUILTINS
 from theory.validation import fail
 
 EDITS: dict[str, type[Edit]] = {
@@ -110,7 +110,7 @@ def edited(document: Table, edits: Sequence[object]) -> Table:
 
     Examples
     --------
-    >>> from peerbayes.problem.builtins.loading import TWO_COINS
+    >>> from peerbayes.problem.builtins.families import TWO_COINS
     >>> half = {"kind": "set-weight", "from": 1, "to": 0, "value": "1/2"}
     >>> edited(TWO_COINS, [half])["network"]
     {'weights': [['9/10', '1/10'], ['1/2', '1/2']]}
@@ -126,7 +126,7 @@ def named_anew(before: Table, after: Table) -> Table:
 
     Examples
     --------
-    >>> from peerbayes.problem.builtins.loading import TWO_COINS
+    >>> from peerbayes.problem.builtins.families import TWO_COINS
     >>> named_anew(TWO_COINS, {**TWO_COINS, "learning": {"batch": 2}})["name"]
     'two-coins-edited'
     """

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from peerbayes.messages import choose
-from peerbayes.problem.builtins.loading import BUILTINS, Builtin, WrittenBuiltin
+from peerbayes.problem.builtins.families import BUILTINS, Builtin, WrittenBuiltin
 from theory.progress import Progress
 
 STORIES = ("expert", "liar", "late", "wrong", "edge")

@@ -7,8 +7,8 @@ import numpy as np
 from peerbayes.explorer.editing.rows import Table
 from theory import FiniteModel, LearningRate, Network
 from theory.bounds.samples import printed_rounds
+from theory.bounds.tails.chernoff import hoeffding_bounds
 from theory.bounds.tails.events import ErrorEvents
-from theory.bounds.tails.hoeffding import hoeffding_bounds
 
 # Rows of W^k that agree to this end the table of Hoeffding's bound.
 _SETTLED = 1e-13

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from peerbayes.explorer.controls import controls_of
 from peerbayes.explorer.documents import Table, problem_of
@@ -21,6 +20,7 @@ from peerbayes.problem.regression import RegressionProblem
 from theory import Network
 from theory.changing import MarkovNetwork, PeriodicNetwork
 from theory.changing.phase import weighted_sum
+from theory.scientific import sparse
 
 
 def view_of(document: Table) -> Table:

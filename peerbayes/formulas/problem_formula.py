@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.problem.builtins.loading import BUILTINS, ImageBuiltin, load_problem
+from peerbayes.problem.builtins.families import BUILTINS, ImageBuiltin
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.network_section import EdgesNetwork, LinksNetwork, WeightsNetwork
 from theory.rational.network import RationalNetwork

@@ -11,7 +11,7 @@ from pydantic import Field
 from peerbayes.documents import Document
 from peerbayes.experiments.done import what_is_done
 from peerbayes.experiments.registry import EXPERIMENTS
-from peerbayes.problem.builtins.loading import BUILTINS
+from peerbayes.problem.builtins.families import BUILTINS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

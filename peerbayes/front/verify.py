@@ -20,7 +20,8 @@ from peerbayes.kinds.shared.kind import Sweep, Verification
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.kinds.shared.verified import verdict_facts
 from peerbayes.kinds.verify_record import Verified, VerifyRecord
-from peerbayes.problem.builtins.loading import BUILTINS, load_variants
+from peerbayes.problem.builtins.families import BUILTINS
+from peerbayes.problem.builtins.loading import load_variants
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.records import RecordPlace, check_folder, set_aside
 from peerbayes.settings.declared import question

@@ -1,24 +1,57 @@
-"""Every kind of problem: the one place that knows which value object is of which kind."""
+"""Every kind of problem: the one place that knows which value object is of which kind.
+
+A kind is loaded when it is asked for: whoever analyses two coins needs no regression.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
-from peerbayes.kinds.changing.kind import ChangingKind
-from peerbayes.kinds.faulty.kind import FaultyKind
-from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.network_alone import NetworkAloneKind
-from peerbayes.kinds.regression.kind import RegressionKind
-from peerbayes.kinds.shared.kind import Kind
-from peerbayes.problem.problems import AnyProblem
+if TYPE_CHECKING:
+    from peerbayes.kinds.shared.kind import Kind
+    from peerbayes.problem.problems import AnyProblem
 
-KINDS: tuple[Kind[Any], ...] = (
-    FiniteKind(),
-    ChangingKind(),
-    FaultyKind(),
-    RegressionKind(),
-    NetworkAloneKind(),
-)
+# Where each kind is; the module of its value object has the same name.
+_HOMES = {
+    "finite": "finite.kind.FiniteKind",
+    "changing": "changing.kind.ChangingKind",
+    "faulty": "faulty.kind.FaultyKind",
+    "regression": "regression.kind.RegressionKind",
+    "network_alone": "network_alone.NetworkAloneKind",
+}
+
+
+class _Kinds(Sequence["Kind[Any]"]):
+    """The kinds, each loaded when it is reached."""
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+    @overload
+    def __getitem__(self, index: int) -> Kind[Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Kind[Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> Kind[Any] | Sequence[Kind[Any]]:
+        names = [*_HOMES][index]
+        return _load(names) if isinstance(names, str) else [_load(name) for name in names]
+
+    def __iter__(self) -> Iterator[Kind[Any]]:
+        return map(_load, _HOMES)
+
+
+KINDS = _Kinds()
+
+
+@cache
+def _load(name: str) -> Kind[Any]:
+    home, _, kind = _HOMES[name].rpartition(".")
+    made: Kind[Any] = getattr(import_module(f"peerbayes.kinds.{home}"), kind)()
+    return made
 
 
 def kind_of(problem: AnyProblem) -> Kind[Any]:
@@ -30,7 +63,7 @@ def kind_of(problem: AnyProblem) -> Kind[Any]:
     >>> type(kind_of(load_problem("p1-regression"))).__name__
     'RegressionKind'
     """
-    return next(kind for kind in KINDS if kind.problem is type(problem))
+    return _load(type(problem).__module__.rpartition(".")[2])
 
 
 def kind_of_record(form: str | None) -> Kind[Any]:

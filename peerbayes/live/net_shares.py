@@ -12,14 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scipy import sparse
-
 from peerbayes.experiments.net_parts import Part, part_values
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
 from theory.network import Network
+from theory.scientific import sparse
 from theory.validation import as_integer, fail
 
 DEFAULT_RECIPE = "best"

@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from exact.sampling import kind_rows
 from peerbayes.live.members import Members
@@ -26,6 +25,7 @@ from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence
 from theory.robustness import Clip, Rule, TrimmedMean
 from theory.robustness.rules import Average
+from theory.scientific import sparse
 
 _SHORT = 16
 

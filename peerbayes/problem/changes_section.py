@@ -8,7 +8,7 @@ describes: links fail, agents come and go, messages are late, agents wake up by 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -27,18 +27,11 @@ from peerbayes.problem.entries import (
     known_table,
     tag_of,
 )
-from theory import Network
-from theory.changing import (
-    ChangingNetwork,
-    DelayedNetwork,
-    MarkovNetwork,
-    PeriodicNetwork,
-    Phase,
-    RandomLinks,
-    RandomPresence,
-    rotating_star,
-)
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from theory import Network
+    from theory.changing import ChangingNetwork
 
 # As theory.changing: what is said must be kept until it is heard.
 LONGEST_DELAY = 10_000
@@ -65,6 +58,8 @@ class LinkChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network with failing links."""
+        from theory.changing import RandomLinks
+
         return RandomLinks(
             network, up=float(self.up), on_loss=self.on_loss, symmetric=self.symmetric
         )
@@ -81,6 +76,8 @@ class PresenceChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network with agents that come and go."""
+        from theory.changing import RandomPresence
+
         absence = None if self.mean_absence is None else np.asarray(float(self.mean_absence))
         present = np.asarray(float(self.present))
         return RandomPresence(network, present=present, mean_absence=absence)
@@ -112,6 +109,8 @@ class DelayChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network with late messages."""
+        from theory.changing import DelayedNetwork
+
         if self.delay is not None:
             return DelayedNetwork(network, self.delay)
         return DelayedNetwork(network, np.array(self.delays, dtype=np.int64))
@@ -124,6 +123,8 @@ class GossipChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """Pairwise gossip on the network's graph."""
+        from theory.changing import MarkovNetwork
+
         return MarkovNetwork.gossip_pairs(network)
 
 
@@ -139,6 +140,8 @@ class ClockChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network in event time: a round is a tick."""
+        from theory.changing import MarkovNetwork
+
         rates = [1.0] * network.agents if self.rates is None else [float(r) for r in self.rates]
         if len(rates) != network.agents:
             remedy = "give every agent a rate"
@@ -153,6 +156,8 @@ class WalkChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The network whose one awake agent moves along its links."""
+        from theory.changing import MarkovNetwork
+
         return MarkovNetwork.walk(network)
 
 
@@ -164,6 +169,8 @@ class RotationChanges(Section):
 
     def apply(self, network: Network, section: Section) -> ChangingNetwork:
         """The rotating star; each group forms a star of its own with the centre."""
+        from theory.changing import rotating_star
+
         confidence = getattr(section, "edge_confidence", None)
         if getattr(section, "topology", None) != "star" or confidence is None:
             raise fail(
@@ -327,6 +334,8 @@ class SequenceNetwork(NamedAgents):
 
     def build(self, name: str) -> ChangingNetwork:
         """The network described."""
+        from theory.changing import MarkovNetwork, PeriodicNetwork, Phase
+
         phases = [
             Phase(
                 np.array(phase.weights, dtype=np.float64),

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from peerbayes.documents import GraphDocument, names_of
 from peerbayes.problem.posed import Posed, finite_parts
@@ -15,6 +14,7 @@ from peerbayes.problem.specification import ProblemSpecification
 from theory import FiniteModel
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, influence
 from theory.changing.phase import weighted_sum
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:

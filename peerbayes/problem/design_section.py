@@ -7,7 +7,7 @@ command line take precedence over it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -24,10 +24,12 @@ from peerbayes.problem.entries import (
     list_only,
     number_text,
 )
-from theory import Network
-from theory.design import Constraints, DesignGraph
 from theory.network.labels import agent_numbers
 from theory.network.structure import as_dense
+
+if TYPE_CHECKING:
+    from theory import Network
+    from theory.design import Constraints, DesignGraph
 
 
 def _at_most_one(value: Rational) -> Rational:
@@ -133,6 +135,8 @@ class DesignSection(Section):
         ValueError
             If the edges name unknown agents or do not connect all.
         """
+        from theory.design import DesignGraph
+
         if self.edges is None:
             return DesignGraph.from_network(network)
         return DesignGraph.from_edges(
@@ -151,6 +155,8 @@ class DesignSection(Section):
         ValueError
             If an agent or a link is unknown, or two limits exclude each other at a glance.
         """
+        from theory.design import Constraints
+
         fixed = agent_numbers("fixed_agents", self.fixed_agents, network)
         rows = {agent: _row(network, agent) for agent in fixed}
         availability: float | dict[tuple[int, int], float] = float(self.availability)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -20,22 +20,10 @@ from peerbayes.problem.entries import (
     only_with,
     tag_of,
 )
-from theory.robustness import (
-    Average,
-    Behaviour,
-    Clip,
-    Colluding,
-    ConstantBelief,
-    Median,
-    Push,
-    RandomLies,
-    Rule,
-    Silent,
-    Split,
-    StuckData,
-    TrimmedMean,
-)
 from theory.validation import as_position, fail
+
+if TYPE_CHECKING:
+    from theory.robustness import Behaviour, Rule
 
 
 class FaultSection(Section):
@@ -52,6 +40,8 @@ class ConstantFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import ConstantBelief
+
         with np.errstate(divide="ignore"):
             return ConstantBelief(np.log(np.array(self.belief, dtype=np.float64)))
 
@@ -63,6 +53,8 @@ class SilentFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import Silent
+
         return Silent()
 
 
@@ -80,6 +72,8 @@ class StuckFault(FaultSection):
 
     def build(self, outcomes: Sequence[str] = ()) -> Behaviour:
         """The behaviour described; `outcomes` are the names of the agent's."""
+        from theory.robustness import StuckData
+
         if isinstance(self.outcome, int):
             return StuckData(outcome=self.outcome)
         if outcomes:
@@ -98,6 +92,8 @@ class PushFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import Push
+
         return Push(self.hypothesis, float(self.strength), growing=self.growing)
 
 
@@ -109,6 +105,8 @@ class RandomFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import RandomLies
+
         return RandomLies(float(self.scale))
 
 
@@ -123,6 +121,8 @@ class SplitFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import Split
+
         return Split(self.first, self.second, float(self.strength), growing=self.growing)
 
 
@@ -135,6 +135,8 @@ class ColludingFault(FaultSection):
 
     def build(self) -> Behaviour:
         """The behaviour described."""
+        from theory.robustness import Colluding
+
         return Colluding(self.hypothesis, float(self.margin))
 
 
@@ -247,6 +249,8 @@ class FaultsSection(Section):
 
     def build_rule(self) -> Rule:
         """How honest agents pool."""
+        from theory.robustness import Average, Clip, Median, TrimmedMean
+
         if self.rule == "trimmed-mean":
             assert self.tolerate is not None
             return TrimmedMean(self.tolerate)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.problem.posed import PosedFixed, finite_parts
-from peerbayes.problem.specification import ProblemSpecification
-from theory import FiniteModel, Network
-from theory.messages import Quantiser, message_levels
-from theory.messages.compressed import with_levels
-from theory.rational import RationalModel
+
+if TYPE_CHECKING:
+    from peerbayes.problem.specification import ProblemSpecification
+    from theory import FiniteModel, Network
+    from theory.messages import Quantiser
+    from theory.rational import RationalModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,9 @@ class Problem(PosedFixed):
     def __post_init__(self) -> None:
         self._check("model", self.model.agents)
         if self.messages is not None and self.messages.levels is not None:
+            from theory.messages import message_levels
+            from theory.messages.compressed import with_levels
+
             needed = message_levels(self.network, self.model, self.messages)
             with_levels(self.messages, needed)
 
@@ -72,6 +76,8 @@ class Problem(PosedFixed):
     @cached_property
     def rational_model(self) -> RationalModel:
         """The model with the file's own fractions; doubles are read as binary fractions."""
+        from theory.rational import RationalModel
+
         if self.specification is None:
             return RationalModel.from_model(self.model)
         return self.specification.build_rational_model()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
@@ -18,9 +18,11 @@ from peerbayes.problem.entries import (
     number_text,
     only_with,
 )
-from theory.messages import QUANTISERS, Quantiser
 from theory.messages.cells import HEADER
 from theory.messages.quantiser import Choice
+
+if TYPE_CHECKING:
+    from theory.messages import Quantiser
 
 
 def _share(number: Rational) -> Rational:
@@ -107,6 +109,8 @@ class MessagesSection(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> MessagesSection:
+        from theory.messages import QUANTISERS
+
         self._needs("draws", "samples")
         self._only_with("smoothing", "samples")
         self._needs("step", *(name for name in QUANTISERS if name != "samples"))
@@ -138,6 +142,8 @@ class MessagesSection(Section):
 
     def build(self) -> Quantiser:
         """What agents send."""
+        from theory.messages import QUANTISERS
+
         keys = ("step", "levels", "threshold", "choice", "loss", "burst", "draws", "smoothing")
         given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
         return QUANTISERS[self.quantiser](mixing=self.mixing, header=self.header, **given)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -30,8 +30,10 @@ from peerbayes.problem.entries import (
     Section,
     Table,
 )
-from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
-from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
+
+if TYPE_CHECKING:
+    from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
+    from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
 TruthTable = Annotated[
     Annotated[str, Tag(TAG + "name")] | Annotated[Table, Tag(TAG + "table")],
@@ -155,6 +157,8 @@ class FiniteAgentSection(AgentSection):
 
     def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
         """The agent described."""
+        from theory.learning import FiniteAgent
+
         return FiniteAgent.from_tables(
             inputs=np.array(self.input_law, dtype=np.float64),
             truth=np.array(self.truth_table(hypotheses), dtype=np.float64),
@@ -163,6 +167,8 @@ class FiniteAgentSection(AgentSection):
 
     def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
         """The agent described, exactly; doubles are read as the binary fractions they are."""
+        from theory.rational import RationalFiniteAgent
+
         return RationalFiniteAgent.from_tables(
             inputs=self.input_law, truth=self.truth_table(hypotheses), likelihood=self.likelihood
         )
@@ -202,6 +208,8 @@ class OutcomesAgentSection(AgentSection):
 
     def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
         """The agent described."""
+        from theory.learning import FiniteAgent
+
         return FiniteAgent(
             np.array(self.probabilities, dtype=np.float64),
             np.array(self.log_likelihoods, dtype=np.float64),
@@ -211,6 +219,8 @@ class OutcomesAgentSection(AgentSection):
 
     def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
         """The agent described, exactly, its numbers as the doubles that they are."""
+        from theory.rational import RationalFiniteAgent
+
         return RationalFiniteAgent.from_agent(self.build(hypotheses))
 
 
@@ -271,6 +281,8 @@ class GaussianAgentSection(AgentSection):
 
     def build(self, hypotheses: Sequence[str]) -> GaussianAgent:
         """The agent described."""
+        from theory.learning import GaussianAgent
+
         true_std = self.likelihood_std if self.truth_std is None else self.truth_std
         return GaussianAgent(
             inputs=np.array(self.input_law, dtype=np.float64),
@@ -282,6 +294,8 @@ class GaussianAgentSection(AgentSection):
 
     def build_rational(self, hypotheses: Sequence[str]) -> RationalGaussianAgent:
         """The agent described, exactly; doubles are read as the binary fractions they are."""
+        from theory.rational import RationalGaussianAgent
+
         true_std = self.likelihood_std if self.truth_std is None else self.truth_std
         return RationalGaussianAgent.from_tables(
             inputs=self.input_law,
@@ -369,6 +383,8 @@ class ModelSection(Section):
 
     def build(self) -> FiniteModel:
         """The model described."""
+        from theory.learning import FiniteModel
+
         priors = [
             None if agent.prior is None else np.array(agent.prior, dtype=np.float64)
             for agent in self.agents
@@ -395,6 +411,8 @@ class ModelSection(Section):
 
     def build_rational(self) -> RationalModel:
         """The model described, exactly; doubles are read as the binary fractions they are."""
+        from theory.rational import RationalModel
+
         if any(agent.log_prior is not None for agent in self.agents):
             return RationalModel.from_model(self.build())
         return RationalModel.from_agents(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from peerbayes.problem.posed import Posed
-from theory import Network
+
+if TYPE_CHECKING:
+    from theory import Network
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ def read_network(path: Path) -> NetworkAlone:
     from peerbayes.problem.graph_files import network_table
     from peerbayes.problem.network_section import build_network
     from peerbayes.problem.specification import section_of
+    from theory import Network
 
     section = section_of(network_table(path), source=str(path))
     network = build_network(section, path.stem, source=str(path))

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
-from scipy import sparse
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
 from peerbayes.problem.changes_section import ChangesSection, NamedAgents, SequenceNetwork
@@ -36,11 +35,14 @@ from peerbayes.problem.entries import (
     sums_to_one,
     without_agents,
 )
-from theory import Network
-from theory.changing import AnyNetwork
 from theory.network.labels import called
 from theory.network.stationary import DENSE_AGENTS
-from theory.rational import RationalNetwork
+from theory.scientific import sparse
+
+if TYPE_CHECKING:
+    from theory import Network
+    from theory.changing import AnyNetwork
+    from theory.rational import RationalNetwork
 
 Rule = Literal["uniform", "metropolis", "lazy-metropolis", "max-degree"]
 Topology = Literal[
@@ -112,11 +114,15 @@ class WeightsNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described."""
+        from theory import Network
+
         weights = np.array(self.weights, dtype=np.float64)
         return self.labelled(Network(weights, name=name, names=self.names))
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
+        from theory.rational import RationalNetwork
+
         return RationalNetwork.from_rows(self.weights, name=name)
 
 
@@ -166,6 +172,8 @@ class LinksNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described; stored as a sparse array above 2000 agents."""
+        from theory import Network
+
         listener, speaker, weight = zip(*self.links, strict=True)
         values = np.array(weight, dtype=np.float64)
         table = sparse.csr_array((values, (listener, speaker)), shape=(self.agents, self.agents))
@@ -174,6 +182,8 @@ class LinksNetwork(FixedNetwork):
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly; doubles are read as the binary fractions they are."""
+        from theory.rational import RationalNetwork
+
         rows: list[list[Rational]] = [[Fraction(0)] * self.agents for _ in range(self.agents)]
         for listener, speaker, weight in self.links:
             rows[listener][speaker] = weight
@@ -207,6 +217,8 @@ class EdgesNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described."""
+        from theory import Network
+
         network = Network.from_edges(
             self.edges,
             agents=self.agents,
@@ -219,6 +231,8 @@ class EdgesNetwork(FixedNetwork):
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
+        from theory.rational import RationalNetwork
+
         return RationalNetwork.from_edges(
             self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
         )
@@ -252,6 +266,8 @@ class TopologyNetwork(FixedNetwork):
 
     def build(self, name: str) -> Network:
         """The network described; its own name is that of the topology."""
+        from theory import Network
+
         options = self._options()
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
@@ -259,6 +275,8 @@ class TopologyNetwork(FixedNetwork):
 
     def build_rational(self, name: str) -> RationalNetwork:
         """The network described, exactly: every rule gives fractions."""
+        from theory.rational import RationalNetwork
+
         return RationalNetwork.from_topology(self.topology, **self._options())
 
     def _options(self) -> dict[str, Any]:
@@ -380,6 +398,8 @@ def build_network(section: NetworkSection, name: str, *, source: str) -> AnyNetw
     ValueError
         If it is none, in one line that names the file, `source`, and the table.
     """
+    from theory import Network
+
     with placed(source, "network", section):
         built = section.build(name)
     if isinstance(section, SequenceNetwork) or section.changes is None:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from peerbayes.problem.changes_section import PhaseSection, SequenceNetwork
 from peerbayes.problem.faulty import FaultyProblem
@@ -26,6 +25,7 @@ from theory import Network
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
 from theory.messages import Quantiser
 from theory.network.structure import Weights, as_dense
+from theory.scientific import sparse
 
 S = TypeVar("S", bound=FileSpecification)
 Rows = Sequence[Sequence[Fraction]]

@@ -14,22 +14,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from peerbayes.messages import check_counts
-from peerbayes.problem.changes_section import SequenceNetwork
-from peerbayes.problem.specification import FileSpecification
-from theory import FiniteModel
-from theory.changing.kinds import AnyNetwork
-from theory.network.structure import Weights
-from theory.rational import RationalNetwork
-from theory.regression import RegressionModel
+from theory.scientific import sparse
 from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from peerbayes.documents import GraphDocument
+    from peerbayes.problem.specification import FileSpecification
+    from theory import FiniteModel
+    from theory.changing.kinds import AnyNetwork
+    from theory.network.structure import Weights
+    from theory.rational import RationalNetwork
+    from theory.regression import RegressionModel
 
 _LABELS = {"name", "layout"}
 
@@ -124,6 +123,9 @@ class PosedFixed(Posed):
         ValueError
             If there are more than 1000 agents.
         """
+        from peerbayes.problem.changes_section import SequenceNetwork
+        from theory.rational import RationalNetwork
+
         if self.specification is None:
             return RationalNetwork.from_network(self.network)
         section = self.specification.network

@@ -12,32 +12,33 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pydantic import ValidationError
 
 from peerbayes.messages import input_error, translate
 from peerbayes.problem.agents_by_name import by_number, transposed
-from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.entries import Section, placed
 from peerbayes.problem.faults_section import FaultsSection, StuckFault
-from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.files import read_document, source_of
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.learning_section import check_batches
 from peerbayes.problem.model_section import ModelSection
 from peerbayes.problem.network_section import build_network, changes_of
-from peerbayes.problem.problems import ModelledProblem
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import (
     SECTIONS,
     ProblemSpecification,
     RegressionSpecification,
 )
-from theory import FiniteModel, Network
-from theory.robustness import Behaviour, Faults
-from theory.robustness.faults import checked_faults
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.problems import ModelledProblem
+    from peerbayes.problem.regression import RegressionProblem
+    from theory import FiniteModel
+    from theory.robustness import Behaviour
 
 
 def read_problem(path: str | Path) -> ModelledProblem:
@@ -147,6 +148,8 @@ def _finite(
     variant: _Variant,
     model: FiniteModel | None,
 ) -> Problem:
+    from theory import Network
+
     network = build_network(specification.network, specification.name, source=source)
     assert isinstance(network, Network)
     _check_agents(source, "model", specification.model.agent_count, network.agents)
@@ -167,6 +170,9 @@ def _changing(
     variant: _Variant,
     model: FiniteModel | None,
 ) -> ChangingProblem:
+    from peerbayes.problem.changing import ChangingProblem
+    from theory import Network
+
     for key in ("faults", "messages"):
         if getattr(specification, key) is not None:
             wanted = "a network that stays the same"
@@ -183,6 +189,10 @@ def _changing(
 
 
 def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
+    from peerbayes.problem.faulty import FaultyProblem
+    from theory.robustness import Faults
+    from theory.robustness.faults import checked_faults
+
     faults: dict[int, Behaviour] = {}
     entries = [entry for entry in model.agents for _ in range(entry.count)]
     for k, fault in enumerate(section.agents):
@@ -218,6 +228,9 @@ def _entry(index: int) -> Iterator[None]:
 
 
 def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
+    from peerbayes.problem.regression import RegressionProblem
+    from theory import Network
+
     if "messages" in document:
         wanted = "none with [regression], whose beliefs are sent as they are"
         raise input_error(source, ("messages",), wanted, "some", "leave it out")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import (
@@ -39,10 +39,11 @@ from peerbayes.problem.entries import (
     number_text,
     parse_number,
 )
-from theory.regression import RegressionAgent, RegressionModel
-from theory.regression.positive import is_positive
-from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
 from theory.validation import FloatArray, fail
+
+if TYPE_CHECKING:
+    from theory.regression import RegressionAgent, RegressionModel
+    from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
 
 # Of two entries that should be equal, relative to them: what typing and rounding may spoil.
 _SYMMETRY = 1e-12
@@ -218,6 +219,8 @@ class RegressionAgentSection(PriorSection):
 
     def build(self, noise_std: Rational) -> RegressionAgent:
         """The agent described; `noise_std` is the table's."""
+        from theory.regression import RegressionAgent
+
         noise = float(self.noise_std if self.noise_std is not None else noise_std)
         claimed = self.claimed_noise_std
         laws = ("ranges", "second_moment", "inputs", "targets")
@@ -233,6 +236,8 @@ class RegressionAgentSection(PriorSection):
 
     def build_rational(self, noise_std: Rational) -> RationalRegressionAgent:
         """The agent described, exactly; doubles are read as the binary fractions they are."""
+        from theory.regression.rational_model import RationalRegressionAgent
+
         if self.inputs is not None:
             wanted = "ranges or a second moment, for exact numbers"
             raise fail("inputs", wanted, "a data set", "leave out --exact")
@@ -314,6 +319,8 @@ class RegressionSection(PriorSection):
 
     def build(self) -> RegressionModel:
         """The model described."""
+        from theory.regression import RegressionModel
+
         counts = [agent.count for agent in self.agents]
         priors = [self.prior_of(agent) for agent in self.agents]
         means = [prior.mean for prior in priors]
@@ -339,6 +346,8 @@ class RegressionSection(PriorSection):
         ValueError
             If the agents have different priors.
         """
+        from theory.regression.rational_model import RationalRegressionModel
+
         priors = [self.prior_of(agent) for agent in self.agents]
         for k, prior in enumerate(priors):
             if prior != priors[0]:
@@ -447,6 +456,8 @@ def _check_matrix(
 
 def _is_definite(matrix: Sequence[Sequence[Rational]], *, strict: bool) -> bool:
     """By elimination in fractions if all is exact, else in doubles, whatever the units."""
+    from theory.regression.positive import is_positive
+
     exact = all(isinstance(entry, Fraction) for row in matrix for entry in row)
     if not exact or len(matrix) > _MOST_EXACT:
         doubles = array(matrix)

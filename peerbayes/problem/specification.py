@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -24,10 +24,12 @@ from peerbayes.problem.model_section import (
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
-from theory.learning import FiniteModel
-from theory.rational import RationalModel
-from theory.regression import RegressionModel
-from theory.regression.rational_model import RationalRegressionModel
+
+if TYPE_CHECKING:
+    from theory.learning import FiniteModel
+    from theory.rational import RationalModel
+    from theory.regression import RegressionModel
+    from theory.regression.rational_model import RationalRegressionModel
 
 # They draw a random graph, whose weights then come from degrees: no formula sees them.
 _GRAPH_ONLY = frozenset({"probability", "radius"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -16,9 +16,11 @@ from peerbayes.figures.wording import Fact, number
 from peerbayes.quantities.numbers import NAMED, NAMED_LISTS, NUMBER, PROVED
 from peerbayes.quantities.quantity import quantity, table_of
 from peerbayes.quantities.showing import text
-from theory import FiniteModel, LearningRate
 from theory.validation import FloatArray
 from theory.values import Value
+
+if TYPE_CHECKING:
+    from theory import FiniteModel, LearningRate
 
 _Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 _Names = list[str] | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -18,8 +18,10 @@ from peerbayes.quantities.numbers import NUMBER, PROVED, FractionText, IntervalD
 from peerbayes.quantities.quantity import NOTE, Part, Quantity, Table, quantity, table_of
 from peerbayes.quantities.showing import several, text
 from peerbayes.tables import number, rounds
-from theory.messages import CompressedLearning, Samples
 from theory.values import Value
+
+if TYPE_CHECKING:
+    from theory.messages import CompressedLearning
 
 _Bytes = Annotated[float, Field(ge=0)]
 MEAN_BYTES = Table(
@@ -202,6 +204,8 @@ PROVED_MESSAGES = table_of(
 
 def in_doubles(found: CompressedLearning) -> MessageCosts:
     """The costs that `theory.messages.compressed_learning` gives."""
+    from theory.messages import Samples
+
     quantiser = found.quantiser
     return MessageCosts(
         quantiser=quantiser.name,

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from peerbayes.figures.wording import Fact, agents_with, count, number
 from peerbayes.quantities.numbers import NUMBER, PER_AGENT, PROVED, SHARES, FractionText
 from peerbayes.quantities.quantity import quantity, table_of
-from theory import Network
 from theory.values import Value
+
+if TYPE_CHECKING:
+    from theory import Network
 
 ONE_AGENT = "one agent has no second eigenvalue"
 Count = Annotated[int, Field(ge=1)]

@@ -7,7 +7,7 @@ between two where it is proved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -17,8 +17,10 @@ from peerbayes.quantities.numbers import PROVED, ROUNDS, RoundsBetween
 from peerbayes.quantities.quantity import quantity, table_of
 from peerbayes.quantities.showing import rounds_text
 from peerbayes.tables import interval as interval_text
-from theory import CertifiedSampleSize, SampleSizes
 from theory.values import Value
+
+if TYPE_CHECKING:
+    from theory import CertifiedSampleSize, SampleSizes
 
 Rung = int | RoundsBetween | None
 _Delta = Annotated[float, Field(gt=0, lt=1)]

@@ -24,7 +24,7 @@ from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
-from peerbayes.problem.builtins.loading import BUILTINS
+from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
 from peerbayes.settings.questions import Verify

@@ -17,7 +17,8 @@ import pytest
 
 import peerbayes as pb
 from peerbayes.problem.builtins import names
-from peerbayes.problem.builtins.loading import BUILTINS, load_problem
+from peerbayes.problem.builtins.families import BUILTINS
+from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of

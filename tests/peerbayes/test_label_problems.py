@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.label_forecast import alike_pairs, label_forecast
 from peerbayes.problem.builtins.label_partitions import (
     LABELS,
@@ -17,7 +18,7 @@ from peerbayes.problem.builtins.label_partitions import (
     LabelPartition,
     label_weights,
 )
-from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from theory import learning_rate
 from theory.learnability import disputes, learnability

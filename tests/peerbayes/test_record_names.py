@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS
-from peerbayes.problem.builtins.loading import BUILTINS
+from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.record_names import file_name
 from tests.peerbayes.commands import Capture, Patch
 

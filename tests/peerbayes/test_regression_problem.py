@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
-from peerbayes.problem.builtins.loading import BUILTINS, load_problem, load_variants
+from peerbayes.problem.builtins.families import BUILTINS
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import of_kind
 from peerbayes.problem.reading import problem_from_document, read_problem

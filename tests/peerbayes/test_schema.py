@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from peerbayes.messages import nearest
-from peerbayes.problem.builtins.loading import BUILTINS, WrittenBuiltin
+from peerbayes.problem.builtins.families import BUILTINS, WrittenBuiltin
 from peerbayes.problem.network_section import TOPOLOGIES, Rule
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import SCHEMAS, read_schema

@@ -168,7 +168,7 @@ def test_outcome_on_disk(tmp_path: Path) -> None:
 def test_absent_data_are_skipped_unless_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
     import peerbayes.front.verify as module
     from empirical import DataNotFound
-    from peerbayes.problem.builtins.loading import BUILTINS
+    from peerbayes.problem.builtins.families import BUILTINS
 
     real = module.load_variants
 

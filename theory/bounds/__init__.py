@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         printed_rounds,
         sample_sizes,
     )
-    from theory.bounds.tails.error_bound import ErrorBound
+    from theory.bounds.tails.events import ErrorBound
 else:
     show_lazily(__name__)
 

@@ -29,17 +29,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from theory.bounds.accounting import CertifiedSampleSize, account
-from theory.bounds.tails.chernoff import chernoff_bounds
-from theory.bounds.tails.error_bound import ErrorBound
-from theory.bounds.tails.events import ErrorEvents
-from theory.bounds.tails.hoeffding import hoeffding_bounds
-from theory.bounds.tails.phased_bound import PhasedBound, phased_bounds
-from theory.changing.kinds import AnyNetwork, RandomNetwork, as_fixed, require_fixed
-from theory.frames import frame
+from theory.bounds.tails.chernoff import chernoff_bounds, hoeffding_bounds
+from theory.bounds.tails.events import ErrorBound, ErrorEvents
 from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, check_same_agents
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_integer, as_positive, as_probability, fail
@@ -48,13 +44,16 @@ from theory.values import Value
 if TYPE_CHECKING:
     import pandas as pd
 
+    from theory.bounds.tails.phased_bound import PhasedBound
+    from theory.changing.kinds import ChangingNetwork
+
 # The certified enclosure is left out where it takes longer, or the network is larger.
 _MOST_SECONDS = 3.0
 _MOST_AGENTS = 64
 _OUT_OF_REACH = "no bound: the network is too large, or learns too slowly"
 _CHANGES = "stated for networks that do not change"
 
-Bound: TypeAlias = ErrorBound | PhasedBound
+Bound: TypeAlias = "ErrorBound | PhasedBound"
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,8 @@ class SampleSizes(Value):
         ValueError
             If pandas is not installed.
         """
+        from theory.frames import frame
+
         statements = {
             "printed": self.printed,
             "repaired": self.repaired,
@@ -224,14 +225,19 @@ class _Bounds:
 
 def _bounds(events: ErrorEvents) -> _Bounds:
     network = events.network
-    if isinstance(network, RandomNetwork):
-        return _Bounds(note="random networks: no bound on average over the network is offered")
+    if not isinstance(network, Network):
+        from theory.changing.kinds import RandomNetwork
+
+        if isinstance(network, RandomNetwork):
+            return _Bounds(note="random networks: no bound on average over the network is offered")
     if not events.wrong:
         return _Bounds(note="every hypothesis is optimal: there is nothing to reject")
     if events.doubt:
         return _Bounds(note=events.doubt)
     if isinstance(network, Network):
         return _Bounds(_present(hoeffding_bounds(events)), _present(chernoff_bounds(events)))
+    from theory.bounds.tails.phased_bound import phased_bounds
+
     found = phased_bounds(network, events)
     if isinstance(found, str):
         return _Bounds(note=found)
@@ -259,7 +265,7 @@ def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> Certi
 
 @typed
 def sample_sizes(
-    network: AnyNetwork,
+    network: Network | ChangingNetwork,
     model: FiniteModel,
     *,
     delta: float,
@@ -305,8 +311,11 @@ def sample_sizes(
     """
     delta = as_probability("delta", delta)
     check_same_agents(network, model)
-    fixed = as_fixed(network)
-    events = ErrorEvents.knowing(fixed, model, rate=rate, exponent=exponent)
+    if not isinstance(network, Network):
+        from theory.changing.kinds import as_fixed
+
+        network = as_fixed(network)
+    events = ErrorEvents.knowing(network, model, rate=rate, exponent=exponent)
     bounds = _bounds(events)
     if bounds.note:
         absent = SampleSize(None, True, bounds.note)
@@ -339,7 +348,7 @@ def sample_sizes(
 
 
 @typed
-def error_bound(network: AnyNetwork, model: FiniteModel, rounds: int) -> float:
+def error_bound(network: Network | ChangingNetwork, model: FiniteModel, rounds: int) -> float:
     """An upper bound on P(some agent errs at round n), rigorous up to rounding; at most one.
 
     Raises
@@ -348,6 +357,8 @@ def error_bound(network: AnyNetwork, model: FiniteModel, rounds: int) -> float:
         If network and model have different numbers of agents, `rounds` is below 1, or the network
         is random: no bound on average over the network is offered.
     """
+    from theory.changing.kinds import RandomNetwork, as_fixed
+
     n = as_integer("rounds", rounds, minimum=1)
     check_same_agents(network, model)
     if isinstance(network, RandomNetwork):

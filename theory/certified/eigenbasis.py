@@ -23,9 +23,9 @@ from typing import Any
 import flint
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csgraph
 
 from theory.numbers import precision
+from theory.scientific import csgraph
 from theory.validation import FloatArray
 
 # One double operation on non-negative numbers, with what a conversion adds; all bounds in

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from theory.changing.moving_rows import stacked
 from theory.changing.phase import Phase
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
 

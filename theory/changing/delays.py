@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.changing.links import on_links
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes
+from theory.scientific import sparse
 from theory.typed import require
 from theory.validation import FloatArray, IntArray, as_float_array, fail, read_only
 from theory.values import Value

@@ -16,13 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.phase import weighted_sum
 from theory.changing.presence import RandomPresence
 from theory.network.structure import off_diagonal
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
 # Steps in y. The integrand is analytic for |Im y| < π/2, so that the rule's error is about

@@ -10,7 +10,6 @@ from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
 from theory.network.network import Network
-from theory.validation import fail
 
 RandomNetwork: TypeAlias = MarkovNetwork | RandomLinks | RandomPresence
 ChangingNetwork: TypeAlias = PeriodicNetwork | RandomNetwork | DelayedNetwork
@@ -34,22 +33,4 @@ def as_fixed(network: AnyNetwork) -> AnyNetwork:
             return Network(phase.weights, name=name, layout=layout, names=names)
     if isinstance(network, DelayedNetwork) and network.longest == 0:
         return network.network
-    return network
-
-
-def require_fixed(network: AnyNetwork) -> Network:
-    """The network, if it is one that does not change.
-
-    Raises
-    ------
-    ValueError
-        If it is of another kind.
-    """
-    if not isinstance(network, Network):
-        raise fail(
-            "network",
-            "a Network, whose weights are the same in every round",
-            type(network).__name__,
-            "use learning_rate, error_exponent or sample_sizes, which take networks that change",
-        )
     return network

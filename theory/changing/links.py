@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from theory.changing.mixing import check_strong, named_groups
 from theory.changing.phase import BoolArray
 from theory.network.network import Network
 from theory.network.structure import cyclic_classes, off_diagonal
+from theory.scientific import sparse
 from theory.typed import require
 from theory.validation import FloatArray, as_float_array, fail, read_only
 from theory.values import Value

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
 from theory.changing.moving_rows import Rows
@@ -18,6 +17,7 @@ from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
 from theory.network.weights import links_of_edges
+from theory.scientific import sparse
 from theory.typed import typed
 from theory.validation import (
     FloatArray,
@@ -320,7 +320,7 @@ class MarkovNetwork(Value):
         """
         phases = awake_phases(network)
         chain = network.weights if transition is None else transition
-        if sparse.issparse(chain):
+        if not isinstance(chain, np.ndarray) and sparse.issparse(chain):
             chain = chain.toarray()
         first = None if initial is None else as_distribution("initial", initial)
         table = np.asarray(chain, dtype=np.float64)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
 from theory.changing.delays import DelayedNetwork
@@ -23,6 +22,7 @@ from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import weighted_sum
 from theory.network.structure import Weights, as_dense
+from theory.scientific import sparse
 from theory.typed import typed
 
 # All eigenvalues of so many states take a second.

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from theory.changing.delays import DelayedNetwork
 from theory.changing.expected_weights import expected_weights
@@ -29,6 +28,7 @@ from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
 from theory.changing.periodic import PeriodicNetwork
 from theory.changing.presence import RandomPresence
+from theory.scientific import sparse
 from theory.typed import typed
 from theory.validation import FloatArray, fail
 

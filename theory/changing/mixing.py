@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.changing.backward import Turns
 from theory.changing.phase import BoolArray, Phase, weighted_sum
 from theory.network.structure import Weights, as_dense, communicating_classes, cyclic_classes
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, fail
 
 # The walk of pairs takes S matrix products a step: up to this many entries S·N² it takes seconds.

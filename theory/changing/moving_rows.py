@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from theory.network.structure import Weights
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 from theory.values import Value
 

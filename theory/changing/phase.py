@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from theory.changing.moving_rows import Rows, as_index, canonical, moving_rows
 from theory.network.network import Network
 from theory.network.structure import Weights, as_dense, as_weights
+from theory.scientific import sparse
 from theory.validation import (
     SUM_TOLERANCE,
     FloatArray,

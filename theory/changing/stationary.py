@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
 from theory.changing.backward import Turns
 from theory.changing.markov import MarkovNetwork
@@ -26,6 +24,7 @@ from theory.changing.periodic import PeriodicNetwork
 from theory.changing.phase import weighted_sum
 from theory.network.stationary import DENSE_AGENTS, detailed_balance, stationary
 from theory.network.structure import Weights, as_dense
+from theory.scientific import sparse, sparse_linalg
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Systems of more entries are solved by iteration.

@@ -22,7 +22,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import Bounds, linprog, minimize
 
 from theory.changing import (
@@ -39,6 +38,7 @@ from theory.design.certificate import Certificate
 from theory.design.time_budget import is_spent
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_position, fail, read_only

@@ -12,14 +12,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.network import Network
 from theory.network.labels import LABEL, as_layout, as_names, called
 from theory.network.structure import Weights, name_groups, off_diagonal
 from theory.network.topologies import MOST_AGENTS
 from theory.network.weights import links_of_edges
+from theory.scientific import csgraph, sparse
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 from theory.values import Value

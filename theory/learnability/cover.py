@@ -23,9 +23,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from theory.scientific import sparse
 from theory.validation import fail
 
 # Entries of the table that HiGHS is given: a few seconds. Larger ones are covered greedily.

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.network import Network
 from theory.network.structure import OffDiagonal, off_diagonal
 from theory.network.weights import assemble
+from theory.scientific import csgraph, sparse
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from theory.learning.finite_agent import FiniteAgent
     from theory.learning.gaussian_agent import GaussianAgent
     from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
-    from theory.learning.likelihood_bounds import LikelihoodBounds
     from theory.learning.log_ratio import LogRatioLaw
     from theory.learning.model import FiniteModel
     from theory.learning.prefactor import (
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     )
     from theory.learning.rate import LearningRate, learning_rate
     from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
+    from theory.learning.tables import LikelihoodBounds
     from theory.learning.tilted import TiltedLaw, tilted_law
 else:
     show_lazily(__name__)

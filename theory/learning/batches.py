@@ -18,13 +18,15 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
 from math import comb, factorial, prod
+from typing import TYPE_CHECKING
 
-import flint
 import numpy as np
 
-from theory.numbers.precision import precision
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
+
+if TYPE_CHECKING:
+    import flint
 
 # Types of a batch that are listed, and numbers in the table of their likelihoods (64 MiB).
 _MOST_TYPES = 1 << 16
@@ -156,6 +158,10 @@ def type_weights(weights: FloatArray, counts: IntArray) -> FloatArray:
 
 
 def _weights(weights: FloatArray, counts: IntArray, *, normalised: bool) -> FloatArray:
+    import flint
+
+    from theory.numbers.precision import precision
+
     batch = int(counts[0].sum())
     with precision(_BITS):
         balls = [flint.arb(weight) for weight in weights.tolist()]

@@ -25,21 +25,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theory.changing.correlation import error_of_mean
-from theory.changing.kinds import AnyNetwork, RandomNetwork
-from theory.changing.observed_weights import observed_weights
-from theory.changing.stationary import ObservedWeights
-from theory.frames import frame
-from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.log_ratio import HALF, SMALL, LogRatioLaw, second_order
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, learning_rate
-from theory.learning.small_sums import HALF, SMALL, second_order
+from theory.network.network import Network
+from theory.scientific import brentq
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
 from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from theory.changing.kinds import ChangingNetwork, RandomNetwork
 
 # So few kinds are looked at one by one, and so many atoms too: they lie side by side in memory.
 _FEW_KINDS = 4
@@ -96,6 +94,8 @@ class ErrorExponent(Value):
         ValueError
             If pandas is not installed.
         """
+        from theory.frames import frame
+
         numbers = np.arange(self.exponents.size)
         columns = {"exponent": self.exponents, "tilt": self.tilts, "against": self.against}
         return frame({"hypothesis": numbers, **columns})
@@ -232,10 +232,8 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
 
     while slope(upper) < 0:
         upper *= 2.0
-    from scipy.optimize import brentq  # a fifth of the memory of whoever only reads a problem
-
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
-    tilt = float(brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9))
+    tilt = brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9)
     if together is not None:
         value = -together.cumulant(tilt)
     else:
@@ -245,7 +243,7 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
 
 @typed
 def error_exponent(
-    network: AnyNetwork,
+    network: Network | ChangingNetwork,
     model: FiniteModel,
     *,
     seed: int = 0,
@@ -289,8 +287,14 @@ def error_exponent(
     0.625
     """
     reference = (rate or learning_rate(network, model)).reference
+    if isinstance(network, Network):
+        v = network.stationary_distribution
+        return _largest_decays(np.arange(v.size), v, 1, model, reference)
+    from theory.changing.kinds import RandomNetwork
+    from theory.changing.observed_weights import observed_weights
+
     seen = observed_weights(network, seed=seed, samples=samples)
-    found = _largest_decays(seen, model, reference)
+    found = _largest_decays(seen.agents, seen.weights, seen.rounds, model, reference)
     if seen.course is None or not isinstance(network, RandomNetwork):
         return found
     error = _standard_error(seen.course, model, found, network)
@@ -298,10 +302,14 @@ def error_exponent(
 
 
 def _largest_decays(
-    seen: ObservedWeights, model: FiniteModel, reference: tuple[int, ...]
+    agents: IntArray,
+    weights: FloatArray,
+    rounds: int,
+    model: FiniteModel,
+    reference: tuple[int, ...],
 ) -> ErrorExponent:
-    """max_t of the average over the rounds in which these observations were made."""
-    assignment = model.assignment[seen.agents]
+    """max_t of the average over `rounds` in which these agents' observations weigh so much."""
+    assignment = model.assignment[agents]
     count = len(model.hypotheses)
     exponents = np.full(count, np.inf)
     tilts = np.zeros(count)
@@ -310,12 +318,12 @@ def _largest_decays(
         if theta in reference:
             continue
         found = {
-            best: largest_decay(model.log_ratio_laws(best, theta), assignment, seen.weights)
+            best: largest_decay(model.log_ratio_laws(best, theta), assignment, weights)
             for best in reference
         }
         against[theta] = max(found, key=lambda best: found[best].value)
         largest = found[int(against[theta])]
-        exponents[theta], tilts[theta] = largest.value / seen.rounds, largest.tilt
+        exponents[theta], tilts[theta] = largest.value / rounds, largest.tilt
     wrong = [m for m in range(count) if m not in reference]
     binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
     return ErrorExponent(
@@ -334,6 +342,8 @@ def _standard_error(
     network: RandomNetwork,
 ) -> float:
     """Standard error of the mean over rounds of Σ_j κ_j(−t v_j), at the best t held fixed."""
+    from theory.changing.correlation import error_of_mean
+
     if found.binding is None or not np.isfinite(found.tilts[found.binding]):
         return np.nan
     tilt = float(found.tilts[found.binding])

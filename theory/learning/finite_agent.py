@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
 from theory.learning.batches import alike, as_batch, totals, type_counts, type_law
-from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
-from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.small_sums import SMALL, second_order
-from theory.learning.tables import Tables
-from theory.learning.ties import EPS, UNITS, Comparison, rearranged
+from theory.learning.log_ratio import SMALL, LogRatioLaw, second_order
+from theory.learning.tables import (
+    EPS,
+    LARGEST,
+    UNITS,
+    Comparison,
+    LikelihoodBounds,
+    Tables,
+    rearranged,
+    size_text,
+)
+from theory.scientific import xlogy
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -166,7 +172,7 @@ class FiniteAgent(Value):
             )
         with np.errstate(divide="ignore"):
             logs = np.log(table).reshape(table.shape[0], -1)
-        entropy = -float(p @ xlogy(f, f).sum(axis=1))
+        entropy = -float(p @ xlogy(f).sum(axis=1))
         true = ((table == f) | (joint == 0)).all(axis=(1, 2))
         known = tuple(np.flatnonzero(true).tolist())
         agent = cls(joint.ravel(), logs, entropy, known)

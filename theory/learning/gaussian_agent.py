@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.learning.batches import as_batch, type_counts, type_law
-from theory.learning.likelihood_bounds import LARGEST, LikelihoodBounds, size_text
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.ties import EPS, UNITS, Comparison, exact_difference, rearranged
+from theory.learning.tables import (
+    EPS,
+    LARGEST,
+    UNITS,
+    Comparison,
+    LikelihoodBounds,
+    exact_difference,
+    rearranged,
+    size_text,
+)
 from theory.validation import (
     FloatArray,
     IntArray,

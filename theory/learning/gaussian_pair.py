@@ -24,11 +24,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from theory.changing.kinds import require_fixed
 from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only

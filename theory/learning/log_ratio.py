@@ -9,10 +9,24 @@ atom z is Normal(m_o, s_o²). A finite alphabet has s_o = 0 (each outcome fixes 
 likelihood has one atom per input, because z is then linear in y. Three numbers of this law decide
 how fast a network learns: its mean I_j (the rate), its range r_j (Hoeffding) and its cumulant
 generating function κ_j(u) = log E e^{u z_j} (Chernoff, and the error exponent).
+
+Sums that almost cancel, to all their digits.
+
+Where two hypotheses claim nearly the same, z is of the size d of what they differ by, while its
+mean I and its cumulants κ are of the size d²: terms of the size d cancel. With
+
+    φ(x) = e^x − 1 − x ≥ 0,
+
+which has no term of the size d, nothing is left to cancel in
+
+    κ(u) = log1p(u I + Σ_o p_o [φ(u m_o) + e^{u m_o} (e^{u² s_o²/2} − 1)]),
+
+given that the mean I has its digits (:mod:`theory.learning.tables`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +34,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.learning.small_sums import HALF, SMALL, beyond_mean
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -30,6 +43,45 @@ from theory.validation import (
     read_only,
 )
 from theory.values import Value
+
+SMALL = 1e-3
+"""Values below this, of sums whose terms are of size one, are summed again without cancellation."""
+
+HALF = 0.5
+"""Up to this φ is its power series; beyond it e^x − 1 and x share hardly a digit."""
+
+SERIES = tuple(1.0 / math.factorial(k) for k in range(16, 1, -1))
+"""Coefficients of φ(x)/x², the highest power first: enough of them for |x| ≤ 1/2."""
+
+
+def second_order(x: FloatArray) -> FloatArray:
+    """φ(x) = e^x − 1 − x of each entry, correct to a few roundings; inf where e^x overflows."""
+    near = np.abs(x) < HALF
+    with np.errstate(over="ignore"):
+        values = np.expm1(x) - x
+    small = x[near]
+    series = np.full_like(small, SERIES[0])
+    for coefficient in SERIES[1:]:
+        series *= small
+        series += coefficient
+    values[near] = series * small * small
+    return np.asarray(values)
+
+
+def beyond_mean(means: FloatArray, variances: FloatArray | None, u: FloatArray) -> FloatArray:
+    """E e^{uz} − 1 − u m for normals z of given means m and variances, at u; arrays broadcast.
+
+    Never negative; inf where it overflows. Points where `variances` is None.
+    """
+    x = u * means
+    values = second_order(x)
+    if variances is not None:
+        spread = 0.5 * u * u * variances
+        with np.errstate(over="ignore", invalid="ignore"):
+            small = np.exp(x) * np.expm1(spread)
+            values += np.where(spread < 1.0, small, np.exp(x + spread) - np.exp(x))
+    return values
+
 
 # Values of u handled at a time: bounds the table (u by atom) that one call allocates to about
 # 4 million entries, 32 MiB.
@@ -146,7 +198,7 @@ class LogRatioLaw(Value):
         """κ(u) = log E e^{uz}, for each entry of `u`; finite for every real u.
 
         A floating-point estimate, accurate to rounding, also where it is far below one: there E z
-        is added to what remains (:mod:`theory.learning.small_sums`). Else it is a log-sum-exp.
+        is added to what remains (:mod:`theory.learning.log_ratio`). Else it is a log-sum-exp.
 
         Examples
         --------

@@ -29,7 +29,7 @@ from theory.learning.batches import BatchedKinds, as_batches
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.gaussian_agent import GaussianAgent
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.ties import EPS, UNITS, Comparison
+from theory.learning.tables import EPS, UNITS, Comparison
 from theory.validation import (
     FloatArray,
     IntArray,

@@ -28,12 +28,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from theory.changing.kinds import require_fixed
 from theory.learning.exponent import error_exponent
 from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedLaw, tilted_law, tilted_pair
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only

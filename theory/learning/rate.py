@@ -18,11 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theory.changing.influence import influence
-from theory.changing.kinds import AnyNetwork
-from theory.changing.rhythms import Rhythm
-from theory.frames import frame
 from theory.learning.model import FiniteModel
+from theory.network.network import Network
 from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
 from theory.values import Value
@@ -30,8 +27,11 @@ from theory.values import Value
 if TYPE_CHECKING:
     import pandas as pd
 
+    from theory.changing.kinds import ChangingNetwork
+    from theory.changing.rhythms import Rhythm
 
-def check_same_agents(network: AnyNetwork | Rhythm, model: FiniteModel) -> None:
+
+def check_same_agents(network: Network | ChangingNetwork | Rhythm, model: FiniteModel) -> None:
     """Check that network and model have equally many agents.
 
     Raises
@@ -87,6 +87,8 @@ class LearningRate(Value):
         ValueError
             If pandas is not installed.
         """
+        from theory.frames import frame
+
         numbers = np.arange(self.rates.size)
         return frame(
             {
@@ -99,7 +101,7 @@ class LearningRate(Value):
 
 
 @typed
-def learning_rate(network: AnyNetwork | Rhythm, model: FiniteModel) -> LearningRate:
+def learning_rate(network: Network | ChangingNetwork | Rhythm, model: FiniteModel) -> LearningRate:
     """The rate of rejection of every wrong hypothesis, and the slowest, K(Θ).
 
     All members of the reference set have equal Σ_j v_j D_j, so the minimum over θ* is attained by
@@ -133,6 +135,11 @@ def learning_rate(network: AnyNetwork | Rhythm, model: FiniteModel) -> LearningR
     0.285714286
     """
     check_same_agents(network, model)
+    if isinstance(network, Network):
+        return rate_of(network.stationary_distribution, model)
+    from theory.changing.influence import influence
+    from theory.changing.rhythms import Rhythm
+
     if isinstance(network, Rhythm):
         return rate_of(network.influence, model)
     return rate_of(influence(network).values, model)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.changing.kinds import require_fixed
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_position, read_only

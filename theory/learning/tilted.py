@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.changing.kinds import require_fixed
 from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-from scipy import sparse
 
 from theory.network import Network
 from theory.numbers import as_fmpq
 from theory.rational import RationalNetwork
+from theory.scientific import sparse
 from theory.typed import typed
 
 

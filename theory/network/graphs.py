@@ -13,11 +13,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, Weights, divided_by_sums
 from theory.network.weights import RULES, links_of_edges, weights_on_links
+from theory.scientific import sparse
 from theory.validation import SUM_TOLERANCE, FloatArray, as_float_array, as_integer, fail
 
 if TYPE_CHECKING:

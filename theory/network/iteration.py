@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import sparse
 
 from theory.network.structure import EPS, MODERATE, off_diagonal
 from theory.progress import Progress
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Steps between two looks at what is left.

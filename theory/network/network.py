@@ -14,18 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from theory.network.graphs import (
-    NodeOrder,
-    frame_names,
-    graph_parts,
-    is_frame,
-    is_graph,
-    layout_of_graph,
-    to_graph,
-    weights_of_graph,
-)
 from theory.network.labels import LABEL, as_layout, as_names, numbered_edges
 from theory.network.mixing import Deviation, deviation
 from theory.network.spectrum import Spectrum, spectrum
@@ -38,8 +27,6 @@ from theory.network.structure import (
     check_irreducible,
     off_diagonal,
 )
-from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
-from theory.network.weights import links_of_edges, star_weights, weights_on_links
 from theory.progress import Progress, part_of
 from theory.validation import (
     FloatArray,
@@ -115,6 +102,19 @@ class Network(Value):
     def __post_init__(self, normalise: bool) -> None:
         """Check W and keep a read-only copy."""
         given: Any = self.weights
+        if not isinstance(given, np.ndarray | list | tuple):
+            given = self._without_labels(given, normalise)
+        called = self.names if isinstance(self.names, tuple | list) else None
+        object.__setattr__(self, "weights", as_weights(given, called, normalise=normalise))
+        object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
+        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
+        check_irreducible(self.weights, self.names)
+        check_aperiodic(self.weights, self.names)
+
+    def _without_labels(self, given: Any, normalise: bool) -> Any:
+        """The weights of a graph or table alone; what it says of its agents is kept."""
+        from theory.network.graphs import frame_names, graph_parts, is_frame, is_graph
+
         if is_graph(given):
             given, name, layout, names = graph_parts(given, normalise=normalise)
             object.__setattr__(self, "name", name if self.name == "network" else self.name)
@@ -125,12 +125,7 @@ class Network(Value):
             object.__setattr__(self, "names", names if self.names is None else self.names)
             given = given.to_numpy()
             given = given.tolist() if given.dtype == object else given
-        called = self.names if isinstance(self.names, tuple | list) else None
-        object.__setattr__(self, "weights", as_weights(given, called, normalise=normalise))
-        object.__setattr__(self, "layout", as_layout(self.layout, agents=self.agents))
-        object.__setattr__(self, "names", as_names(self.names, agents=self.agents))
-        check_irreducible(self.weights, self.names)
-        check_aperiodic(self.weights, self.names)
+        return given
 
     @classmethod
     def from_edges(
@@ -179,6 +174,9 @@ class Network(Value):
         >>> Network.from_edges([["mast", "roof"], ["roof", "well"]]).names
         ('mast', 'roof', 'well')
         """
+        from theory.network.topologies import MOST_AGENTS
+        from theory.network.weights import links_of_edges, weights_on_links
+
         pairs, names = numbered_edges(edges, None if names is None else tuple(names))
         if agents is None and names is not None:
             agents = len(names)
@@ -219,6 +217,8 @@ class Network(Value):
         ValueError
             As for `from_edges`; if an edge has no number as its weight, or rows do not sum to 1.
         """
+        from theory.network.graphs import NodeOrder, layout_of_graph, weights_of_graph
+
         order = NodeOrder.of(graph)
         weights = weights_of_graph(graph, order, weight=weight, rule=rule, sparse_result=sparse)
         layout = layout_of_graph(graph, order)
@@ -230,6 +230,8 @@ class Network(Value):
         Nodes are the agents' names, or else their numbers, with their positions as "pos";
         `from_graph(graph, weight="weight")` makes an equal network of it.
         """
+        from theory.network.graphs import to_graph
+
         return to_graph(self.weights, name=self.name, names=self.names, layout=self.layout)
 
     @classmethod
@@ -266,6 +268,9 @@ class Network(Value):
         >>> round(float(star.stationary_distribution[0]), 12)
         0.36
         """
+        from theory.network.topologies import build_topology, refuse_foreign
+        from theory.network.weights import star_weights, weights_on_links
+
         graph = build_topology(
             topology,
             agents=agents,
@@ -317,7 +322,7 @@ class Network(Value):
     @property
     def is_sparse(self) -> bool:
         """Whether W is stored as a sparse array."""
-        return sparse.issparse(self.weights)
+        return not isinstance(self.weights, np.ndarray)
 
     @property
     def period(self) -> int:
@@ -413,3 +418,21 @@ class Network(Value):
     def spectrum(self) -> Spectrum:
         """The subdominant modulus and the second eigenvalue, or why one was not found."""
         return spectrum(self.weights, self.stationary_distribution, reversible=self.is_reversible)
+
+
+def require_fixed(network: object) -> Network:
+    """The network, if it is one that does not change.
+
+    Raises
+    ------
+    ValueError
+        If it is of another kind.
+    """
+    if not isinstance(network, Network):
+        raise fail(
+            "network",
+            "a Network, whose weights are the same in every round",
+            type(network).__name__,
+            "use learning_rate, error_exponent or sample_sizes, which take networks that change",
+        )
+    return network

@@ -21,9 +21,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import eigh_tridiagonal
-from scipy.sparse import linalg as sparse_linalg
 
 from theory.network.stationary import (
     DENSE_AGENTS,
@@ -34,6 +31,7 @@ from theory.network.stationary import (
 )
 from theory.network.structure import EPS, Weights, as_dense, breadth_first_depth, off_diagonal
 from theory.progress import Progress, part_of
+from theory.scientific import sparse, sparse_linalg
 from theory.validation import FloatArray
 
 # Where the gap is known to be smaller, I − S is factorised if its factors are small; Lanczos on S
@@ -124,7 +122,8 @@ def spectrum(
         return _sparse_general(matrix, stationary, progress)
     dense = as_dense(weights)
     if reversible:
-        others = np.linalg.eigvalsh(symmetrised(sparse.csr_array(dense)).toarray())[:-1]
+        root = np.sqrt(dense)
+        others = np.linalg.eigvalsh(root * root.T)[:-1]
     else:
         values = np.linalg.eigvals(dense)
         # Exactly one eigenvalue is 1. Others may be as near as 1e-12 and must stay.
@@ -227,6 +226,8 @@ def _largest(
             new -= diagonal[-1] * vector
             norm, before = float(np.linalg.norm(new)), vector
             beside.append(norm)
+
+    from scipy.linalg import eigh_tridiagonal
 
     diagonal: list[float] = []
     beside: list[float] = []

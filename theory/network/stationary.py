@@ -35,13 +35,11 @@ from types import ModuleType
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
-from theory.network.iteration import iterate
 from theory.network.structure import (
     EPS,
     MODERATE,
+    OffDiagonal,
     Weights,
     as_dense,
     breadth_first_depth,
@@ -49,6 +47,7 @@ from theory.network.structure import (
     off_diagonal,
 )
 from theory.progress import Progress
+from theory.scientific import sparse, sparse_linalg
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
@@ -138,6 +137,8 @@ def _large(
     weights: sparse.csr_array[np.float64], progress: Progress | None
 ) -> tuple[FloatArray, Method, float]:
     """The v of a large sparse W, how it was found, and the bound on its error."""
+    from theory.network.iteration import iterate
+
     found = iterate(weights, steps=_QUICK_STEPS, progress=progress)
     if found is None:
         work = elimination_work(weights)
@@ -284,6 +285,26 @@ def _added_up_in_scales(A: FloatArray) -> FloatArray:
     return _normalised(mantissa, exponent)
 
 
+def _opposite(
+    weights: Weights, links: OffDiagonal
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray] | None:
+    """i, j, W_ij and W_ji of every link in row order; None if a link has no opposite.
+
+    A sparse W comes without its diagonal.
+    """
+    if isinstance(weights, np.ndarray):
+        back = weights[links.column, links.row]
+        return (links.row, links.column, links.weight, back) if (back > 0).all() else None
+    backward = sparse.csr_array((links.weight, (links.column, links.row)), shape=weights.shape)
+    backward.sort_indices()
+    if not (
+        np.array_equal(weights.indptr, backward.indptr)
+        and np.array_equal(weights.indices, backward.indices)
+    ):
+        return None
+    return links.row, weights.indices.astype(np.int64), weights.data, backward.data
+
+
 def detailed_balance(weights: Weights) -> FloatArray | None:
     """The v of a reversible W in closed form, shape (N,), or None if W is not reversible.
 
@@ -292,27 +313,24 @@ def detailed_balance(weights: Weights) -> FloatArray | None:
     """
     agents = weights.shape[0]
     links = off_diagonal(weights)
-    forward = sparse.csr_array((links.weight, (links.row, links.column)), shape=(agents, agents))
-    backward = sparse.csr_array((links.weight, (links.column, links.row)), shape=(agents, agents))
-    for matrix in (forward, backward):
-        matrix.sort_indices()
-    if not (
-        np.array_equal(forward.indptr, backward.indptr)
-        and np.array_equal(forward.indices, backward.indices)
-    ):
+    if not isinstance(weights, np.ndarray):
+        shape = (agents, agents)
+        weights = sparse.csr_array((links.weight, (links.row, links.column)), shape=shape)
+        weights.sort_indices()
+    opposite = _opposite(weights, links)
+    if opposite is None:
         return None
-    # Entry for entry: forward.data is W_ij and backward.data is W_ji.
-    row, column = links.row, forward.indices
-    out_mantissa, out_exponent = np.frexp(forward.data)
-    in_mantissa, in_exponent = np.frexp(backward.data)
+    row, column, forth, back = opposite
+    out_mantissa, out_exponent = np.frexp(forth)
+    in_mantissa, in_exponent = np.frexp(back)
 
-    parent = breadth_first_tree(forward)
+    parent = breadth_first_tree(weights)
     tree = parent[column] == row
     child = column[tree]
     mantissa, exponent = np.ones(agents), np.zeros(agents, dtype=np.int64)
     mantissa[child] = out_mantissa[tree] / in_mantissa[tree]
     exponent[child] = out_exponent[tree] - in_exponent[tree]
-    depth = breadth_first_depth(forward)
+    depth = breadth_first_depth(weights)
     # Each agent holds its ratio to an ancestor; in each step all ancestors double their distance.
     while parent.any():
         mantissa, shift = np.frexp(mantissa * mantissa[parent])

@@ -21,10 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.numbers.rational import read_fraction
+from theory.scientific import csgraph, sparse
 from theory.validation import SUM_TOLERANCE, FloatArray, IntArray, as_float_array, fail, read_only
 
 Weights: TypeAlias = "FloatArray | sparse.csr_array[np.float64]"
@@ -67,7 +66,7 @@ def as_weights(
         not square, or a row does not sum to one, or to zero with `normalise`.
     """
     matrix: Weights
-    if sparse.issparse(weights):
+    if not isinstance(weights, np.ndarray) and sparse.issparse(weights):
         matrix = _as_csr(weights)
     else:
         matrix = as_float_array("weights", _without_fractions(weights), ndim=2)
@@ -127,6 +126,9 @@ def as_dense(weights: Weights) -> FloatArray:
 
 def off_diagonal(weights: Weights) -> OffDiagonal:
     """The positive off-diagonal entries of W, in row order."""
+    if isinstance(weights, np.ndarray):
+        listener, speaker = np.nonzero((weights > 0) & ~np.eye(len(weights), dtype=bool))
+        return OffDiagonal(listener, speaker, weights[listener, speaker])
     matrix = sparse.coo_array(sparse.csr_array(weights))
     row, column = matrix.coords
     keep = (row != column) & (matrix.data > 0)
@@ -135,6 +137,10 @@ def off_diagonal(weights: Weights) -> OffDiagonal:
 
 def communicating_classes(weights: Weights) -> IntArray:
     """Labels of the sets of agents that reach each other; shape (N,)."""
+    if isinstance(weights, np.ndarray) and all(
+        (_search_tree(links, 0) >= 0).all() for links in (weights, weights.T)
+    ):
+        return np.zeros(len(weights), dtype=np.int64)
     _, labels = csgraph.connected_components(
         sparse.csr_array(weights), directed=True, connection="strong"
     )
@@ -159,9 +165,23 @@ def cyclic_classes(weights: Weights) -> IntArray:
 
 def breadth_first_tree(weights: Weights, root: int = 0) -> IntArray:
     """Each agent's parent in a breadth-first tree from the root, its own parent; shape (N,)."""
+    if isinstance(weights, np.ndarray):
+        return _search_tree(weights, root)
     _, parent = csgraph.breadth_first_order(sparse.csr_array(weights), root, directed=True)
     parent[root] = root
     return np.asarray(parent, dtype=np.int64)
+
+
+def _search_tree(weights: FloatArray, root: int) -> IntArray:
+    """As `breadth_first_tree`, row by row; negative where the root does not lead."""
+    parent = np.full(len(weights), -1, dtype=np.int64)
+    parent[root] = root
+    queue = [root]
+    for agent in queue:
+        reached = np.flatnonzero((weights[agent] != 0) & (parent < 0))
+        parent[reached] = agent
+        queue.extend(reached.tolist())
+    return parent
 
 
 def breadth_first_depth(weights: Weights, root: int = 0) -> IntArray:
@@ -250,7 +270,7 @@ def _without_fractions(values: Any) -> Any:
 
 
 def _check_positive(matrix: Weights) -> None:
-    entries = matrix.data if sparse.issparse(matrix) else matrix
+    entries = matrix if isinstance(matrix, np.ndarray) else matrix.data
     if np.min(entries, initial=0.0) < 0:
         table = sparse.coo_array(matrix)
         first = int(np.flatnonzero(table.data < 0)[0])

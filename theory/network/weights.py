@@ -27,10 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import Weights
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail
 
 RULES = ("uniform", "metropolis", "lazy-metropolis", "max-degree")

@@ -14,11 +14,12 @@ import operator
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
-
-import flint
+from typing import TYPE_CHECKING, TypeAlias
 
 from theory.validation import SUM_TOLERANCE, fail
+
+if TYPE_CHECKING:
+    import flint
 
 # Of a number as text: what takes microseconds to read, and can be written out again.
 LONGEST_NUMBER = 4000
@@ -60,10 +61,13 @@ def as_fraction(value: Exact | float | str) -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, flint.fmpq):
-        return Fraction(int(value.p), int(value.q))
-    if isinstance(value, flint.fmpz):
-        return Fraction(int(value))
+    if not isinstance(value, int | float | str):
+        import flint
+
+        if isinstance(value, flint.fmpq):
+            return Fraction(int(value.p), int(value.q))
+        if isinstance(value, flint.fmpz):
+            return Fraction(int(value))
     if isinstance(value, float) and not math.isfinite(value):
         raise fail("value", "a finite number", value, "replace it by a finite number")
     try:
@@ -79,6 +83,8 @@ def as_fraction(value: Exact | float | str) -> Fraction:
 
 def as_fmpq(value: Exact | float | str) -> flint.fmpq:
     """The same number as a flint rational."""
+    import flint
+
     if isinstance(value, flint.fmpq):
         return value
     fraction = as_fraction(value)
@@ -87,6 +93,8 @@ def as_fmpq(value: Exact | float | str) -> flint.fmpq:
 
 def as_ball(value: Exact | float) -> flint.arb:
     """A ball around the number, at the present precision."""
+    import flint
+
     return flint.arb(as_fmpq(value))
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
 
 from theory.validation import FloatArray, as_float_array, fail
 
@@ -251,6 +250,8 @@ def _triangular_solve(lower: FloatArray, right: FloatArray, *, transposed: bool)
         return np.asarray(_substitute(flipped, right[..., ::-1, :])[..., ::-1, :])
     triangles = np.broadcast_to(lower, (*stack, d, d))
     result = np.array(np.broadcast_to(right, (*stack, *right.shape[-2:])))
+    from scipy.linalg import solve_triangular
+
     for index in np.ndindex(stack):
         result[index] = solve_triangular(
             triangles[index],

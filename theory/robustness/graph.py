@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from theory.network import Network
 from theory.network.structure import off_diagonal
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_integer

@@ -17,7 +17,6 @@ from peerbayes.problem.finite import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.network import in_doubles as numbers_of
 from theory import error_exponent, learning_rate, sample_sizes
-from theory.messages import compressed_learning
 from theory.progress import Progress
 from theory.validation import as_probability
 
@@ -65,6 +64,8 @@ def _in_doubles(problem: Problem, delta: float) -> Analysis:
     ladder = sample_sizes(network, model, delta=delta, rate=rate, exponent=exponent)
     found = None
     if problem.messages is not None:
+        from theory.messages import compressed_learning
+
         found = compressed_learning(
             network, model, problem.messages, delta=delta, uncompressed=ladder
         )

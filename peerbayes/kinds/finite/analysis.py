@@ -32,17 +32,13 @@ from peerbayes.quantities.network import (
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
-from theory import (
-    ErrorExponent,
-    LearningRate,
-    Network,
-    SampleSizes,
-)
-from theory.messages import CompressedLearning
 from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from theory import ErrorExponent, LearningRate, Network, SampleSizes
+    from theory.messages import CompressedLearning
 
 
 # What is said of them ---------------------------------------------------------------------------

@@ -31,7 +31,6 @@ class FiniteKind(SocialLearningKind[Problem]):
         self, problem: Problem, request: AnalysisRequest, progress: Progress | None
     ) -> Analysis:
         from peerbayes.kinds.finite.analyse import analyse
-        from peerbayes.kinds.finite.at_rounds import at_rounds
 
         delta = DEFAULT_DELTA if request.delta is None else request.delta
         result = analyse(
@@ -43,6 +42,8 @@ class FiniteKind(SocialLearningKind[Problem]):
         )
         if request.rounds is None:
             return result
+        from peerbayes.kinds.finite.at_rounds import at_rounds
+
         rate, exponent = (None, None) if request.proved else (result.rate, result.exponent)
         later = at_rounds(problem, request.rounds, delta=delta, rate=rate, exponent=exponent)
         return replace(result, at_rounds=later)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from peerbayes.problem.problems import AnyProblem, FiniteProblem
-from theory.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,9 +31,10 @@ if TYPE_CHECKING:
     from peerbayes.resources import Predicted
     from peerbayes.settings.questions import Design, Placement
     from peerbayes.sweep_documents import SweepDocument
+    from theory.progress import Progress
 
-P = TypeVar("P", bound=AnyProblem)
-F = TypeVar("F", bound=FiniteProblem)
+P = TypeVar("P", bound="AnyProblem")
+F = TypeVar("F", bound="FiniteProblem")
 DEFAULT_DELTA = 0.05
 Arithmetic = Literal["double", "exact", "certified"]
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from peerbayes.messages import input_error
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
-from theory.certified.network import (
-    MOST_CERTIFIED_AGENTS,
-    CertifiedNetwork,
-    certify_network,
-)
-from theory.progress import Progress
-from theory.rational import RationalNetwork
+
+if TYPE_CHECKING:
+    from peerbayes.problem.finite import Problem
+    from peerbayes.problem.regression import RegressionProblem
+    from theory.certified.network import CertifiedNetwork
+    from theory.progress import Progress
+    from theory.rational import RationalNetwork
 
 Arithmetic = Literal["exact", "certified"]
 
@@ -65,6 +63,8 @@ class NetworkProofs:
     @cached_property
     def certified(self) -> CertifiedNetwork:
         """Every number as an interval."""
+        from theory.certified.network import certify_network
+
         return certify_network(self.network, relative_width=RELATIVE_WIDTH, progress=self.progress)
 
     def numbers(self) -> NetworkNumbers:
@@ -119,6 +119,8 @@ class NetworkProofs:
 
     def _exact_deviation(self, notes: list[str]) -> list[Fraction | Expression]:
         """Every D_i, as a fraction if it is known to be one; adds to the notes if not."""
+        from theory.certified.network import MOST_CERTIFIED_AGENTS
+
         deviation = self.network.deviation
         if deviation.exact is not None:
             return [*deviation.exact]

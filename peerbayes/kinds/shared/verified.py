@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument
-from peerbayes.problem.problems import AnyProblem
 from theory.showing import Shown
+
+if TYPE_CHECKING:
+    from peerbayes.problem.problems import AnyProblem
 
 
 class VerifiedDocument(Document):

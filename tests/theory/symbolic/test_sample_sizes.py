@@ -14,8 +14,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from theory import FiniteAgent, FiniteModel, Network, risk_bound, sample_sizes
+from theory.bounds.tails.chernoff import hoeffding_bounds
 from theory.bounds.tails.events import ErrorEvents
-from theory.bounds.tails.hoeffding import hoeffding_bounds
 from theory.numbers import precision
 from theory.rational import RationalNetwork
 from theory.symbolic import FAMILIES, closed_form

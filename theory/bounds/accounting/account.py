@@ -10,24 +10,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
-from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
-from theory.changing.kinds import require_fixed
 from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate
 from theory.network import Network
+from theory.network.network import require_fixed
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
+
+if TYPE_CHECKING:
+    from theory.bounds.accounting.margin import CertifiedMargin
 
 # How much the upper bound on a probability exceeds the lower, for one event.
 _SHARPNESS = 0.02
@@ -162,6 +165,8 @@ class ErrorAccount(Shown):
             If `rounds` is not a whole number of at least 1 or out of reach, or `delta` is not in
             (0, 1).
         """
+        from theory.bounds.accounting.margin import CertifiedMargin, certified_margin
+
         n = as_integer("rounds", rounds, minimum=1)
         delta = as_probability("delta", delta)
         note = self.events.base.doubt

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
 
-from theory.bounds.accounting.chernoff_curve import ChernoffCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve, LogBounds
 from theory.bounds.accounting.inversion_tilts import Grid, Tilt, choose_tilt
-from theory.bounds.accounting.reference import ReferenceCurve, choose_reference
+from theory.bounds.accounting.reference import ChernoffCurve, ReferenceCurve, choose_reference
 from theory.bounds.accounting.terms import EventTerms
+from theory.scientific import logsumexp
 from theory.validation import FloatArray
 
 # Events with Chernoff bounds below this share of the largest count with these bounds.

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theory.bounds.accounting import small_loops
 from theory.bounds.accounting.inversion_tilts import PERIOD_DEVIATIONS, Grid
 from theory.bounds.accounting.majorant import EPS, transform_error
+from theory.bounds.accounting.small_loops import Tilts, suit
 from theory.bounds.accounting.terms import EventTerms
 from theory.validation import FloatArray
 
@@ -89,9 +91,15 @@ class EventCurve:
     def _forward(
         self, begin: int, end: int, state: _State, evaluate: int
     ) -> tuple[_State, FloatArray]:
+        terms, laws, grid = self.terms, self.terms.laws, self.grid
+        if suit(laws, (end - begin) * (grid.length + 1)):
+            tilts = Tilts(grid.tilt, grid.above, grid.below)
+            return state, small_loops.forward(
+                terms, self._small(state), tilts, state.cumulants, begin, end, evaluate,
+                self.threshold,
+            )  # fmt: skip
         from theory.bounds.accounting.inversion_kernels import forward
 
-        terms, laws, grid = self.terms, self.terms.laws, self.grid
         table = np.zeros((end, 9))
         forward(
             terms.first[: end + 1], terms.kinds, terms.low, terms.high, terms.slack, terms.centre,
@@ -103,6 +111,10 @@ class EventCurve:
             state.real, state.imaginary, state.error, state.cumulants, table,
         )  # fmt: skip
         return state, table
+
+    def _small(self, state: _State) -> small_loops.Inversion:
+        parts = (state.real, state.imaginary, state.error)
+        return small_loops.Inversion(parts, self.grid.step, self.grid.transform_parts)
 
     @property
     def _spacing(self) -> float:
@@ -150,19 +162,23 @@ class EventCurve:
         )
 
     def _beyond(self, first: int, last: int) -> LogBounds:
-        from theory.bounds.accounting.inversion_kernels import scan
-
         m = self.terms.rounds
         state, later = self._at(first), self._later
-        sums = np.zeros((last - first + 1, 3))
         shifts, doubts = self._shifts(first, last)
         # The constant of the sum is part of the factor where it grows: see `_turned`.
         turned = self._turned
-        scan(
-            state.real, state.imaginary, state.error, turned.real, turned.imaginary, turned.error,
-            -float(shifts[0]), float(doubts.max()), self.grid.step, *self.grid.transform_parts,
-            sums,
-        )  # fmt: skip
+        factor = (turned.real, turned.imaginary, turned.error)
+        place, doubt, rows = -float(shifts[0]), float(doubts.max()), last - first + 1
+        if suit(self.terms.laws, rows * state.real.size):
+            sums = small_loops.scan(self._small(state), factor, place, doubt, rows)
+        else:
+            from theory.bounds.accounting.inversion_kernels import scan
+
+            sums = np.zeros((rows, 3))
+            scan(
+                state.real, state.imaginary, state.error, *factor, place, doubt, self.grid.step,
+                *self.grid.transform_parts, sums,
+            )  # fmt: skip
         count = np.arange(first - m, last - m + 1)[:, None]
         values = self._kept[0].cumulants + count * later.cumulants
         values[:, 3:] += 4 * EPS * (1 + np.abs(values[:, :3]))

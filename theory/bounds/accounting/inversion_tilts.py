@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theory.bounds.accounting.majorant import majorant_transform, transform_error
+from theory.bounds.accounting.small_loops import Factors, suit
 from theory.bounds.accounting.terms import EventTerms
 from theory.validation import FloatArray
 
@@ -76,14 +77,26 @@ class _Cumulants:
     def _place(self) -> float:
         return self.terms.shift_at(self.rounds) - self.threshold
 
+    @cached_property
+    def _span(self) -> tuple[int, float]:
+        """The rounds kept apart, and how many more the last of them stands for."""
+        kept = self.terms.rounds + 1
+        return min(self.rounds, kept), float(max(0, self.rounds - kept))
+
+    @cached_property
+    def _factors(self) -> Factors:
+        return Factors.of(self.terms, self.terms.laws.thinned, *self._span)
+
     def __call__(self, t: float) -> tuple[float, float, float]:
+        terms, laws, place = self.terms, self.terms.laws.thinned, self._place
+        if suit(laws, int(terms.first[self._span[0]])):
+            value, slope, curvature = self._factors.cumulants(t)
+            return value - t * place, slope - place, curvature
         from theory.bounds.accounting.factors import cumulants
 
-        terms, laws, place = self.terms, self.terms.laws.thinned, self._place
         value, slope, curvature = cumulants(
             terms.first, terms.kinds, terms.low, terms.high, terms.centre, terms.count,
-            laws.start, laws.probabilities, laws.means, laws.deviations, t,
-            min(self.rounds, terms.rounds + 1), float(max(0, self.rounds - terms.rounds - 1)),
+            laws.start, laws.probabilities, laws.means, laws.deviations, t, *self._span,
         )  # fmt: skip
         return value - t * place, slope - place, curvature
 

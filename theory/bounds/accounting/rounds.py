@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
-from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds
-from theory.bounds.tails.hoeffding import hoeffding_bounds
+from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.agents import Agent
 from theory.learning.finite_agent import FiniteAgent
+from theory.scientific import logsumexp
 from theory.showing import Shown
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.

@@ -2,7 +2,7 @@
 
 Each collects, lag by lag, what the observations of that lag add to the exponent of the bound, for
 every agent and wrong hypothesis; see :mod:`theory.bounds.tails.chernoff` and
-:mod:`theory.bounds.tails.hoeffding` for the inequalities, :mod:`theory.changing.lagged` for the
+:mod:`theory.bounds.tails.chernoff` for the inequalities, :mod:`theory.changing.lagged` for the
 weights.
 """
 
@@ -12,11 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy import sparse
 
-from theory.bounds.tails.chernoff import tabulated
+from theory.bounds.tails.chernoff import log_bound, tabulated
 from theory.bounds.tails.events import ErrorEvents
-from theory.bounds.tails.hoeffding import log_bound
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Multiples of the exponent's tilt t*: the best tilt tends to t* as rounds go by.

@@ -1,6 +1,6 @@
 """Bounds on the probability of error where the network changes in a known way.
 
-Those of :mod:`theory.bounds.tails.hoeffding` and :mod:`theory.bounds.tails.chernoff`, the union
+Those of :mod:`theory.bounds.tails.chernoff` and :mod:`theory.bounds.tails.chernoff`, the union
 over agents, with the weights that past observations have in a round of each phase.
 """
 
@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from theory.bounds.tails.error_bound import ErrorBound
-from theory.bounds.tails.events import ErrorEvents
+from theory.bounds.tails.events import ErrorBound, ErrorEvents
 from theory.bounds.tails.lagged_sums import Chernoff, Hoeffding
 from theory.changing.delays import DelayedNetwork
 from theory.changing.lagged import lagged_weights

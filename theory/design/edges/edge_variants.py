@@ -8,7 +8,6 @@ from functools import cached_property
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import csgraph
 
 from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
@@ -16,6 +15,7 @@ from theory.network import RULES, Network
 from theory.network.stationary import eliminate
 from theory.network.structure import as_dense
 from theory.network.weights import weights_on_links
+from theory.scientific import csgraph
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 FASTEST = "fastest"

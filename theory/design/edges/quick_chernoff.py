@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.bounds.tails.error_bound import ErrorBound
+from theory.bounds.tails.events import ErrorBound
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network import Network

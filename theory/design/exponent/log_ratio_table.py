@@ -25,8 +25,8 @@ from theory.design.exponent.hypothetical import input_probabilities
 from theory.learning.batches import type_counts, type_law
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.gaussian_agent import GaussianAgent
+from theory.learning.log_ratio import HALF, SMALL, beyond_mean, second_order
 from theory.learning.model import FiniteModel
-from theory.learning.small_sums import HALF, SMALL, beyond_mean, second_order
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Entries (atom, row, slot) evaluated at a time: half a MiB an array, which stays in the cache.

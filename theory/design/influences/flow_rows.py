@@ -19,11 +19,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.influences.linear_program import LinearProgram
+from theory.scientific import sparse
 from theory.validation import FloatArray, read_only
 
 # Row number → variable number → coefficient.

@@ -20,8 +20,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
@@ -39,6 +37,7 @@ from theory.design.influences.outward_bounds import lagrangian_bound, simplex_bo
 from theory.network.structure import name_groups
 from theory.numbers import as_fraction
 from theory.numbers.rational import Exact
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
 from theory.values import Value
 

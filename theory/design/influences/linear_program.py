@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.failure import DesignFailed
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
 # The smallest that HiGHS accepts. Basic solutions are much more accurate than that: a tolerance

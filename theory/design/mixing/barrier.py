@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.mixing.newton import (
@@ -33,6 +32,7 @@ from theory.design.mixing.newton import (
 )
 from theory.design.mixing.point import Direction, Pair, Point, dual_length, primal_length
 from theory.network.structure import EPS, as_dense
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 Status = Literal["optimal", "stalled", "iteration limit"]

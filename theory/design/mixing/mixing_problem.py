@@ -21,8 +21,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
@@ -30,6 +28,7 @@ from theory.network import Network
 from theory.network.labels import called
 from theory.network.structure import EPS, name_groups
 from theory.network.weights import assemble
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, as_distribution, fail, read_only
 
 # Two prescriptions of one number, each the product of three rounded ones.

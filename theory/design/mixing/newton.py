@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import lapack
 
 from theory.network.structure import as_dense
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Columns of the Schur complement made at a time: two panels of F × 128 stay in cache.

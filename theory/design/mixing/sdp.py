@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.mixing.newton import product
+from theory.scientific import sparse
 from theory.validation import FloatArray, fail, install_extra
 
 # What the solver is asked for; the answer is judged by its own certificate, not by this.

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from theory.learning.small_sums import HALF, SERIES, SMALL
+from theory.learning.log_ratio import HALF, SERIES, SMALL
 from theory.validation import FloatArray, IntArray
 
 
 @njit(cache=True, nogil=True)
 def _second_order(x: float) -> float:
-    """As `theory.learning.small_sums.second_order`."""
+    """As `theory.learning.log_ratio.second_order`."""
     if abs(x) >= HALF:
         return float(np.expm1(x) - x)
     series = SERIES[0]

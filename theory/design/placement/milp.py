@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from theory.design.placement.bounds import RateBound, coefficients
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.relaxation import transport
+from theory.scientific import sparse
 from theory.validation import IntArray, read_only
 
 # K in the program's units. HiGHS takes a row for satisfied within 1e-6, and an optimum for found

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog
 
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, read_only
 
 # Weights are compared after rounding to this: sums of quotients differ in the last place.

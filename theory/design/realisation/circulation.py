@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.design.graph import DesignGraph
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray
 
 

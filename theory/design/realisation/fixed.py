@@ -14,8 +14,6 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from theory.design.constraints import Constraints
 from theory.design.failure import DesignFailed
@@ -23,6 +21,7 @@ from theory.design.graph import DesignGraph
 from theory.design.realisation.circulation import in_units, repair, surpluses
 from theory.design.realisation.program import FlowProblem, feasible_flow
 from theory.network.structure import name_groups
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, fail
 
 # Digits of the smallest flow, some more than a double has.

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog
 
 from theory.design.constraints import Constraints
 from theory.design.failure import DesignFailed
 from theory.design.graph import DesignGraph
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

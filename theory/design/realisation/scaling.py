@@ -14,11 +14,11 @@ What comes out is an estimate; `theory.design.realisation.circulation` makes it 
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.graph import DesignGraph
 from theory.network.stationary import stationary
 from theory.network.structure import Weights, as_dense
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Relative imbalance of an agent's flow to others at which scaling stops: the repair is exact.

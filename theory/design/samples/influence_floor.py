@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.bent_laws import Evidence
+from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # A cut that v misses by this part of its largest coefficient is met.

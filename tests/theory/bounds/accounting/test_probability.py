@@ -10,7 +10,7 @@ from tests.models import ALONE, COIN, HALVES, PAIR, SLOW, STAR, coin, coins, err
 from tests.strategies import finite_models, networks
 from tests.theory.bounds.accounting.oracles import coin_log_probability, enumerated, of_two
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
-from theory.bounds.accounting import views as views_module
+from theory.bounds.accounting import events as views_module
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
@@ -247,7 +247,7 @@ def test_agents_hardly_heard_by_each_other_err_apart() -> None:
 
 def test_a_network_that_is_called_settled_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then one round that stands for all later ones is off by a lot, and the bounds know it."""
-    monkeypatch.setattr("theory.bounds.accounting.powers._SETTLED", 0.1)
+    monkeypatch.setattr("theory.bounds.accounting.terms._SETTLED", 0.1)
     agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
     model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[2])
     events = EventSet(PAIR, model)
