@@ -58,7 +58,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "simulate --json",
             "Measured rates and errors at the last round; keys may be added.",
             (
-                "learning_documents:SimulationDocument",
+                "kinds.shared.social_learning:SIMULATION",
                 "kinds.regression.documents:RegressionRunDocument",
             ),
         ),
