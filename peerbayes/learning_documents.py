@@ -7,7 +7,7 @@ nats a round.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,6 @@ from peerbayes.documents import (
     Document,
     Number,
     Numbers,
-    PerAgent,
     Probability,
     Rounds,
     number,
@@ -26,7 +25,6 @@ from theory.validation import FloatArray
 
 if TYPE_CHECKING:
     from exact import Simulation
-    from exact.results import MeasuredMessages
 
 Names = list[str]
 
@@ -143,86 +141,3 @@ class MeasuredDocument(Document):
     network_mean: list[Numbers] = Field(description="round by hypothesis, in nats")
     network_standard_error: list[Numbers]
     errors: list[int] = Field(description="replicates in which some agent is wrong, by round")
-
-
-class MeasuredRate(Document):
-    """A measured rate, agent by agent."""
-
-    mean: PerAgent
-    standard_error: PerAgent = Field(description="null of one replicate")
-
-
-class ErrorProbabilityDocument(Document):
-    """How often some agent settled outside the reference, with its Clopper-Pearson interval."""
-
-    estimate: Probability
-    lower: Probability
-    upper: Probability
-    confidence: Probability
-
-
-class SentDocument(Document):
-    """What was sent where beliefs are compressed, over all rounds and replicates."""
-
-    bytes_per_round: Number = Field(description="of all links, in the mean; null without levels")
-    bytes_standard_error: Number = Field(default=None, description="of bytes_per_round")
-    messages: int = Field(ge=0, description="each counted once, however many agents hear it")
-    entropy: Number = Field(description="of one number that was sent, in bits: an estimate")
-    largest_error: Number = Field(description="of a replica after a round, in nats")
-    largest_deviation: Number = Field(
-        description="of a log-ratio from the run without compression, in nats"
-    )
-
-    @classmethod
-    def of(cls, sent: MeasuredMessages | None) -> Self | None:
-        """The document; None where beliefs were sent as they are."""
-        if sent is None:
-            return None
-        return cls(
-            bytes_per_round=sent.bytes_per_round,
-            bytes_standard_error=None
-            if sent.bytes_standard_error is None
-            else number(sent.bytes_standard_error),
-            messages=int(sent.sent.sum()),
-            entropy=number(sent.entropy),
-            largest_error=sent.largest_error,
-            largest_deviation=sent.largest_deviation,
-        )
-
-
-class SimulationResult(Document):
-    """What a simulation measured at its last round."""
-
-    left_out = frozenset({"messages"})
-
-    problem: str
-    rounds: Rounds
-    replicates: int = Field(ge=1)
-    seed: int = Field(ge=0)
-    reference: Names = Field(
-        min_length=1, description="optimal hypotheses, or the network compromise"
-    )
-    rates: dict[str, MeasuredRate] = Field(
-        description="log belief(first reference) / belief(hypothesis) per round"
-    )
-    error_probability: ErrorProbabilityDocument
-    settled: dict[str, Probability] = Field(
-        description="share of agents and replicates that settle on each hypothesis"
-    )
-    messages: SentDocument | None = Field(default=None, description="where they are compressed")
-    notes: list[str]
-
-
-class SimulationDocument(SimulationResult):
-    """What `simulate` prints."""
-
-    record: str | None = Field(description="where it is on disk; null if it left none")
-
-
-class SimulationRecord(Document):
-    """What `simulate` leaves on disk; it does not say where it is, so that it can be moved."""
-
-    title: str
-    specification: dict[str, Any] | None = Field(description="the problem's file")
-    result: SimulationResult
-    trajectory: MeasuredDocument

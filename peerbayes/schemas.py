@@ -48,7 +48,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "kinds.finite.analysis:ANALYSIS",
                 "kinds.finite.analysis:PROVED_ANALYSIS",
                 "kinds.changing.analyse:CHANGING_ANALYSIS",
-                "kinds.faulty.documents:FaultyAnalysisDocument",
+                "kinds.faulty.analyse:FAULTY_ANALYSIS",
                 "kinds.regression.documents:RegressionAnalysisDocument",
                 "kinds.regression.documents:ExactRegressionDocument",
                 "kinds.network_alone:NETWORK_ALONE",
@@ -58,7 +58,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "simulate --json",
             "Measured rates and errors at the last round; keys may be added.",
             (
-                "learning_documents:SimulationDocument",
+                "kinds.shared.social_learning:SIMULATION",
                 "kinds.regression.documents:RegressionRunDocument",
             ),
         ),

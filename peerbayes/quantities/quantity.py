@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, GetCoreSchemaHandler, create_model
@@ -198,6 +199,11 @@ class Table:
     def type(self) -> Any:
         """The object as the type of a quantity, or of a field of a document."""
         return Annotated[Any, self]
+
+    @property
+    def by_name(self) -> Any:
+        """Objects of this table, each by a name, as the type of a quantity."""
+        return GenericAlias(dict, (str, self.type))
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler

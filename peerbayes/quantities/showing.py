@@ -167,17 +167,15 @@ def facts(table: Table, document: Document) -> dict[str, str]:
     """Label and words of every quantity that has a label, those of parts without a title too."""
     found: dict[str, str] = {}
     for q in table.quantities:
-        if q.table is not None and q.table.title is None:
-            inner = getattr(document, q.key)
-            found |= facts(q.table, inner) if isinstance(inner, Document) else {}
-        if q.label is None or q.label == NOTE:
+        if q.label == NOTE or (q.label is None and q.table is None):
             continue
         value = getattr(document, q.key)
-        if value is None and q.optional:
-            continue
-        words = _worded(q, value, document)
-        if words is not None:
-            found[q.label if isinstance(q.label, str) else q.label(document)] = words
+        if q.label is not None and not (value is None and q.optional):
+            words = _worded(q, value, document)
+            if words is not None:
+                found[q.label if isinstance(q.label, str) else q.label(document)] = words
+        if q.table is not None and q.table.title is None and isinstance(value, Document):
+            found |= facts(q.table, value)
     return found
 
 

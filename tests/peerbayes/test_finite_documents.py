@@ -14,8 +14,8 @@ from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
 from peerbayes.kinds.finite.documents import FiniteRecord
 from peerbayes.kinds.finite.kind import FiniteKind
 from peerbayes.kinds.shared.kind import AnalysisRequest
+from peerbayes.kinds.shared.social_learning import SimulationRecord
 from peerbayes.kinds.verify_record import VerifyRecord
-from peerbayes.learning_documents import SimulationRecord
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.quantities.network import NETWORK, in_doubles
 from peerbayes.quantities.numbers import ExpressionDocument, IntervalDocument, Proved

@@ -19,7 +19,8 @@ from peerbayes.documents import Document
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
 from peerbayes.kinds.changing.documents import ChangingRecord
-from peerbayes.kinds.faulty.documents import FaultyAnalysisDocument, FaultyRecord
+from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS
+from peerbayes.kinds.faulty.documents import FaultyRecord
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.regression.documents import (
     ExactRegressionDocument,
@@ -33,7 +34,7 @@ from tests.peerbayes.golden import path_of
 PRINTED: dict[str, type[Document]] = {
     "analyse changing": CHANGING_ANALYSIS.model,
     "analyse sequence": CHANGING_ANALYSIS.model,
-    "analyse faulty": FaultyAnalysisDocument,
+    "analyse faulty": FAULTY_ANALYSIS.model,
     "analyse p1-regression": RegressionAnalysisDocument,
     "analyse p1-regression exact": ExactRegressionDocument,
     "simulate p1-regression": RegressionRunDocument,

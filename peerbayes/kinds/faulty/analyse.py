@@ -7,24 +7,24 @@ graph (docs: mathematics/faults).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 from rich.console import RenderableType
+from rich.text import Text
 
-from peerbayes.documents import Documented, number, numbers
-from peerbayes.kinds.faulty.documents import (
-    AveragingDocument,
-    FaultsDocument,
-    FaultyAnalysisDocument,
-    RobustnessDocument,
-)
-from peerbayes.kinds.faulty.tables import faulty_parts
+from peerbayes.documents import Number, PerAgent
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.quantities.learning import batches_of
 from peerbayes.quantities.network import NETWORK, in_doubles, spectrum_notes
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import facts
+from peerbayes.tables import agent_names, facts_table, figures_table, notes_text, number
 from theory import LearningRate, learning_rate
 from theory.robustness import (
     RULES,
@@ -46,9 +46,174 @@ from theory.robustness import (
 )
 from theory.validation import FloatArray
 
+# What is said of it -----------------------------------------------------------------------------
+
+
+def _who(value: Any, document: Any) -> str:
+    """The faulty agents, by what they do."""
+    kinds, names = value.faulty, document.network.names
+    groups = {kind: [int(i) for i in kinds if kinds[i] == kind] for kind in kinds.values()}
+    told = [f"{agent_names(groups[kind], names)}: {kind}" for kind in sorted(groups)]
+    return ", ".join(told) or "nobody"
+
+
+def _of_wrong(get: Callable[[FaultyAnalysis], Any]) -> Callable[[FaultyAnalysis], Any]:
+    """What `get` gives, of shape (M,) or (H, M), at the wrong hypotheses, by name."""
+
+    def named(analysis: FaultyAnalysis) -> dict[str, Any] | None:
+        values, names = get(analysis), analysis.problem.model.hypotheses
+        return None if values is None else {names[m]: values[..., m] for m in analysis.wrong}
+
+    return named
+
+
+def _averaging(key: str, get: Callable[[Any], Any], meaning: str | None = None) -> Quantity:
+    """A number of each honest agent by plain averaging, by hypothesis."""
+    named = _of_wrong(lambda analysis: get(analysis.averaging))
+    return Quantity(key, dict[str, PerAgent], meaning, get=named)
+
+
+ROBUSTNESS = Table(
+    "RobustnessDocument",
+    "Whether the graph is r-robust.",
+    (
+        Quantity("r", Annotated[int, Field(ge=0)]),
+        Quantity("status", Literal["holds", "fails", "undecided"]),
+    ),
+)
+AVERAGING = Table(
+    "AveragingDocument",
+    "What becomes of each honest agent by plain averaging; by hypothesis.",
+    (
+        Quantity(
+            "learns",
+            bool,
+            "whether every honest agent ends at the truth",
+            get=lambda analysis: analysis.averaging.learns,
+            label="by averaging they learn",
+            short="averaging learns",
+        ),
+        _averaging("rates", lambda found: found.rates),
+        _averaging(
+            "mean",
+            lambda found: found.mean,
+            "limit of the mean log belief ratio, less rounds times the rate",
+        ),
+        _averaging("standard_deviation", lambda found: np.sqrt(found.variance)),
+        _averaging(
+            "error_estimates",
+            lambda found: found.error_estimates,
+            "chance to be wrong in the limit",
+        ),
+    ),
+)
+FAULTS = Table(
+    "FaultsDocument",
+    "What theory says of the honest agents.",
+    (
+        Quantity(
+            "batch",
+            list[int] | None,
+            "observations a round, agent by agent; only where not all are 1",
+            get=lambda analysis: batches_of(analysis.problem.model),
+            label="observations a round",
+            optional=True,
+        ),
+        Quantity(
+            "faulty",
+            dict[str, str],
+            "agent: what it does",
+            get=lambda analysis: {
+                str(i): type(fault).__name__
+                for i, fault in analysis.problem.faults.behaviours.items()
+            },
+            short="faulty",
+        ),
+        Quantity(
+            "rule",
+            str,
+            "how the honest pool, with the rule's parameter",
+            get=lambda analysis: rule_name(analysis.problem),
+            label="rule of the honest",
+            short="rule",
+        ),
+        Quantity(
+            "pool_every",
+            Annotated[int, Field(ge=1)],
+            "rounds from one pooling to the next",
+            get=lambda analysis: analysis.problem.faults.pool_every,
+        ),
+        Quantity(
+            "honest",
+            Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)],
+            "agents that are not faulty",
+            get=lambda analysis: honest_agents(
+                analysis.problem.network, analysis.problem.faults.behaviours
+            ),
+        ),
+        Quantity(
+            "optimal_hypotheses",
+            list[str],
+            "what the honest ought to find",
+            get=lambda analysis: [analysis.problem.model.hypotheses[m] for m in analysis.reference],
+            label="the truth for the honest",
+            words=lambda value, _: ", ".join(value),
+            short="ought to find",
+        ),
+        Quantity(
+            "faultless_rates",
+            dict[str, Number],
+            "nobody faulty, all averaging",
+            get=_of_wrong(lambda analysis: analysis.faultless.rates),
+            short="rates, faultless",
+        ),
+        part(
+            "averaging",
+            AVERAGING,
+            lambda analysis: None if analysis.averaging is None else analysis,
+            may_lack=True,
+        ),
+        part(
+            "robustness",
+            ROBUSTNESS,
+            lambda analysis: analysis.robustness,
+            meaning="of a trimmed mean alone",
+            label="robustness of the graph",
+            words=lambda value, _: value and f"{value.r}-robust: {value.status}",
+            short="robustness",
+            may_lack=True,
+        ),
+        Quantity(
+            "guaranteed_rates",
+            dict[str, Number] | None,
+            "lower bounds by the rule",
+            get=_of_wrong(lambda analysis: analysis.guaranteed),
+            short="rates, guaranteed",
+            kind="lower",
+        ),
+    ),
+)
+FAULTY_ANALYSIS = Table(
+    "FaultyAnalysisDocument",
+    "What `analyse` prints where agents are faulty.",
+    (
+        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
+        part(
+            "network",
+            NETWORK,
+            lambda analysis: in_doubles(analysis.problem.network),
+            shown=Table("", "", ()),
+            label="agents",
+            words=lambda value, d: f"{value.agents}, {len(d.faults.faulty)} of them faulty",
+        ),
+        part("faults", FAULTS, lambda analysis: analysis, label="faulty", words=_who),
+        Quantity("notes", list[str], label=NOTE),
+    ),
+)
+
 
 @dataclass(frozen=True, eq=False)
-class FaultyAnalysis(Documented):
+class FaultyAnalysis(Result):
     """What theory says of honest agents among faulty ones.
 
     `check_graph`: whether to look at how robust the graph is, which may take a second.
@@ -57,18 +222,7 @@ class FaultyAnalysis(Documented):
     problem: FaultyProblem
     check_graph: bool = True
 
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        names = self.problem.model.hypotheses
-        yield "faulty", tuple(self.problem.faults.behaviours)
-        yield "rule", rule_name(self.problem)
-        yield "ought to find", tuple(names[m] for m in self.reference)
-        yield "rate K, faultless", self.faultless.rate
-        if self.averaging is not None:
-            yield "averaging learns", self.averaging.learns
-        if self.guaranteed is not None:
-            yield "rate, guaranteed", min((self.guaranteed[m] for m in self.wrong), default=None)
-        if self.robustness is not None:
-            yield "robustness", self.robustness
+    quantities = FAULTY_ANALYSIS
 
     @cached_property
     def reference(self) -> tuple[int, ...]:
@@ -169,52 +323,25 @@ class FaultyAnalysis(Documented):
             notes.append(f"robustness: {self.robustness.method}")
         return notes
 
-    def document(self) -> FaultyAnalysisDocument:
-        """What `analyse` prints where agents are faulty."""
-        problem, names = self.problem, self.problem.model.hypotheses
-        averaging, guaranteed, check = self.averaging, self.guaranteed, self.robustness
-        return FaultyAnalysisDocument(
-            problem=problem.name,
-            network=NETWORK.document(in_doubles(problem.network)),
-            faults=FaultsDocument(
-                batch=None if (drawn := batches_of(problem.model)) is None else [*drawn],
-                rule=rule_name(problem),
-                pool_every=problem.faults.pool_every,
-                faulty={
-                    str(i): type(fault).__name__ for i, fault in problem.faults.behaviours.items()
-                },
-                honest=honest_agents(problem.network, problem.faults.behaviours).tolist(),
-                robustness=None
-                if check is None
-                else RobustnessDocument(r=check.r, status=check.status),
-                optimal_hypotheses=[names[m] for m in self.reference],
-                faultless_rates=self._by_hypothesis(self.faultless.rates),
-                averaging=None if averaging is None else self._averaging_document(averaging),
-                guaranteed_rates=None if guaranteed is None else self._by_hypothesis(guaranteed),
-            ),
-            notes=self.notes,
-        )
-
     def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return faulty_parts(self.document())
-
-    def _by_hypothesis(self, values: FloatArray) -> dict[str, float | None]:
-        """The entries of `values`, shape (M,), at the wrong hypotheses, by name."""
-        return {self.problem.model.hypotheses[m]: number(values[m]) for m in self.wrong}
-
-    def _by_agent(self, values: FloatArray) -> dict[str, list[float | None]]:
-        """The columns of `values`, shape (H, M), at the wrong hypotheses, by name."""
-        return {self.problem.model.hypotheses[m]: numbers(values[:, m]) for m in self.wrong}
-
-    def _averaging_document(self, averaging: FaultyAveraging) -> AveragingDocument:
-        return AveragingDocument(
-            learns=averaging.learns,
-            rates=self._by_agent(averaging.rates),
-            mean=self._by_agent(averaging.mean),
-            standard_deviation=self._by_agent(np.sqrt(averaging.variance)),
-            error_estimates=self._by_agent(averaging.error_estimates),
+        """Terminal tables of this result."""
+        document = self.document()
+        faults, guaranteed = document.faults, document.faults.guaranteed_rates
+        columns = ["nobody faulty", "averaging, lowest", "averaging, highest"]
+        table = figures_table(
+            "Rates of rejection, nats a round",
+            "hypothesis",
+            *columns,
+            *(["guaranteed"] if guaranteed else []),
         )
+        for name, rate in faults.faultless_rates.items():
+            rates = [] if faults.averaging is None else faults.averaging.rates[name]
+            known = [value for value in rates if value is not None]
+            row = [rate, min(known, default=None), max(known, default=None)]
+            row += [guaranteed[name]] if guaranteed else []
+            table.add_row(Text(name), *map(number, row))
+        shown = facts_table(document.problem, facts(self.table, document))
+        return [shown, Text(), table, notes_text(document.notes)]
 
 
 def rule_name(problem: FaultyProblem) -> str:

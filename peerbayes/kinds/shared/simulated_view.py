@@ -11,7 +11,7 @@ from typing import Any
 from peerbayes.figures.curves import measured_plot
 from peerbayes.figures.views import Fact, Section, Table, pictures
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.learning_documents import SimulationRecord
+from peerbayes.kinds.shared.social_learning import SimulationRecord
 from peerbayes.quantities.learning import reference_of
 
 
