@@ -75,6 +75,10 @@ class SimulationOutcome(Result, Protocol):
         """What is left on disk."""
         ...
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """What was measured, over the rounds, on `ax` or on new axes."""
+        ...
+
 
 class Verification(Protocol):
     """What the verification of any problem gives: verdicts, and what the report needs of it."""
