@@ -16,6 +16,7 @@ from peerbayes.documents import Documented
 from peerbayes.front.figures import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verified import Verified
+from peerbayes.problem.network_alone import NetworkAlone
 from peerbayes.quantities.result import Result
 from peerbayes.sources.catalogue import FIGURES
 from tests.house.test_showing import check_html, check_text
@@ -48,6 +49,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     held.append(pb.design(pb.load("p2-grid"), objective="next-edge"))
     held += [pb.formula("star"), pb.formula("star", agents=9, edge_confidence="1/2")]
     held += [pb.formula("star", samples=True), pb.formula("risk", span=2)]
+    alone = NetworkAlone("five in a ring", RING)
+    held += [alone, pb.analyse(alone)]
     nowhere = tmp_path_factory.mktemp("figures")  # so that nothing but the list is made
     unseen = [name for name in FIGURES if not name.endswith(("1a", "1b", "1c"))]
     held.append(redraw(unseen, records=nowhere, out=nowhere))
