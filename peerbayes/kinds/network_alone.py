@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -41,6 +41,12 @@ class NetworkAnalysis(Result):
 
     problem: NetworkAlone
     mixing: NetworkNumbers
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        network = self.problem.network
+        yield "network", network
+        yield from [("v", network.stationary_distribution), ("slem", network.slem)]
+        yield "deviation", network.deviation.upper
 
     @property
     def notes(self) -> list[str]:

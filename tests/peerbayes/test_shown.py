@@ -43,6 +43,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
         held.append(pb.design(problem, replicates=0))
         if kind != "changing":
             held.append(pb.place(problem, replicates=0))
+    alone = NetworkAlone("five agents", RING)
+    held += [alone, pb.analyse(alone)]
     two = pb.load("two-coins")
     held += [pb.analyse(two, exact=True), pb.analyse(two, certify=True, rounds=5)]
     held += [pb.analyse("p1-regression", exact=True)]
