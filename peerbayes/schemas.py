@@ -82,8 +82,8 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "place --json",
             "Which agent should hold which data; keys may be added.",
             (
-                "designs.placement_documents:FinitePlacementDocument",
-                "designs.placement_documents:RegressionPlacementDocument",
+                "designs.place:FINITE_PLACEMENT",
+                "designs.place:REGRESSION_PLACEMENT",
             ),
         ),
         "keys": _Printed(

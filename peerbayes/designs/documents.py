@@ -6,19 +6,15 @@ by the kind of its problem; the objective ``next-edge`` has a `NextEdgeDocument`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-import numpy as np
 from pydantic import (
-    BeforeValidator,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     Tag,
-    field_serializer,
 )
 
+from peerbayes.designs.shared import Agent, Agents, ProblemRecord, form_of
 from peerbayes.documents import (
     MOST_DENSE,
     CertificateDocument,
@@ -38,11 +34,6 @@ from theory import SampleSizes
 from theory.messages import CompressedLearning
 from theory.network.structure import Weights, as_dense
 from theory.scientific import sparse
-
-Agent: TypeAlias = Annotated[int, Field(ge=0)]
-Agents: TypeAlias = Annotated[
-    list[Agent], BeforeValidator(lambda value: np.asarray(value).tolist())
-]
 
 
 class LinksDocument(Document):
@@ -368,31 +359,15 @@ class NextEdgeDocument(NamedAgents):
     notes: list[str]
 
 
-def has_key(value: Any, key: str) -> bool:
-    """Whether a JSON object, or a document, has a key."""
-    return key in value if isinstance(value, Mapping) else hasattr(value, key)
-
-
-def _form(value: Any) -> str:
-    """Which document of a design this is: they differ in their keys."""
-    forms = {"added": "next-edge", "influence": "changing", "excess_error_constant": "regression"}
-    return next((form for key, form in forms.items() if has_key(value, key)), "finite")
-
-
+_FORMS = {"added": "next-edge", "influence": "changing", "excess_error_constant": "regression"}
 NetworkDesign: TypeAlias = FiniteDesignDocument | ChangingDesignDocument | RegressionDesignDocument
 SomeDesign: TypeAlias = Annotated[
     Annotated[FiniteDesignDocument, Tag("finite")]
     | Annotated[ChangingDesignDocument, Tag("changing")]
     | Annotated[RegressionDesignDocument, Tag("regression")]
     | Annotated[NextEdgeDocument, Tag("next-edge")],
-    Discriminator(_form),
+    Discriminator(lambda value: form_of(value, _FORMS)),
 ]
-
-
-def unplaced(result: dict[str, Any]) -> dict[str, Any]:
-    """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
-    passing = ("record", "written", "recommended")
-    return {key: value for key, value in result.items() if key not in passing}
 
 
 class CurveDocument(Document):
@@ -407,23 +382,10 @@ class CurveDocument(Document):
     failures: list[float] = Field(description="share of runs in which some agent was wrong")
 
 
-class ProblemRecord(Document):
-    """What a design or a placement leaves on disk of the problem and the request."""
-
-    title: str
-    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
-    seed: int = Field(ge=0)
-    delta: float = Field(gt=0, lt=1)
-
-
 class NextEdgeRecord(ProblemRecord):
     """What `design --objective next-edge` leaves on disk."""
 
     result: NextEdgeDocument
-
-    @field_serializer("result", mode="wrap")
-    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return unplaced(write(result))
 
 
 class DesignRecord(ProblemRecord):
@@ -433,7 +395,3 @@ class DesignRecord(ProblemRecord):
     before: GraphDocument | None = None
     after: GraphDocument | None = None
     curves: list[CurveDocument] = Field(default_factory=list)
-
-    @field_serializer("result", mode="wrap")
-    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return unplaced(write(result))

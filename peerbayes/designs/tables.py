@@ -21,11 +21,6 @@ from peerbayes.designs.documents import (
     SomeDesign,
     TradeOffPoint,
 )
-from peerbayes.designs.placement_documents import (
-    FinitePlacementDocument,
-    PlacementClassDocument,
-    SomePlacement,
-)
 from peerbayes.designs.weight_text import row_text, rows_of
 from peerbayes.documents import CertificateDocument
 from peerbayes.quantities.messages import MESSAGES
@@ -274,50 +269,6 @@ def _next_edge_parts(result: NextEdgeDocument) -> list[RenderableType]:
 
 def _edge(result: NextEdgeDocument, edge: tuple[int, int]) -> str:
     return " - ".join(map(result.called, edge))
-
-
-def place_parts(result: SomePlacement) -> list[RenderableType]:
-    """The tables of `place`."""
-    facts: dict[str, str] = {"objective": result.objective}
-    if isinstance(result, FinitePlacementDocument):
-        facts["to settle on"] = result.target
-    order = [
-        f"{result.called(j)} gets what {result.called(result.assignment[j])} had"
-        for j in result.moved[:_MOST_ROWS]
-    ]
-    more = f"; {len(result.moved) - len(order)} more" if len(result.moved) > len(order) else ""
-    facts["data that move"] = "; ".join(order) + more if order else "none"
-    if isinstance(result, FinitePlacementDocument):
-        facts["value"] = number(result.value)
-        facts["as given"] = number(result.original)
-        facts["worst"] = number(result.worst)
-        facts |= _certificate("certificate", result.certificate)
-    else:
-        facts["error c/n with c"] = number(result.excess_error_constant)
-        facts["as given"] = number(result.original.excess_error_constant)
-        if result.worst:
-            facts["worst"] = number(result.worst.excess_error_constant)
-    facts["found by"] = f"{result.method}, {result.evaluated} placements looked at"
-    parts: list[RenderableType] = [facts_table(result.problem, facts), Text()]
-    if isinstance(result, FinitePlacementDocument) and result.classes:
-        parts.append(_classes(result.classes))
-    return [*parts, notes_text(result.notes)]
-
-
-def _classes(classes: Sequence[PlacementClassDocument]) -> RenderableType:
-    columns = ("data sets by agent", "of", "K", "E", "rounds", "mean rate (exact)")
-    table = figures_table("Placements that are alike", *columns)
-    for entry in classes[:_MOST_ROWS]:
-        kinds, run, samples = entry.assignment, entry.simulated_rate, entry.samples
-        table.add_row(
-            " ".join(map(str, kinds[:16])) + (" ..." if len(kinds) > 16 else ""),
-            str(entry.count),
-            number(entry.rate),
-            number(entry.error_exponent),
-            interval(samples.certified) if samples.certified else rounds(samples.chernoff),
-            "-" if run is None else f"{run.mean:.4g} ({run.predicted:.4g})",
-        )
-    return table
 
 
 def _prices(prices: Sequence[PriceDocument]) -> list[RenderableType]:

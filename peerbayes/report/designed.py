@@ -16,12 +16,7 @@ from peerbayes.designs.documents import (
     SomeDesign,
 )
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
-from peerbayes.designs.placement_documents import (
-    FinitePlacementDocument,
-    PlacementClassDocument,
-    PlacementRecord,
-    SomePlacement,
-)
+from peerbayes.designs.place import PlacementRecord
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.tables import weight_rows
 from peerbayes.designs.weight_text import row_text
@@ -107,7 +102,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
         else "No data should move."
     )
     columns = ("alike", "K", "E", "certified rounds", "mean rate, predicted", "measured")
-    classes = (result.classes or []) if isinstance(result, FinitePlacementDocument) else []
+    classes = getattr(result, "classes", None) or []
     table = Table.of(
         f"Compared: {heading}", "data sets by agent", columns, map(_class_row, classes[:_MOST_ROWS])
     )
@@ -124,7 +119,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
     )
 
 
-def _class_row(entry: PlacementClassDocument) -> tuple[str, tuple[str, ...]]:
+def _class_row(entry: Any) -> tuple[str, tuple[str, ...]]:
     run = entry.simulated_rate
     return (
         _order(entry.assignment),
@@ -213,8 +208,8 @@ def _facts(result: SomeDesign) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _placement_facts(result: SomePlacement) -> tuple[Fact, ...]:
-    if isinstance(result, FinitePlacementDocument):
+def _placement_facts(result: Any) -> tuple[Fact, ...]:
+    if hasattr(result, "value"):
         return (
             Fact("Value", number(result.value), result.objective),
             Fact("As given", number(result.original)),
