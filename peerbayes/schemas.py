@@ -75,7 +75,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "designs.documents:FiniteDesignDocument",
                 "designs.documents:ChangingDesignDocument",
                 "designs.documents:RegressionDesignDocument",
-                "designs.documents:NextEdgeDocument",
+                "designs.edges:NEXT_EDGE",
             ),
         ),
         "place": _Printed(

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
+from peerbayes.designs.documents import DesignRecord, NextEdgeRecord, SomeDesign
+from peerbayes.designs.edges import NEXT_EDGE
 from peerbayes.designs.shared import recorded
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
@@ -107,7 +108,7 @@ class DesignOutcome(Documented):
         """What is left on disk."""
         result = self.document()
         common = recorded(self.problem, self.request, result)
-        if isinstance(result, NextEdgeDocument):
+        if isinstance(result, NEXT_EDGE.model):
             return NextEdgeRecord(**common)
         return DesignRecord(**common, **self.pictures())
 

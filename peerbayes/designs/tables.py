@@ -15,10 +15,8 @@ from peerbayes.designs.documents import (
     LearnabilityDocument,
     LinksDocument,
     NetworkDesign,
-    NextEdgeDocument,
     PriceDocument,
     RegressionDesignDocument,
-    SomeDesign,
     TradeOffPoint,
 )
 from peerbayes.designs.weight_text import row_text, rows_of
@@ -42,10 +40,8 @@ _MOST_WEIGHTS = 12
 _MOST_AGENTS, _MOST_PHASES = 40, 6
 
 
-def design_parts(result: SomeDesign) -> list[RenderableType]:
+def design_parts(result: NetworkDesign) -> list[RenderableType]:
     """The tables of `design`, for a problem of any kind."""
-    if isinstance(result, NextEdgeDocument):
-        return _next_edge_parts(result)
     facts = _facts(result)
     parts: list[RenderableType] = [facts_table(result.problem, facts), Text()]
     parts += weight_parts(result)
@@ -235,40 +231,6 @@ def _learnability(
         if departures.cuts:
             facts["the graph falls apart without"] = agent_names(departures.cuts, names)
     return [facts_table("What no weights can mend, and who matters", facts), Text()]
-
-
-def _next_edge_parts(result: NextEdgeDocument) -> list[RenderableType]:
-    parts: list[RenderableType] = []
-    lists = {"Edges to add, best first": result.added, "Edges least missed": result.removed}
-    for title, effects in lists.items():
-        table = figures_table(
-            f"{result.problem}: {title} (weights: {result.rule})",
-            "edge",
-            "K",
-            "E",
-            "modulus",
-            "Chernoff",
-            "certified",
-        )
-        for effect in [result.base, *effects[:_MOST_ROWS]]:
-            edge = effect.edge
-            table.add_row(
-                "as it is" if edge is None else Text(_edge(result, edge)),
-                number(effect.rate),
-                number(effect.error_exponent),
-                number(effect.slem),
-                rounds(effect.chernoff),
-                interval(effect.certified),
-            )
-        parts.append(table)
-    if result.bridges:
-        bridges = ", ".join(_edge(result, edge) for edge in result.bridges[:_MOST_ROWS])
-        parts.append(Text(f"without any of these the network falls apart: {bridges}"))
-    return [*parts, notes_text(result.notes)]
-
-
-def _edge(result: NextEdgeDocument, edge: tuple[int, int]) -> str:
-    return " - ".join(map(result.called, edge))
 
 
 def _prices(prices: Sequence[PriceDocument]) -> list[RenderableType]:

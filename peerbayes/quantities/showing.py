@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.documents import Document
@@ -212,7 +212,7 @@ def grid(
     shown = [q for q in table.quantities if q.column is not None]
     heads = [*([names] if names else []), *(str(q.column) for q in shown)]
     drawn = figures_table(str(table.title) if title is None else title, *heads)
-    for entry in islice(objects, _MOST_LISTED):
+    for entry in objects:
         name, document = entry if names else (None, entry)
         cells = [_worded(q, getattr(document, q.key), document) or "-" for q in shown]
         drawn.add_row(*(Text(cell) for cell in ([name, *cells] if names else cells)))
@@ -241,7 +241,7 @@ def parts(table: Table, document: Any, *, title: str | None = None) -> list[Rend
         elif q.table is not None and isinstance(inner := getattr(document, q.key), Document):
             below += columns(q.table, inner) if q.table.title is None else titled(q.table, inner)
         elif q.table is not None and isinstance(inner, list) and inner:
-            below.append(grid(q.table, inner))
+            below.append(grid(q.table, inner[:_MOST_LISTED]))
     return [head, Text(), *below]
 
 
