@@ -12,11 +12,9 @@ from peerbayes.designs.documents import (
     NetworkDesign,
     Recommendation,
     RegressionDesignDocument,
-    RoundsDocument,
 )
 from peerbayes.designs.edges import edge_words
 from peerbayes.designs.recommend import DESIGNED
-from peerbayes.documents import CertificateDocument
 from peerbayes.tables import interval, number, rounds
 from theory.showing import Words
 
@@ -79,7 +77,7 @@ def edge_advice(result: Any) -> Iterator[tuple[str, Words]]:
     yield certified, Words(f"{now} as it is, {after} with the best edge")
 
 
-def _certificate(certificate: CertificateDocument | None) -> Iterator[tuple[str, Words]]:
+def _certificate(certificate: Any) -> Iterator[tuple[str, Words]]:
     """The value of a design beside what no design can pass."""
     if certificate is None or certificate.value is None:
         return
@@ -89,7 +87,7 @@ def _certificate(certificate: CertificateDocument | None) -> Iterator[tuple[str,
     yield "certificate", Words(f"{value}; {known}")
 
 
-def _rounds(samples: RoundsDocument | None, by: str) -> str:
+def _rounds(samples: Any, by: str) -> str:
     if samples is None:
         return "none proved"
     return rounds(samples.chernoff) if by == _ENOUGH else _interval(samples.certified)

@@ -15,10 +15,9 @@ from pydantic import (
 )
 
 from peerbayes.designs.edges import NEXT_EDGE
-from peerbayes.designs.shared import Agents, ProblemRecord, form_of
+from peerbayes.designs.shared import CERTIFICATE, ROUNDS, Agents, ProblemRecord, form_of
 from peerbayes.documents import (
     MOST_DENSE,
-    CertificateDocument,
     Document,
     GraphDocument,
     Interval,
@@ -27,11 +26,9 @@ from peerbayes.documents import (
     Number,
     Numbers,
     Rounds,
-    interval,
     numbers,
 )
 from peerbayes.quantities.messages import MESSAGES
-from theory import SampleSizes
 from theory.messages import CompressedLearning
 from theory.network.structure import Weights, as_dense
 from theory.scientific import sparse
@@ -71,23 +68,6 @@ def weights_document(weights: Weights) -> WeightsDocument:
     return table
 
 
-class RoundsDocument(Document):
-    """Rounds after which some agent errs with probability at most delta."""
-
-    delta: float = Field(gt=0, lt=1)
-    chernoff: Rounds | None = Field(description="proved to be enough, up to rounding")
-    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
-
-    @classmethod
-    def of(cls, samples: SampleSizes) -> RoundsDocument:
-        """The part of a ladder that networks are compared by."""
-        return cls(
-            delta=samples.delta,
-            chernoff=samples.chernoff.rounds,
-            certified=interval(samples.certified),
-        )
-
-
 class SimulatedRoundsDocument(Document):
     """The number of rounds that simulated runs needed, with its confidence limits."""
 
@@ -103,7 +83,7 @@ class FiniteRow(Document):
     rate: Number = Field(default=None, description="K in nats a round, of the target")
     error_exponent: Number = Field(default=None, description="E in nats a round")
     slem: Number = Field(default=None, description="subdominant modulus")
-    samples: RoundsDocument | None = None
+    samples: Annotated[Any, ROUNDS] | None = None
     simulated: SimulatedRoundsDocument | None = None
 
 
@@ -123,7 +103,7 @@ class ChangingRow(Document):
     mean_slem: Number = Field(
         default=None, description="subdominant modulus of what a round does on average"
     )
-    samples: RoundsDocument
+    samples: Annotated[Any, ROUNDS]
 
 
 class RegressionRow(Document):
@@ -150,7 +130,7 @@ class DesignDocument(NamedAgents):
     problem: str
     objective: Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes"]
     method: str = Field(description="how the weights were found")
-    certificate: CertificateDocument | None
+    certificate: Annotated[Any, CERTIFICATE] | None
     recommended: Recommendation | None = Field(
         default=None, description="null if no network is proved of"
     )
@@ -304,7 +284,7 @@ class FiniteDesignDocument(ObjectiveDetails, DesignDocument, FiniteRow):
     target: str = Field(description="hypothesis to settle on")
     stationary_distribution: Numbers
     weights: WeightsDocument
-    mixing: CertificateDocument | None
+    mixing: Annotated[Any, CERTIFICATE] | None
     binding: list[str]
     multipliers: dict[str, float] | None
     baselines: dict[str, BaselineRow]
@@ -325,7 +305,7 @@ class RegressionDesignDocument(DesignDocument, RegressionRow):
 
     stationary_distribution: Numbers
     weights: WeightsDocument
-    mixing: CertificateDocument | None
+    mixing: Annotated[Any, CERTIFICATE] | None
     baselines: dict[str, RegressionRow]
 
 

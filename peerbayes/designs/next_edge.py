@@ -34,6 +34,7 @@ class NextEdge(DesignOutcome, Result):
     """Candidate edges with what each would do, and the edges that are least missed."""
 
     quantities = NEXT_EDGE
+    _title = Result._title  # both bases would say of which problem
 
     problem: Problem
     added: RankedEdges

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -248,7 +248,7 @@ ERROR_OF_ORDER = Table(
     "The excess error of a regression with the data in one order.",
     (
         Quantity("limit", NUMBER),
-        Quantity("excess_error_constant", NUMBER, "c of the excess error c/n", short="as given"),
+        Quantity("excess_error_constant", NUMBER, "c of the excess error c/n"),
     ),
 )
 _REACHED = ERROR_OF_ORDER.changed(
@@ -274,7 +274,6 @@ REGRESSION_PLACEMENT = Table(
                 may_lack=True,
                 label="worst",
                 words=_error_times_n,
-                shown=ERROR_OF_ORDER.changed(excess_error_constant={"short": None}),
             ),
         ),
     ),
@@ -358,6 +357,13 @@ class PlacementResult(Result):
         certificate = getattr(self.found, "certificate", None)
         proof = f"certificate: {certificate.note}" if certificate and certificate.note else ""
         return [note for note in (*self.remarks, self.found.note, proof) if note]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from super()._facts()
+        if isinstance(self.found, DataOrder):
+            yield "as given", self.found.original.excess_error_constant
+        elif self.found.certificate is not None:
+            yield "bound", self.found.certificate.bound
 
     @property
     def failed(self) -> bool:

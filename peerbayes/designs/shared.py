@@ -68,6 +68,11 @@ def certificate_words(certificate: Any, _: Any = None, *, of_mixing: bool = Fals
     return f"{value}; {others}: {side} {certificate.bound:.9g} ({gap}, {kind})"
 
 
+def certified(certificate: Any) -> Any:
+    """The JSON object of a certificate, checked; None of None."""
+    return None if certificate is None else CERTIFICATE.document(certificate)
+
+
 # Rounds -----------------------------------------------------------------------------------------
 
 ROUNDS = table_of(

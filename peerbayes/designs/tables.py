@@ -19,8 +19,8 @@ from peerbayes.designs.documents import (
     RegressionDesignDocument,
     TradeOffPoint,
 )
+from peerbayes.designs.shared import certificate_words, rounds_words
 from peerbayes.designs.weight_text import row_text, rows_of
-from peerbayes.documents import CertificateDocument
 from peerbayes.quantities.messages import MESSAGES
 from peerbayes.quantities.showing import titled
 from peerbayes.tables import (
@@ -75,42 +75,19 @@ def _facts(result: NetworkDesign) -> dict[str, str]:
     of_mixing = result.objective == "mixing"
     if isinstance(result, ChangingDesignDocument):
         facts["subdominant modulus, mean"] = number(result.mean_slem)
-        facts |= _certificate("certificate", result.certificate)
+        proofs = {"certificate": certificate_words(result.certificate)}
     else:
         facts["subdominant modulus"] = number(result.slem)
-        facts |= _certificate("certificate", result.certificate, of_mixing=of_mixing)
+        proofs = {"certificate": certificate_words(result.certificate, of_mixing=of_mixing)}
         if not of_mixing:
-            facts |= _certificate("mixing", result.mixing, of_mixing=True)
+            proofs["mixing"] = certificate_words(result.mixing, of_mixing=True)
+    facts |= {name: words for name, words in proofs.items() if words is not None}
     if isinstance(result, FiniteDesignDocument) and result.binding:
         facts["binding"] = _binding(result)
     facts["weights by"] = result.method
     if result.written is not None:
         facts["written to"] = result.written
     return facts
-
-
-def _certificate(
-    name: str, certificate: CertificateDocument | None, *, of_mixing: bool = False
-) -> dict[str, str]:
-    if certificate is None:
-        return {}
-    kind = {
-        "exact": "exact",
-        "certified": "certified",
-        "rounded": "up to rounding",
-        "local": "a local search",
-    }[certificate.kind]
-    value = f"{certificate.value:.9g}"
-    if certificate.bound is None:
-        return {name: f"{value}, no bound known ({kind})"}
-    others = "any design"
-    if of_mixing:
-        # The bound of a local search, on directed graphs, holds for all W.
-        reversible = "" if certificate.kind == "local" else "reversible "
-        others = f"any {reversible}W with this v"
-    side = "at most" if certificate.sense == "maximise" else "at least"
-    gap = f"gap {certificate.gap:.2g}"
-    return {name: f"{value}; {others}: {side} {certificate.bound:.9g} ({gap}, {kind})"}
 
 
 def _binding(result: FiniteDesignDocument) -> str:
@@ -174,7 +151,7 @@ def _curve(points: Sequence[TradeOffPoint]) -> list[RenderableType]:
             number(point.error_exponent),
             number(point.slem),
             number(point.slem_bound),
-            interval(point.certified) if point.certified else rounds(point.chernoff),
+            rounds_words(point),
         )
     return [table]
 

@@ -215,7 +215,7 @@ def grid(
     for entry in objects:
         name, document = entry if names else (None, entry)
         cells = [_worded(q, getattr(document, q.key), document) or "-" for q in shown]
-        drawn.add_row(*(Text(cell) for cell in ([name, *cells] if names else cells)))
+        drawn.add_row(*(Text(str(cell)) for cell in ([name, *cells] if names else cells)))
     return drawn
 
 
