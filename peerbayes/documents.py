@@ -29,7 +29,6 @@ from theory.values import Value
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, Network
-    from theory.design import Certificate
 
 
 class Document(BaseModel):
@@ -171,27 +170,6 @@ class GraphDocument(NamedAgents):
             stationary_distribution=network.stationary_distribution.tolist(),
             marked=None if marked is None else list(marked),
             names=names_of(network.names),
-        )
-
-
-class CertificateDocument(Document):
-    """How far a design may be from the best: its value, a bound on every value, their gap."""
-
-    value: Number
-    bound: Number
-    gap: Number
-    sense: str = Field(description="maximise or minimise")
-    kind: str = Field(description="exact, certified, rounded or local: what the bound rests on")
-
-    @classmethod
-    def of(cls, certificate: Certificate) -> Self:
-        """The document of a certificate."""
-        return cls(
-            value=number(certificate.value),
-            bound=number(certificate.bound),
-            gap=number(certificate.gap),
-            sense=certificate.sense,
-            kind=certificate.kind,
         )
 
 

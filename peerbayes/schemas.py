@@ -75,15 +75,15 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "designs.documents:FiniteDesignDocument",
                 "designs.documents:ChangingDesignDocument",
                 "designs.documents:RegressionDesignDocument",
-                "designs.documents:NextEdgeDocument",
+                "designs.edges:NEXT_EDGE",
             ),
         ),
         "place": _Printed(
             "place --json",
             "Which agent should hold which data; keys may be added.",
             (
-                "designs.placement_documents:FinitePlacementDocument",
-                "designs.placement_documents:RegressionPlacementDocument",
+                "designs.place:FINITE_PLACEMENT",
+                "designs.place:REGRESSION_PLACEMENT",
             ),
         ),
         "keys": _Printed(

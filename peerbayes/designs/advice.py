@@ -6,17 +6,15 @@ For what is printed of a result in Python; the tables of the command say the sam
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from peerbayes.designs.documents import (
-    EffectDocument,
     NetworkDesign,
-    NextEdgeDocument,
     Recommendation,
     RegressionDesignDocument,
-    RoundsDocument,
 )
+from peerbayes.designs.edges import edge_words
 from peerbayes.designs.recommend import DESIGNED
-from peerbayes.documents import CertificateDocument
 from peerbayes.tables import interval, number, rounds
 from theory.showing import Words
 
@@ -62,14 +60,14 @@ def _recommended(result: NetworkDesign, advice: Recommendation) -> Iterator[tupl
         yield "cost", Words(f"the objective {result.objective} costs {more}")
 
 
-def edge_advice(result: NextEdgeDocument) -> Iterator[tuple[str, Words]]:
+def edge_advice(result: Any) -> Iterator[tuple[str, Words]]:
     """Which edge to add, or none, and what the network takes now and with it."""
     best = min(result.added, key=_enough, default=None)
     before, certified = result.base, "certified rounds"
     if best is None or best.edge is None or not _is_better(best, before):
         yield "use", Words("no new edge: leave the network as it is")
     else:
-        yield "use", Words(f"add {' - '.join(map(result.called, best.edge))}")
+        yield "use", Words(f"add {edge_words(result, best.edge)}")
     if best is None:
         return
     if best.certified and before.certified:
@@ -79,7 +77,7 @@ def edge_advice(result: NextEdgeDocument) -> Iterator[tuple[str, Words]]:
     yield certified, Words(f"{now} as it is, {after} with the best edge")
 
 
-def _certificate(certificate: CertificateDocument | None) -> Iterator[tuple[str, Words]]:
+def _certificate(certificate: Any) -> Iterator[tuple[str, Words]]:
     """The value of a design beside what no design can pass."""
     if certificate is None or certificate.value is None:
         return
@@ -89,7 +87,7 @@ def _certificate(certificate: CertificateDocument | None) -> Iterator[tuple[str,
     yield "certificate", Words(f"{value}; {known}")
 
 
-def _rounds(samples: RoundsDocument | None, by: str) -> str:
+def _rounds(samples: Any, by: str) -> str:
     if samples is None:
         return "none proved"
     return rounds(samples.chernoff) if by == _ENOUGH else _interval(samples.certified)
@@ -99,19 +97,19 @@ def _interval(ends: Sequence[int] | None) -> str:
     return rounds(ends[0]) if ends and ends[0] == ends[1] else interval(ends)
 
 
-def _enough(effect: EffectDocument) -> float:
+def _enough(effect: Any) -> float:
     """Rounds that are proved to be enough."""
     known = [effect.certified[1]] if effect.certified else []
     known += [] if effect.chernoff is None else [effect.chernoff]
     return min(known, default=float("inf"))
 
 
-def _is_better(best: EffectDocument, before: EffectDocument) -> bool:
+def _is_better(best: Any, before: Any) -> bool:
     """Whether fewer rounds are proved to be enough, by one kind of proof."""
     if best.settles_on != before.settles_on:
         return False
     if best.certified and before.certified:
-        return best.certified[1] < before.certified[1]
+        return bool(best.certified[1] < before.certified[1])
     if best.chernoff is None or before.chernoff is None:
         return best.chernoff is not None
-    return best.chernoff < before.chernoff
+    return bool(best.chernoff < before.chernoff)

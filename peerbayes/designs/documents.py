@@ -1,27 +1,23 @@
 """What `design` prints and leaves in records, as types, whatever the kind of problem.
 
 A design is a `FiniteDesignDocument`, a `ChangingDesignDocument` or a `RegressionDesignDocument`,
-by the kind of its problem; the objective ``next-edge`` has a `NextEdgeDocument`.
+by the kind of its problem; the objective ``next-edge`` has quantities of its own (`edges`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-import numpy as np
 from pydantic import (
-    BeforeValidator,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     Tag,
-    field_serializer,
 )
 
+from peerbayes.designs.edges import NEXT_EDGE
+from peerbayes.designs.shared import CERTIFICATE, ROUNDS, Agents, ProblemRecord, form_of
 from peerbayes.documents import (
     MOST_DENSE,
-    CertificateDocument,
     Document,
     GraphDocument,
     Interval,
@@ -30,19 +26,12 @@ from peerbayes.documents import (
     Number,
     Numbers,
     Rounds,
-    interval,
     numbers,
 )
 from peerbayes.quantities.messages import MESSAGES
-from theory import SampleSizes
 from theory.messages import CompressedLearning
 from theory.network.structure import Weights, as_dense
 from theory.scientific import sparse
-
-Agent: TypeAlias = Annotated[int, Field(ge=0)]
-Agents: TypeAlias = Annotated[
-    list[Agent], BeforeValidator(lambda value: np.asarray(value).tolist())
-]
 
 
 class LinksDocument(Document):
@@ -79,23 +68,6 @@ def weights_document(weights: Weights) -> WeightsDocument:
     return table
 
 
-class RoundsDocument(Document):
-    """Rounds after which some agent errs with probability at most delta."""
-
-    delta: float = Field(gt=0, lt=1)
-    chernoff: Rounds | None = Field(description="proved to be enough, up to rounding")
-    certified: Interval | None = Field(default=None, description="both ends of the smallest number")
-
-    @classmethod
-    def of(cls, samples: SampleSizes) -> RoundsDocument:
-        """The part of a ladder that networks are compared by."""
-        return cls(
-            delta=samples.delta,
-            chernoff=samples.chernoff.rounds,
-            certified=interval(samples.certified),
-        )
-
-
 class SimulatedRoundsDocument(Document):
     """The number of rounds that simulated runs needed, with its confidence limits."""
 
@@ -111,7 +83,7 @@ class FiniteRow(Document):
     rate: Number = Field(default=None, description="K in nats a round, of the target")
     error_exponent: Number = Field(default=None, description="E in nats a round")
     slem: Number = Field(default=None, description="subdominant modulus")
-    samples: RoundsDocument | None = None
+    samples: Annotated[Any, ROUNDS] | None = None
     simulated: SimulatedRoundsDocument | None = None
 
 
@@ -131,7 +103,7 @@ class ChangingRow(Document):
     mean_slem: Number = Field(
         default=None, description="subdominant modulus of what a round does on average"
     )
-    samples: RoundsDocument
+    samples: Annotated[Any, ROUNDS]
 
 
 class RegressionRow(Document):
@@ -158,7 +130,7 @@ class DesignDocument(NamedAgents):
     problem: str
     objective: Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes"]
     method: str = Field(description="how the weights were found")
-    certificate: CertificateDocument | None
+    certificate: Annotated[Any, CERTIFICATE] | None
     recommended: Recommendation | None = Field(
         default=None, description="null if no network is proved of"
     )
@@ -312,7 +284,7 @@ class FiniteDesignDocument(ObjectiveDetails, DesignDocument, FiniteRow):
     target: str = Field(description="hypothesis to settle on")
     stationary_distribution: Numbers
     weights: WeightsDocument
-    mixing: CertificateDocument | None
+    mixing: Annotated[Any, CERTIFICATE] | None
     binding: list[str]
     multipliers: dict[str, float] | None
     baselines: dict[str, BaselineRow]
@@ -333,66 +305,22 @@ class RegressionDesignDocument(DesignDocument, RegressionRow):
 
     stationary_distribution: Numbers
     weights: WeightsDocument
-    mixing: CertificateDocument | None
+    mixing: Annotated[Any, CERTIFICATE] | None
     baselines: dict[str, RegressionRow]
 
 
-class EffectDocument(Document):
-    """A network with one edge more or less."""
-
-    edge: tuple[Agent, Agent] | None = Field(default=None, description="null: the network as it is")
-    rate: Number
-    error_exponent: Number
-    slem: Number
-    chernoff: Rounds | None
-    certified: Interval | None
-    settles_on: str
-    binding: str | None
-
-
-class NextEdgeDocument(NamedAgents):
-    """Which edge to add, and which are least missed; best first."""
-
-    problem: str
-    objective: Literal["next-edge"]
-    rule: str
-    delta: float = Field(gt=0, lt=1)
-    base: EffectDocument
-    added: list[EffectDocument]
-    removed: list[EffectDocument]
-    bridges: list[tuple[Agent, Agent]]
-    candidates: int
-    candidates_skipped: int
-    stopped_by_time_budget: bool = False
-    record: str | None = None
-    notes: list[str]
-
-
-def has_key(value: Any, key: str) -> bool:
-    """Whether a JSON object, or a document, has a key."""
-    return key in value if isinstance(value, Mapping) else hasattr(value, key)
-
-
-def _form(value: Any) -> str:
-    """Which document of a design this is: they differ in their keys."""
-    forms = {"added": "next-edge", "influence": "changing", "excess_error_constant": "regression"}
-    return next((form for key, form in forms.items() if has_key(value, key)), "finite")
-
-
+_FORMS = {"added": "next-edge", "influence": "changing", "excess_error_constant": "regression"}
 NetworkDesign: TypeAlias = FiniteDesignDocument | ChangingDesignDocument | RegressionDesignDocument
-SomeDesign: TypeAlias = Annotated[
-    Annotated[FiniteDesignDocument, Tag("finite")]
-    | Annotated[ChangingDesignDocument, Tag("changing")]
-    | Annotated[RegressionDesignDocument, Tag("regression")]
-    | Annotated[NextEdgeDocument, Tag("next-edge")],
-    Discriminator(_form),
-]
-
-
-def unplaced(result: dict[str, Any]) -> dict[str, Any]:
-    """What a record keeps: not where it is, so that it can be moved, nor what follows from it."""
-    passing = ("record", "written", "recommended")
-    return {key: value for key, value in result.items() if key not in passing}
+if TYPE_CHECKING:
+    SomeDesign: TypeAlias = Any
+else:
+    SomeDesign = Annotated[
+        Annotated[FiniteDesignDocument, Tag("finite")]
+        | Annotated[ChangingDesignDocument, Tag("changing")]
+        | Annotated[RegressionDesignDocument, Tag("regression")]
+        | Annotated[NEXT_EDGE.type, Tag("next-edge")],
+        Discriminator(lambda value: form_of(value, _FORMS)),
+    ]
 
 
 class CurveDocument(Document):
@@ -407,23 +335,10 @@ class CurveDocument(Document):
     failures: list[float] = Field(description="share of runs in which some agent was wrong")
 
 
-class ProblemRecord(Document):
-    """What a design or a placement leaves on disk of the problem and the request."""
-
-    title: str
-    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
-    seed: int = Field(ge=0)
-    delta: float = Field(gt=0, lt=1)
-
-
 class NextEdgeRecord(ProblemRecord):
     """What `design --objective next-edge` leaves on disk."""
 
-    result: NextEdgeDocument
-
-    @field_serializer("result", mode="wrap")
-    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return unplaced(write(result))
+    result: NEXT_EDGE.type  # type: ignore[name-defined]
 
 
 class DesignRecord(ProblemRecord):
@@ -433,7 +348,3 @@ class DesignRecord(ProblemRecord):
     before: GraphDocument | None = None
     after: GraphDocument | None = None
     curves: list[CurveDocument] = Field(default_factory=list)
-
-    @field_serializer("result", mode="wrap")
-    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return unplaced(write(result))

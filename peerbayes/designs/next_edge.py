@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.designs.advice import edge_advice
-from peerbayes.designs.documents import EffectDocument, NextEdgeDocument
-from peerbayes.designs.outcome import DesignOutcome, place_text
+from peerbayes.designs.edges import EFFECT, NEXT_EDGE, edge_words
+from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.request import DesignTask, section_of
-from peerbayes.documents import interval, names_of, number
+from peerbayes.designs.shared import MOST_ROWS
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import grid
 from peerbayes.settings.questions import Design
-from theory.design import DesignGraph, EdgeEffect, RankedEdges, rank_edges, rank_removals
+from peerbayes.tables import notes_text
+from theory.design import DesignGraph, RankedEdges, rank_edges, rank_removals
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 # The best candidates get certified sample sizes, seconds each.
 _CERTIFIED = 3
-_LISTED = 50
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NextEdge(DesignOutcome):
+class NextEdge(DesignOutcome, Result):
     """Candidate edges with what each would do, and the edges that are least missed."""
+
+    quantities = NEXT_EDGE
+    _title = Result._title  # both bases would say of which problem
 
     problem: Problem
     added: RankedEdges
@@ -44,25 +52,31 @@ class NextEdge(DesignOutcome):
         """No solver is involved that could give up."""
         return False
 
-    def document(self) -> NextEdgeDocument:
-        """What `design --objective next-edge` prints."""
-        names, added, removed = self.problem.model.hypotheses, self.added, self.removed
-        return NextEdgeDocument(
-            names=names_of(self.problem.network.names),
-            problem=self.problem.name,
-            objective="next-edge",
-            rule=added.rule,
-            delta=self.request.delta,
-            base=_effect(added.base, names),
-            added=[_effect(effect, names) for effect in added.ranked[:_LISTED]],
-            removed=[_effect(effect, names) for effect in removed.ranked[:_LISTED]],
-            bridges=[(int(a), int(b)) for a, b in removed.bridges],
-            candidates=len(added.ranked) + added.candidates_skipped,
-            candidates_skipped=added.candidates_skipped,
-            stopped_by_time_budget=self.stopped,
-            record=place_text(self.record_path),
-            notes=list(dict.fromkeys([*self.remarks, *added.notes, *removed.notes])),
-        )
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the numbers, one sentence each."""
+        return list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes]))
+
+    def document(self) -> Any:
+        """What `design --objective next-edge` prints, checked: its keys are attributes."""
+        return self.quantities.document(self)
+
+    def tables(self) -> list[RenderableType]:
+        """Both lists of edges, each below the network as it is; bridges and notes."""
+        from rich.text import Text
+
+        result = self.document()
+        lists = {"Edges to add, best first": result.added, "Edges least missed": result.removed}
+        parts: list[RenderableType] = []
+        for words, effects in lists.items():
+            title = f"{result.problem}: {words} (weights: {result.rule})"
+            rows = [(edge_words(result, effect.edge), effect) for effect in effects[:MOST_ROWS]]
+            rows = [("as it is", result.base), *rows]
+            parts.append(grid(EFFECT, rows, title=title, names="edge"))
+        if result.bridges:
+            bridges = ", ".join(edge_words(result, edge) for edge in result.bridges[:MOST_ROWS])
+            parts.append(Text(f"without any of these the network falls apart: {bridges}"))
+        return [*parts, notes_text(result.notes)]
 
     def designed_problem(self) -> AnyProblem:
         """No weights were designed."""
@@ -119,16 +133,3 @@ def _candidates(
     joined = {(int(i), int(j)) for i, j in present.links}
     listed = ((int(i), int(j)) for i, j in task.graph.links)
     return [pair for pair in listed if pair not in joined], passed
-
-
-def _effect(effect: EdgeEffect, names: tuple[str, ...]) -> EffectDocument:
-    return EffectDocument(
-        edge=None if effect.edge is None else (int(effect.edge[0]), int(effect.edge[1])),
-        rate=number(effect.rate),
-        error_exponent=None if effect.exponent is None else number(effect.exponent),
-        slem=number(effect.slem),
-        chernoff=effect.samples,
-        certified=None if effect.certified is None else interval(effect.certified),
-        settles_on=names[effect.reference],
-        binding=None if effect.binding is None else names[effect.binding],
-    )

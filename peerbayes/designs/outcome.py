@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.designs.documents import DesignRecord, NextEdgeDocument, NextEdgeRecord, SomeDesign
+from peerbayes.designs.documents import DesignRecord, NextEdgeRecord, SomeDesign
+from peerbayes.designs.edges import NEXT_EDGE
+from peerbayes.designs.shared import recorded
 from peerbayes.documents import Documented
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.settings.questions import Design
@@ -104,16 +106,11 @@ class DesignOutcome(Documented):
 
     def record(self) -> DesignRecord | NextEdgeRecord:
         """What is left on disk."""
-        specification, result = self.problem.specification, self.document()
-        common: dict[str, Any] = {
-            "title": self.problem.title,
-            "specification": None if specification is None else specification.document(),
-            "seed": self.request.seed,
-            "delta": self.request.delta,
-        }
-        if isinstance(result, NextEdgeDocument):
-            return NextEdgeRecord(**common, result=result)
-        return DesignRecord(**common, result=result, **self.pictures())
+        result = self.document()
+        common = recorded(self.problem, self.request, result)
+        if isinstance(result, NEXT_EDGE.model):
+            return NextEdgeRecord(**common)
+        return DesignRecord(**common, **self.pictures())
 
 
 def named_objective(objective: str) -> Any:

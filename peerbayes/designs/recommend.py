@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from peerbayes.designs.documents import (
     FiniteDesignDocument,
@@ -12,7 +12,6 @@ from peerbayes.designs.documents import (
     Recommendation,
     RegressionDesignDocument,
     RegressionRow,
-    RoundsDocument,
 )
 
 Unit = Literal["certified rounds", "rounds by Chernoff's bound"]
@@ -37,9 +36,7 @@ def recommend(result: NetworkDesign, *, delta: float) -> Recommendation | None:
     return by_rounds(result.objective, samples, delta=delta)
 
 
-def by_rounds(
-    objective: str, samples: Mapping[str, RoundsDocument | None], *, delta: float
-) -> Recommendation | None:
+def by_rounds(objective: str, samples: Mapping[str, Any], *, delta: float) -> Recommendation | None:
     """The network with the fewest rounds that are proved to be enough; the first among equals.
 
     Certified numbers are compared by their upper ends; where no network has one, Chernoff's bounds

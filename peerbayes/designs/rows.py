@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from exact import Run, SimulatedSampleSize, prepare, simulated_sample_size
-from peerbayes.designs.documents import BaselineRow, RoundsDocument, SimulatedRoundsDocument
+from peerbayes.designs.documents import BaselineRow, SimulatedRoundsDocument
+from peerbayes.designs.shared import ROUNDS
 from peerbayes.documents import number
+from peerbayes.quantities.sizes import in_doubles
 from peerbayes.resources import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 
@@ -42,7 +44,7 @@ class NetworkRow:
             rate=number(self.rate),
             error_exponent=None if self.exponent is None else number(self.exponent),
             slem=number(self.slem),
-            samples=None if samples is None else RoundsDocument.of(samples),
+            samples=None if samples is None else ROUNDS.document(in_doubles(samples)),
             simulated=None
             if simulated is None
             else SimulatedRoundsDocument(

@@ -15,19 +15,12 @@ from peerbayes.designs.documents import (
     LearnabilityDocument,
     LinksDocument,
     NetworkDesign,
-    NextEdgeDocument,
     PriceDocument,
     RegressionDesignDocument,
-    SomeDesign,
     TradeOffPoint,
 )
-from peerbayes.designs.placement_documents import (
-    FinitePlacementDocument,
-    PlacementClassDocument,
-    SomePlacement,
-)
+from peerbayes.designs.shared import certificate_words, rounds_words
 from peerbayes.designs.weight_text import row_text, rows_of
-from peerbayes.documents import CertificateDocument
 from peerbayes.quantities.messages import MESSAGES
 from peerbayes.quantities.showing import titled
 from peerbayes.tables import (
@@ -47,10 +40,8 @@ _MOST_WEIGHTS = 12
 _MOST_AGENTS, _MOST_PHASES = 40, 6
 
 
-def design_parts(result: SomeDesign) -> list[RenderableType]:
+def design_parts(result: NetworkDesign) -> list[RenderableType]:
     """The tables of `design`, for a problem of any kind."""
-    if isinstance(result, NextEdgeDocument):
-        return _next_edge_parts(result)
     facts = _facts(result)
     parts: list[RenderableType] = [facts_table(result.problem, facts), Text()]
     parts += weight_parts(result)
@@ -84,42 +75,19 @@ def _facts(result: NetworkDesign) -> dict[str, str]:
     of_mixing = result.objective == "mixing"
     if isinstance(result, ChangingDesignDocument):
         facts["subdominant modulus, mean"] = number(result.mean_slem)
-        facts |= _certificate("certificate", result.certificate)
+        proofs = {"certificate": certificate_words(result.certificate)}
     else:
         facts["subdominant modulus"] = number(result.slem)
-        facts |= _certificate("certificate", result.certificate, of_mixing=of_mixing)
+        proofs = {"certificate": certificate_words(result.certificate, of_mixing=of_mixing)}
         if not of_mixing:
-            facts |= _certificate("mixing", result.mixing, of_mixing=True)
+            proofs["mixing"] = certificate_words(result.mixing, of_mixing=True)
+    facts |= {name: words for name, words in proofs.items() if words is not None}
     if isinstance(result, FiniteDesignDocument) and result.binding:
         facts["binding"] = _binding(result)
     facts["weights by"] = result.method
     if result.written is not None:
         facts["written to"] = result.written
     return facts
-
-
-def _certificate(
-    name: str, certificate: CertificateDocument | None, *, of_mixing: bool = False
-) -> dict[str, str]:
-    if certificate is None:
-        return {}
-    kind = {
-        "exact": "exact",
-        "certified": "certified",
-        "rounded": "up to rounding",
-        "local": "a local search",
-    }[certificate.kind]
-    value = f"{certificate.value:.9g}"
-    if certificate.bound is None:
-        return {name: f"{value}, no bound known ({kind})"}
-    others = "any design"
-    if of_mixing:
-        # The bound of a local search, on directed graphs, holds for all W.
-        reversible = "" if certificate.kind == "local" else "reversible "
-        others = f"any {reversible}W with this v"
-    side = "at most" if certificate.sense == "maximise" else "at least"
-    gap = f"gap {certificate.gap:.2g}"
-    return {name: f"{value}; {others}: {side} {certificate.bound:.9g} ({gap}, {kind})"}
 
 
 def _binding(result: FiniteDesignDocument) -> str:
@@ -183,7 +151,7 @@ def _curve(points: Sequence[TradeOffPoint]) -> list[RenderableType]:
             number(point.error_exponent),
             number(point.slem),
             number(point.slem_bound),
-            interval(point.certified) if point.certified else rounds(point.chernoff),
+            rounds_words(point),
         )
     return [table]
 
@@ -240,84 +208,6 @@ def _learnability(
         if departures.cuts:
             facts["the graph falls apart without"] = agent_names(departures.cuts, names)
     return [facts_table("What no weights can mend, and who matters", facts), Text()]
-
-
-def _next_edge_parts(result: NextEdgeDocument) -> list[RenderableType]:
-    parts: list[RenderableType] = []
-    lists = {"Edges to add, best first": result.added, "Edges least missed": result.removed}
-    for title, effects in lists.items():
-        table = figures_table(
-            f"{result.problem}: {title} (weights: {result.rule})",
-            "edge",
-            "K",
-            "E",
-            "modulus",
-            "Chernoff",
-            "certified",
-        )
-        for effect in [result.base, *effects[:_MOST_ROWS]]:
-            edge = effect.edge
-            table.add_row(
-                "as it is" if edge is None else Text(_edge(result, edge)),
-                number(effect.rate),
-                number(effect.error_exponent),
-                number(effect.slem),
-                rounds(effect.chernoff),
-                interval(effect.certified),
-            )
-        parts.append(table)
-    if result.bridges:
-        bridges = ", ".join(_edge(result, edge) for edge in result.bridges[:_MOST_ROWS])
-        parts.append(Text(f"without any of these the network falls apart: {bridges}"))
-    return [*parts, notes_text(result.notes)]
-
-
-def _edge(result: NextEdgeDocument, edge: tuple[int, int]) -> str:
-    return " - ".join(map(result.called, edge))
-
-
-def place_parts(result: SomePlacement) -> list[RenderableType]:
-    """The tables of `place`."""
-    facts: dict[str, str] = {"objective": result.objective}
-    if isinstance(result, FinitePlacementDocument):
-        facts["to settle on"] = result.target
-    order = [
-        f"{result.called(j)} gets what {result.called(result.assignment[j])} had"
-        for j in result.moved[:_MOST_ROWS]
-    ]
-    more = f"; {len(result.moved) - len(order)} more" if len(result.moved) > len(order) else ""
-    facts["data that move"] = "; ".join(order) + more if order else "none"
-    if isinstance(result, FinitePlacementDocument):
-        facts["value"] = number(result.value)
-        facts["as given"] = number(result.original)
-        facts["worst"] = number(result.worst)
-        facts |= _certificate("certificate", result.certificate)
-    else:
-        facts["error c/n with c"] = number(result.excess_error_constant)
-        facts["as given"] = number(result.original.excess_error_constant)
-        if result.worst:
-            facts["worst"] = number(result.worst.excess_error_constant)
-    facts["found by"] = f"{result.method}, {result.evaluated} placements looked at"
-    parts: list[RenderableType] = [facts_table(result.problem, facts), Text()]
-    if isinstance(result, FinitePlacementDocument) and result.classes:
-        parts.append(_classes(result.classes))
-    return [*parts, notes_text(result.notes)]
-
-
-def _classes(classes: Sequence[PlacementClassDocument]) -> RenderableType:
-    columns = ("data sets by agent", "of", "K", "E", "rounds", "mean rate (exact)")
-    table = figures_table("Placements that are alike", *columns)
-    for entry in classes[:_MOST_ROWS]:
-        kinds, run, samples = entry.assignment, entry.simulated_rate, entry.samples
-        table.add_row(
-            " ".join(map(str, kinds[:16])) + (" ..." if len(kinds) > 16 else ""),
-            str(entry.count),
-            number(entry.rate),
-            number(entry.error_exponent),
-            interval(samples.certified) if samples.certified else rounds(samples.chernoff),
-            "-" if run is None else f"{run.mean:.4g} ({run.predicted:.4g})",
-        )
-    return table
 
 
 def _prices(prices: Sequence[PriceDocument]) -> list[RenderableType]:

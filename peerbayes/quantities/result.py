@@ -87,6 +87,10 @@ def _rows(table: Table, source: Any, before: str = "") -> Iterator[tuple[str, st
         value = q.of(source)
         if isinstance(value, Part):
             yield from _rows(value.table, value.source, f"{before}{q.key}.")
+        elif isinstance(value, list) and value and isinstance(value[0], Part):
+            for index, entry in enumerate(value):
+                for path, of, *rest in _rows(entry.table, entry.source, f"{before}{q.key}."):
+                    yield path, f"{index} {of}".strip(), *rest
         else:
             kind = q.kind or table.kind
             for of, number in _entries(value):

@@ -200,6 +200,25 @@ def columns(table: Table, document: Document) -> Iterator[RenderableType]:
     yield drawn
 
 
+def grid(
+    table: Table, objects: Iterable[Any], *, title: str | None = None, names: str = ""
+) -> RenderableType:
+    """A row for each object of a list: its quantities that have a column.
+
+    With `names` objects are pairs, and this is the title of the column of what comes first.
+    """
+    from rich.text import Text
+
+    shown = [q for q in table.quantities if q.column is not None]
+    heads = [*([names] if names else []), *(str(q.column) for q in shown)]
+    drawn = figures_table(str(table.title) if title is None else title, *heads)
+    for entry in objects:
+        name, document = entry if names else (None, entry)
+        cells = [_worded(q, getattr(document, q.key), document) or "-" for q in shown]
+        drawn.add_row(*(Text(str(cell)) for cell in ([name, *cells] if names else cells)))
+    return drawn
+
+
 def _slowest_first(values: dict[str, Any]) -> Iterable[str]:
     """Names by their numbers, those without one last; as they come where numbers are proved."""
     if not all(value is None or isinstance(value, float) for value in values.values()):
@@ -221,6 +240,8 @@ def parts(table: Table, document: Any, *, title: str | None = None) -> list[Rend
             below += notes(q, getattr(document, q.key), document)
         elif q.table is not None and isinstance(inner := getattr(document, q.key), Document):
             below += columns(q.table, inner) if q.table.title is None else titled(q.table, inner)
+        elif q.table is not None and isinstance(inner, list) and inner:
+            below.append(grid(q.table, inner[:_MOST_LISTED]))
     return [head, Text(), *below]
 
 

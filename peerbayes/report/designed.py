@@ -11,18 +11,13 @@ from peerbayes.designs.documents import (
     FiniteDesignDocument,
     FiniteRow,
     NetworkDesign,
-    NextEdgeDocument,
     RegressionDesignDocument,
     SomeDesign,
 )
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
-from peerbayes.designs.placement_documents import (
-    FinitePlacementDocument,
-    PlacementClassDocument,
-    PlacementRecord,
-    SomePlacement,
-)
+from peerbayes.designs.place import PlacementRecord
 from peerbayes.designs.recommend import recommend
+from peerbayes.designs.shared import called
 from peerbayes.designs.tables import weight_rows
 from peerbayes.designs.weight_text import row_text
 from peerbayes.figures.canvas import Plot
@@ -50,7 +45,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> Section:
     """Everything the page says of one design: before and after, beside the usual rules."""
     record = DesignRecord.model_validate(body)
     result = record.result
-    if isinstance(result, NextEdgeDocument):
+    if hasattr(result, "added"):
         heading = f"{result.problem}: the next edge"
         table = Table.of(f"Compared: {heading}", "edge", *_next_edges(result))
         section = Section(key, result.problem, heading, tables=(table,))
@@ -107,7 +102,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
         else "No data should move."
     )
     columns = ("alike", "K", "E", "certified rounds", "mean rate, predicted", "measured")
-    classes = (result.classes or []) if isinstance(result, FinitePlacementDocument) else []
+    classes = getattr(result, "classes", None) or []
     table = Table.of(
         f"Compared: {heading}", "data sets by agent", columns, map(_class_row, classes[:_MOST_ROWS])
     )
@@ -124,7 +119,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
     )
 
 
-def _class_row(entry: PlacementClassDocument) -> tuple[str, tuple[str, ...]]:
+def _class_row(entry: Any) -> tuple[str, tuple[str, ...]]:
     run = entry.simulated_rate
     return (
         _order(entry.assignment),
@@ -153,17 +148,17 @@ def _plots(record: DesignRecord) -> Iterator[Plot | None]:
 
 def finding(result: SomeDesign, *, delta: float) -> str:
     """What a design came to, in a sentence or two."""
-    if isinstance(result, NextEdgeDocument):
+    if hasattr(result, "added"):
         return _edge_finding(result)
     best = recommend(result, delta=delta)
     return ("" if best is None else f"Recommended: {best.sentence}. ") + _certified(result)
 
 
-def _edge_finding(result: NextEdgeDocument) -> str:
+def _edge_finding(result: Any) -> str:
     best = result.added[0] if result.added else None
     if best is None or best.edge is None:
         return "There is no edge to add."
-    first, second = map(result.called, best.edge)
+    first, second = (called(result, agent) for agent in best.edge)
     before, after = result.base.chernoff, best.chernoff
     if before is not None and (after is None or after >= before):
         return (
@@ -194,7 +189,7 @@ def _certified(result: NetworkDesign) -> str:
 
 
 def _facts(result: SomeDesign) -> tuple[Fact, ...]:
-    if isinstance(result, NextEdgeDocument):
+    if hasattr(result, "added"):
         return (
             Fact("Candidates", count(result.candidates)),
             Fact("Bridges", count(len(result.bridges)), "without one the network falls apart"),
@@ -213,8 +208,8 @@ def _facts(result: SomeDesign) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _placement_facts(result: SomePlacement) -> tuple[Fact, ...]:
-    if isinstance(result, FinitePlacementDocument):
+def _placement_facts(result: Any) -> tuple[Fact, ...]:
+    if hasattr(result, "value"):
         return (
             Fact("Value", number(result.value), result.objective),
             Fact("As given", number(result.original)),
@@ -250,7 +245,7 @@ def _networks(result: NetworkDesign) -> tuple[tuple[str, ...], Rows]:
     return columns, tuple(table)
 
 
-def _next_edges(result: NextEdgeDocument) -> tuple[tuple[str, ...], Rows]:
+def _next_edges(result: Any) -> tuple[tuple[str, ...], Rows]:
     effects = [("as it is", result.base)]
     for sign, listed_edges in (("+", result.added), ("−", result.removed)):
         effects += [

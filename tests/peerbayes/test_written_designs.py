@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerbayes.cli import main
-from peerbayes.designs.documents import RoundsDocument
 from peerbayes.designs.recommend import by_rounds
 from peerbayes.designs.request import checked_design
+from peerbayes.designs.shared import ROUNDS
 from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
@@ -209,8 +209,8 @@ def test_rows_sum_to_one_as_they_are_shown(parts: list[float], thirds: bool) -> 
         assert set(shown.values()) == {"1" if len(parts) == 1 else f"1/{len(parts)}"}
 
 
-def _rounds(chernoff: int | None, ends: list[int] | None) -> RoundsDocument:
-    return RoundsDocument(delta=0.1, chernoff=chernoff, certified=ends)
+def _rounds(chernoff: int | None, ends: list[int] | None) -> Any:
+    return ROUNDS.read({"delta": 0.1, "chernoff": chernoff, "certified": ends})
 
 
 def test_the_fewest_certified_rounds_are_recommended() -> None:

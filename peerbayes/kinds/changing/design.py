@@ -17,12 +17,12 @@ from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
     LinksDocument,
-    RoundsDocument,
 )
 from peerbayes.designs.outcome import DesignOutcome, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import named_hypothesis
-from peerbayes.documents import CertificateDocument, names_of, number, numbers
+from peerbayes.designs.shared import ROUNDS, certified
+from peerbayes.documents import names_of, number, numbers
 from peerbayes.kinds.changing.analyse import (
     ChangingAnalysis,
     analyse_changing,
@@ -113,7 +113,7 @@ class ChangingDesign(DesignOutcome):
             weights=[LinksDocument.of(weights) for weights in _matrices(network)],
             method=self.method,
             **dict(own),
-            certificate=CertificateDocument.of(self.certificate),
+            certificate=certified(self.certificate),
             baselines={name: _row(row) for name, row in self.rows.items()},
             failed=self.failed,
             stopped_by_time_budget=self.stopped,
@@ -300,11 +300,7 @@ def _row(analysis: ChangingAnalysis) -> ChangingRow:
         total_influence=number(analysis.influence.total),
         error_exponent=None if exponent is None else number(exponent.exponent),
         mean_slem=mean_slem(analysis.problem.network),
-        samples=RoundsDocument(
-            delta=analysis.samples.delta,
-            chernoff=analysis.samples.chernoff.rounds,
-            certified=None,
-        ),
+        samples=ROUNDS.document(analysis.sizes),
     )
 
 

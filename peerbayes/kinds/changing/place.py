@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peerbayes.designs.place import PlacementResult, placement_document, search_options
+from peerbayes.designs.place import PlacementResult, search_options
 from peerbayes.designs.request import named_hypothesis
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.settings.questions import Placement
@@ -38,5 +38,6 @@ def place_changing(
         **search_options(request),
     )
     note = "the influence of each agent stands in for v"
-    content = placement_document(problem, request, found, model, notes=[note])
-    return PlacementResult(problem, request, content, None)
+    return PlacementResult(
+        problem=problem, request=request, found=found, before=None, remarks=(note,)
+    )

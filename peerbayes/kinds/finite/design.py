@@ -25,8 +25,9 @@ from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.request import DesignTask, check_runs, runs_of, section_of, target_of
 from peerbayes.designs.rows import NetworkRow, measure
+from peerbayes.designs.shared import certified
 from peerbayes.designs.weights import expected, kept_weights
-from peerbayes.documents import CertificateDocument, GraphDocument, names_of, numbers
+from peerbayes.documents import GraphDocument, names_of, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
 from peerbayes.problem.new_weights import with_network
@@ -107,10 +108,8 @@ class Design(DesignOutcome):
             slem=own.slem,
             samples=own.samples,
             simulated=own.simulated,
-            certificate=None
-            if found.certificate is None
-            else CertificateDocument.of(found.certificate),
-            mixing=None if mixing is None else CertificateDocument.of(mixing),
+            certificate=certified(found.certificate),
+            mixing=certified(mixing),
             binding=list(binding),
             multipliers=dict(found.binding) if found.binding else None,
             **dict(found.details),

@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 
 from exact import Run, prepare
-from peerbayes.designs.documents import RoundsDocument
-from peerbayes.designs.place import PlacementResult, kept_agents, placement_document, search_options
-from peerbayes.designs.placement_documents import PlacementClassDocument, SimulatedRateDocument
+from peerbayes.designs.place import PlacementResult, kept_agents, search_options
 from peerbayes.designs.request import named_hypothesis
-from peerbayes.documents import number
 from peerbayes.problem.finite import Problem
 from peerbayes.resources import check_hours
 from peerbayes.settings.questions import Placement
@@ -27,6 +24,7 @@ from theory.design.placement.placement_problem import law_key
 from theory.learning import expected_log_ratio
 from theory.progress import Progress
 from theory.validation import IntArray
+from theory.values import Value
 
 # More placements than this are not listed class by class.
 MOST_LISTED = 100
@@ -36,41 +34,25 @@ _ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class PlacementClass:
+class SimulatedRate(Value):
+    """The rate of rejecting the binding hypothesis over some rounds: exact mean and measured."""
+
+    rounds: int
+    predicted: float
+    mean: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementClass(Value):
     """Placements that predict the same: one of them, their number, predicted and measured."""
 
     assignment: IntArray
     count: int
     rate: float
     exponent: float
-    samples: SampleSizes | None
-    predicted: float | None
-    measured: float | None
-    standard_error: float | None
-
-    def document(self) -> PlacementClassDocument:
-        """The class as it stands under ``classes``."""
-        assert self.samples is not None
-        run = None
-        if (
-            self.predicted is not None
-            and self.measured is not None
-            and self.standard_error is not None
-        ):
-            run = SimulatedRateDocument(
-                rounds=_ROUNDS,
-                predicted=self.predicted,
-                mean=self.measured,
-                standard_error=self.standard_error,
-            )
-        return PlacementClassDocument(
-            assignment=self.assignment.tolist(),
-            count=self.count,
-            rate=number(self.rate),
-            error_exponent=number(self.exponent),
-            samples=RoundsDocument.of(self.samples),
-            simulated_rate=run,
-        )
+    samples: SampleSizes | None = None
+    simulated: SimulatedRate | None = None
 
 
 def place_finite(
@@ -90,14 +72,13 @@ def place_finite(
         problem.network, problem.model, target=wanted, progress=progress, **search_options(request)
     )
     classes = _classes(problem, wanted, request, placements=found.placements)
-    content = placement_document(
-        problem,
-        request,
-        found,
-        problem.model,
-        classes=[entry.document() for entry in classes] or None,
+    return PlacementResult(
+        problem=problem,
+        request=request,
+        found=found,
+        before=problem.network,
+        classes=tuple(classes),
     )
-    return PlacementResult(problem, request, content, problem.network)
 
 
 def _classes(
@@ -127,7 +108,7 @@ def _classes(
             old = found[key]
             found[key] = replace(old, count=old.count + 1)
             continue
-        found[key] = PlacementClass(assignment, 1, rate.rate, exponent, None, None, None, None)
+        found[key] = PlacementClass(assignment, 1, rate.rate, exponent)
     settings: dict[str, Any] = {
         "target": target,
         "delta": request.delta,
@@ -202,10 +183,10 @@ def _measured(
     run = task.simulate()
     mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
     m = rate.binding
-    return replace(
-        entry,
-        samples=sizes,
+    measured = SimulatedRate(
+        rounds=_ROUNDS,
         predicted=float(mean[:, m].mean()) / _ROUNDS,
-        measured=float(run.network_mean[-1, m]) / _ROUNDS,
+        mean=float(run.network_mean[-1, m]) / _ROUNDS,
         standard_error=float(run.network_standard_error[-1, m]) / _ROUNDS,
     )
+    return replace(entry, samples=sizes, simulated=measured)

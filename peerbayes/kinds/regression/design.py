@@ -19,8 +19,9 @@ from peerbayes.designs.documents import RegressionDesignDocument, RegressionRow,
 from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
 from peerbayes.designs.recommend import DESIGNED, recommend
 from peerbayes.designs.request import DesignTask, section_of
+from peerbayes.designs.shared import certified
 from peerbayes.designs.weights import Weights, weights_for
-from peerbayes.documents import CertificateDocument, GraphDocument, names_of, number, numbers
+from peerbayes.documents import GraphDocument, names_of, number, numbers
 from peerbayes.problem.entries import placed
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
@@ -82,10 +83,8 @@ class RegressionDesign(DesignOutcome):
             limit=own.limit,
             excess_error_constant=own.excess_error_constant,
             slem=own.slem,
-            certificate=None
-            if self.certificate is None
-            else CertificateDocument.of(self.certificate),
-            mixing=None if mixing is None else CertificateDocument.of(mixing),
+            certificate=certified(self.certificate),
+            mixing=certified(mixing),
             baselines={name: row for name, row in self.rows.items() if name != DESIGNED},
             failed=self.failed,
             stopped_by_time_budget=self.stopped,

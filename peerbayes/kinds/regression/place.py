@@ -8,13 +8,11 @@ from itertools import permutations
 
 import numpy as np
 
-from peerbayes.designs.place import PlacementResult, kept_agents
-from peerbayes.designs.placement_documents import ErrorOfOrder, RegressionPlacementDocument
-from peerbayes.documents import names_of, number
+from peerbayes.designs.place import DataOrder, PlacementResult, kept_agents
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Placement
 from theory.progress import Progress
-from theory.regression import RegressionModel, regression_limits
+from theory.regression import RegressionLimits, RegressionModel, regression_limits
 from theory.validation import fail
 
 # Regressions: above this many agents all orders are too many.
@@ -46,18 +44,21 @@ def place_regression(
     v = problem.network.stationary_distribution
     tried = 0
 
-    def value(order: Sequence[int]) -> tuple[float, float]:
+    def limits(order: Sequence[int]) -> RegressionLimits:
         nonlocal tried
         tried += 1
-        limits = regression_limits(v, _reordered(model, order))
-        return float(limits.limit), float(limits.excess_error_constant)
+        return regression_limits(v, _reordered(model, order))
+
+    def value(order: Sequence[int]) -> tuple[float, float]:
+        return _errors(limits(order))
 
     start = tuple(range(agents))
     everything = len(free) <= _MOST_ORDERED
     orders = _orders(agents, free) if everything else _swaps(value, start, free)
-    scored = {order: value(order) for order in orders}
-    best, worst = min(scored, key=scored.__getitem__), max(scored, key=scored.__getitem__)
-    if np.allclose(scored[best], value(start), rtol=1e-12, atol=0):
+    scored = {order: limits(order) for order in orders}
+    best = min(scored, key=lambda order: _errors(scored[order]))
+    worst = max(scored, key=lambda order: _errors(scored[order]))
+    if np.allclose(_errors(scored[best]), value(start), rtol=1e-12, atol=0):
         # No order is better by more than rounding: leave the data where they are.
         best = start
     method = "exhaustive" if everything else "local"
@@ -66,27 +67,21 @@ def place_regression(
         if everything
         else "the best that a local search found; no bound is known"
     )
-    reached = _error(scored[best])
-    content = RegressionPlacementDocument(
-        names=names_of(problem.network.names),
-        problem=problem.name,
-        objective="rate",
-        assignment=list(best),
-        moved=[j for j in range(agents) if best[j] != j],
-        limit=reached.limit,
-        excess_error_constant=reached.excess_error_constant,
-        original=_error(value(start)),
-        worst=_error(scored[worst]) if everything else None,
+    found = DataOrder(
+        assignment=best,
+        moved=tuple(j for j in range(agents) if best[j] != j),
+        reached=scored[best],
+        original=limits(start),
+        worst=scored[worst] if everything else None,
         method=method,
         evaluated=tried,
-        notes=[note],
+        note=note,
     )
-    return PlacementResult(problem, request, content, problem.network)
+    return PlacementResult(problem=problem, request=request, found=found, before=problem.network)
 
 
-def _error(values: tuple[float, float]) -> ErrorOfOrder:
-    limit, constant = map(number, values)
-    return ErrorOfOrder(limit=limit, excess_error_constant=constant)
+def _errors(limits: RegressionLimits) -> tuple[float, float]:
+    return float(limits.limit), float(limits.excess_error_constant)
 
 
 def _reordered(model: RegressionModel, order: Sequence[int]) -> RegressionModel:

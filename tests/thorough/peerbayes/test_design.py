@@ -11,7 +11,7 @@ import pytest
 
 import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
-from peerbayes.designs.documents import NextEdgeDocument
+from peerbayes.designs.edges import NEXT_EDGE
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem
@@ -228,7 +228,7 @@ def test_the_page_says_what_is_true() -> None:
     body["result"] |= {"certificate": None, "failed": True}
     assert "gave up" in design_view(body, key="a").finding
     edges = design(problem_from_document(ring), Design(objective="next-edge")).document()
-    assert isinstance(edges, NextEdgeDocument)
+    assert isinstance(edges, NEXT_EDGE.model)
     edge = edges.added[0].model_copy(update={"edge": (0, 2), "chernoff": 9})
     for most, words in ((10, "between agents 0 and 2"), (9, "No edge lowers")):
         base = edges.base.model_copy(update={"chernoff": most})
