@@ -120,9 +120,7 @@ def test_outcomes_by_the_names_of_a_problem_file(tmp_path: Path) -> None:
     assert named == pb.learn(path, [[0, 1], [1, 1]])
     expected = learn(PAIR, COIN.log_likelihoods.T[[[0, 1], [1, 1]]]).private
     np.testing.assert_allclose(named.log_beliefs, expected, rtol=0, atol=1e-12)
-    with pytest.raises(
-        ValueError, match="bridge in round 2, got 'edge', which is none of he"
-    ):
+    with pytest.raises(ValueError, match="bridge in round 2, got 'edge', which is none of he"):
         pb.learn(path, [["heads", "tails"], ["tails", "edge"]])
 
 
