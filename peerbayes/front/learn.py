@@ -148,7 +148,7 @@ def _row(one: Any, claims: Claims, known: dict[str, FloatArray], where: str) -> 
         try:
             known[key] = claims.of_value(one)
         except UnreadableError as error:
-            remedy = "outcomes count from 0, in the order of the tables"
+            remedy = "outcomes count from 0, in the order of the tables, or go by their names"
             wanted = f"an observation of agent {where}"
             raise fail("observations", wanted, str(error), remedy) from None
     return known[key]

@@ -79,6 +79,9 @@ class Claims:
             As `of_line`.
         """
         plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, str) and plain not in self._number:
+            known = f"none of {', '.join(self._number)[:80]}" if self._number else "no number"
+            raise UnreadableError(f"{plain[:40]!r}, which is {known}")
         try:
             return self.of_line(json.dumps(plain))
         except TypeError:

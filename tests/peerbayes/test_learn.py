@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,31 @@ def test_inputs_labels_and_log_likelihoods() -> None:
     np.testing.assert_allclose(learned.log_beliefs, learn(PAIR, rows).private, rtol=0, atol=1e-12)
 
 
+def test_outcomes_by_the_names_of_a_problem_file(tmp_path: Path) -> None:
+    path = tmp_path / "gauges.toml"
+    path.write_text(
+        """
+        [network]
+        names = ["mill", "bridge"]
+        weights = [["9/10", "1/10"], ["3/5", "2/5"]]
+        [model]
+        hypotheses = ["fair", "loaded"]
+        [[model.agents]]
+        count = 2
+        outcomes = ["heads", "tails"]
+        truth = "fair"
+        likelihood = [[["1/2", "1/2"]], [["3/4", "1/4"]]]
+        """,
+        encoding="utf-8",
+    )
+    named = pb.learn(path, [["heads", "tails"], ["tails", "tails"]])
+    assert named == pb.learn(path, [[0, 1], [1, 1]])
+    expected = learn(PAIR, COIN.log_likelihoods.T[[[0, 1], [1, 1]]]).private
+    np.testing.assert_allclose(named.log_beliefs, expected, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="bridge in round 2, got 'edge', which is none of he"):
+        pb.learn(path, [["heads", "tails"], ["tails", "edge"]])
+
+
 def test_what_is_learned_shows_draws_and_writes_itself() -> None:
     pair = pb.Network(PAIR.weights, names=("mill", "bridge"))
     learned = pb.learn(pb.problem_of(pair, coins(2), name="coins"), [[0, 0], [0, 1], [0, 0]])
@@ -118,7 +144,7 @@ def test_what_is_learned_shows_draws_and_writes_itself() -> None:
     [
         ([[0, 1, 2]], "agent 2 in round 1, got the observation 2.0, which should be 0 to 1"),
         ([[0, 1, 0.5]], "got the observation 0.5, which should be a whole number"),
-        ([[0, 1, "tails"]], "is no observation"),
+        ([[0, 1, "tails"]], "got 'tails', which is no number"),
         ([[0, 1, True]], "'true' is no observation"),
         (
             [[0, 1, None]],
