@@ -232,7 +232,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
+    monkeypatch.setattr("theory.certified.network.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
         analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out")
 
@@ -258,7 +258,7 @@ def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
     first = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert first.record is not None
-    monkeypatch.setattr("peerbayes.kinds.shared.network_proofs.certify_network", None)
+    monkeypatch.setattr("theory.certified.network.certify_network", None)
     again = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
     assert again == first
     assert again.as_json() == first.as_json()
