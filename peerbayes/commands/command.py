@@ -181,9 +181,9 @@ def parsed_by_typer(command: Command) -> TyperCommand:
     """The command as what reads a command line."""
     made = typer.Typer(add_completion=False, rich_markup_mode=None)
     wanted = [_subject(command.subject)] if command.subject else []
-    wanted += [_option(d) for d in command.declared.values() if d.setting.group != SHARED]  # type: ignore[union-attr]
+    wanted += [_option(d) for d in command.declared.values() if d.said.group != SHARED]
     wanted += [_switch("json", "JSON on standard output alone.")]
-    wanted += [_option(d) for d in command.declared.values() if d.setting.group == SHARED]  # type: ignore[union-attr]
+    wanted += [_option(d) for d in command.declared.values() if d.said.group == SHARED]
     wanted += [_option(d, hidden=True) for d in _EVERYWHERE if d.name not in command.declared]
     wanted += [_switch("quiet", "No progress, no notices.")]
 
@@ -192,7 +192,7 @@ def parsed_by_typer(command: Command) -> TyperCommand:
 
     def _plain(name: str, value: Any) -> Any:
         declared = command.declared.get(name)
-        if declared is not None and isinstance(declared.setting.domain, Several):  # type: ignore[union-attr]
+        if declared is not None and isinstance(declared.said.domain, Several):
             return tuple(value or ())
         # An option that is there or not: where it is not, the default may be None.
         return declared.default if declared is not None and value is False else value
@@ -234,8 +234,7 @@ class GroupedOptions(TyperCommand):
 
 def _option(declared: Declared, *, hidden: bool = False) -> inspect.Parameter:
     """One setting as typer takes it."""
-    setting = declared.setting
-    assert setting is not None
+    setting = declared.said
     panel = setting.group or None
     hidden = hidden or setting.hidden
     default = declared.command_default

@@ -254,7 +254,7 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
         from peerbayes.problem.new_batch import with_batch
 
         return with_batch(as_problem(value, replace(how, batch=None)), how.batch)
-    from peerbayes.kinds.registry import KINDS
+    from peerbayes.kinds.registry import is_problem
 
     if isinstance(value, str | Path):
         stages = getattr(how, "progress", None)
@@ -263,7 +263,7 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
         data = None if how is None else how.data
         found: AnyProblem = load(value, data=data, progress=progress)
         return found
-    if type(value) in [kind.problem for kind in KINDS]:
+    if is_problem(value):
         return value
     wanted = "a problem, or the name or the file of one"
     remedy = "make one with pb.problem_of(network, model), or pb.load(name)"

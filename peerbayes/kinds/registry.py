@@ -66,6 +66,12 @@ def kind_of(problem: AnyProblem) -> Kind[Any]:
     return _load(type(problem).__module__.rpartition(".")[2])
 
 
+def is_problem(value: object) -> bool:
+    """Whether something is a problem of any kind; no kind is loaded that it cannot be of."""
+    name = type(value).__module__.rpartition(".")[2]
+    return name in _HOMES and type(value) is _load(name).problem
+
+
 def kind_of_record(form: str | None) -> Kind[Any]:
     """The kind of problem of a record, by its key ``"form"``; None means that there is none."""
     return next((kind for kind in KINDS if kind.form == form), KINDS[0])

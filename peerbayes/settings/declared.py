@@ -73,16 +73,20 @@ class Declared:
     setting: Setting | None
 
     @property
+    def said(self) -> Setting:
+        """What is declared of a field that is not for Python alone."""
+        assert self.setting is not None
+        return self.setting
+
+    @property
     def option(self) -> str:
         """The option on the command line."""
-        named = self.setting.option if self.setting else ""
-        return f"--{named or self.name.replace('_', '-')}"
+        return f"--{self.said.option or self.name.replace('_', '-')}"
 
     @property
     def command_default(self) -> Any:
         """What the command takes where the option is left out."""
-        assert self.setting is not None
-        given = self.setting.command_default
+        given = self.said.command_default
         return self.default if given is _SAME else given
 
 

@@ -69,9 +69,9 @@ class Flag(Domain):
         raise NotImplementedError("an option that is there or not has no text")
 
     def check(self, name: str, value: Any) -> Any:
-        from theory.validation import fail
-
         if not isinstance(value, bool):
+            from theory.validation import fail
+
             raise fail(name, self.wanted, repr(value), "give one of them")
         return value
 
@@ -109,9 +109,9 @@ class Several(Domain):
         return text
 
     def check(self, name: str, value: Any) -> Any:
-        from theory.validation import fail
-
         if isinstance(value, str):
+            from theory.validation import fail
+
             raise fail(name, self.wanted, f"one: {value}", "put it in brackets")
         return tuple(value)
 
@@ -182,9 +182,9 @@ class Real(Domain):
     def check(self, name: str, value: Any) -> Any:
         from numbers import Real as Number
 
-        from theory.validation import fail
-
         if isinstance(value, bool) or not isinstance(value, Number) or not self.holds(float(value)):
+            from theory.validation import fail
+
             raise fail(name, self.wanted, repr(value), "correct it")
         return value
 
@@ -262,9 +262,9 @@ class Choice(Domain):
         return text
 
     def check(self, name: str, value: Any) -> Any:
-        from theory.validation import fail
-
         if value not in self.words:
+            from theory.validation import fail
+
             raise fail(name, self.wanted, repr(value), "choose one")
         return value
 
@@ -287,9 +287,9 @@ class Place(Domain):
         return Path(text)
 
     def check(self, name: str, value: Any) -> Any:
-        from theory.validation import fail
-
         if not isinstance(value, str | Path) or not str(value):
+            from theory.validation import fail
+
             raise fail(name, self.wanted, repr(value), "give its name")
         return Path(value)
 
