@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from peerbayes.terminal import say
-
 # A run is announced if it is expected to take longer, or more memory.
 ANNOUNCED_SECONDS = 10.0
 ANNOUNCED_BYTES = 1 << 30
@@ -32,11 +30,6 @@ class Predicted(Protocol):
     def seconds(self) -> float:
         """Wall time in seconds."""
         ...
-
-
-def to_standard_error(text: str) -> None:
-    """Say something beside the result."""
-    say(text)
 
 
 def announce_analysis(name: str, agents: int, notice: Callable[[str], None]) -> None:

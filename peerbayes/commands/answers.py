@@ -17,6 +17,7 @@ from peerbayes.commands.output import (
 
 if TYPE_CHECKING:
     from peerbayes.commands.command import Terminal
+    from peerbayes.front.claims import ClaimsOutcome
     from peerbayes.settings.declared import Settings
     from peerbayes.settings.live import Explore
     from peerbayes.settings.nets import CampaignRun, Figures, Listing, Report
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 def verify(
     problems: Sequence[str] | None, how: Verify, trial: VerifyClaims, terminal: Terminal
-) -> int:
+) -> int | ClaimsOutcome:
     """Theory beside simulation, or the papers' statements on trial."""
     names = list(problems or [])
     if trial.claims:
-        return _claims(names, how, trial, terminal)
+        return _claims(names, how, trial)
     from peerbayes.front.verify import verify as run
 
     outcome = run(names, how)
@@ -44,7 +45,7 @@ def verify(
     return print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n", code)
 
 
-def _claims(names: Sequence[str], how: Verify, trial: VerifyClaims, terminal: Terminal) -> int:
+def _claims(names: Sequence[str], how: Verify, trial: VerifyClaims) -> ClaimsOutcome:
     from peerbayes.front.claims import verify_claims
     from theory.validation import fail
 
@@ -54,12 +55,7 @@ def _claims(names: Sequence[str], how: Verify, trial: VerifyClaims, terminal: Te
         raise fail(
             "--claims", "no problem beside it", " ".join(names)[:60], "leave out one of the two"
         )
-    outcome = verify_claims(trial)
-    code = CHECK_FAILED if outcome.failed else DONE
-    show(outcome, json=terminal.json, code=code)
-    if not terminal.json:
-        print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
-    return code
+    return verify_claims(trial)
 
 
 def formula(topology: str, how: Formula, terminal: Terminal) -> int:
@@ -141,6 +137,7 @@ def figures(names: Sequence[str] | None, how: Figures, terminal: Terminal) -> in
     from peerbayes.experiments.campaign_state import usual_records
     from peerbayes.front.figures import redraw
     from peerbayes.records import check_folder
+    from peerbayes.terminal import say
 
     out = _folder(how.folder)
     check_folder(out)
@@ -152,7 +149,7 @@ def figures(names: Sequence[str] | None, how: Figures, terminal: Terminal) -> in
         progress=terminal.stages,
     )
     for words in found.damage:
-        how.notice(words) if how.notice else _say(words)
+        say(words)
     return show(found, json=terminal.json, code=CHECK_FAILED if found.damage else DONE)
 
 
@@ -160,6 +157,7 @@ def report(records: Sequence[Path] | None, how: Report, terminal: Terminal) -> i
     """One page of records."""
     from peerbayes.records import find_records
     from peerbayes.report import write_report
+    from peerbayes.terminal import say
 
     out = _folder(how.folder)
     also = ("claims", "run", "design", "place", "train", "figures", "watch")
@@ -167,7 +165,7 @@ def report(records: Sequence[Path] | None, how: Report, terminal: Terminal) -> i
     damaged: list[str] = []
     page = write_report(paths, out / "report.html", notice=damaged.append)
     for damage in damaged:
-        _say(damage)
+        say(damage)
     code = CHECK_FAILED if damaged else DONE
     if terminal.json:
         found = {"report": str(page), "records": [str(path) for path in paths]}
@@ -193,9 +191,3 @@ def _folder(given: Path | None) -> Path:
     """The folder of records, which commands always have."""
     assert given is not None
     return given
-
-
-def _say(text: str) -> None:
-    from peerbayes.terminal import say
-
-    say(text)

@@ -126,10 +126,11 @@ class Command:
         from peerbayes.progress import Stages
 
         first = True
+        speaking: tuple[type[ValueError], ...] = ()
         if self.team:
-            from peerbayes.experiments.team import is_first_process
+            from peerbayes.experiments.team import PartFailed, is_first_process
 
-            first = is_first_process()
+            first, speaking = is_first_process(), (PartFailed,)
         json, quiet = given.pop("json"), given.pop("quiet") or not first
         subject = given.pop("subject", None)
         try:
@@ -137,7 +138,7 @@ class Command:
                 terminal = Terminal(json, quiet, stages)
                 answer = self._answer(subject, self._asked(given, terminal), terminal)
         except ValueError as error:
-            if first or getattr(error, "speaks_for_itself", False):
+            if first or isinstance(error, speaking):
                 raise
             return BAD_INPUT  # the first process says why
         if isinstance(answer, int):

@@ -6,10 +6,11 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.commands.output import CHECK_FAILED, DONE, print_lines, show
+from peerbayes.commands.output import CHECK_FAILED, DONE, show
 
 if TYPE_CHECKING:
     from peerbayes.commands.command import Terminal
+    from peerbayes.live.watch.watching import WatchOutcome
     from peerbayes.settings.declared import Settings
     from peerbayes.settings.live import Members, MoreKeys, NewKeys, Peer, Router, WatchRun
 
@@ -53,7 +54,7 @@ def peer(problem: str, how: Peer, terminal: Terminal) -> int:
     return DONE
 
 
-def watch(problem: str, how: WatchRun, terminal: Terminal) -> int:
+def watch(problem: str, how: WatchRun, terminal: Terminal) -> WatchOutcome:
     """Listen to live agents, drawn on the terminal."""
     from peerbayes.front.watch import watch as watch_network
     from peerbayes.live.watch.watching import on_terminal
@@ -65,7 +66,7 @@ def watch(problem: str, how: WatchRun, terminal: Terminal) -> int:
 
         shown = LivePage(say)
     with on_terminal(quiet=terminal.quiet) as drawn:
-        outcome = watch_network(
+        return watch_network(
             problem,
             connect=how.connect,
             router=how.router,
@@ -77,10 +78,6 @@ def watch(problem: str, how: WatchRun, terminal: Terminal) -> int:
             show=drawn,
             page=shown,
         )
-    show(outcome, json=terminal.json)
-    if not terminal.json:
-        print_lines(f"\nrecord: {outcome.record_path}\nreport: {outcome.report_path}\n")
-    return DONE
 
 
 def router(how: Router, terminal: Terminal) -> int:

@@ -88,6 +88,7 @@ COMMANDS = (
             several=True,
             completes=problems,
         ),
+        leaves=("record", "report"),
         speaks=True,
     ),
     Command(

@@ -23,7 +23,7 @@ from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_run import lock_of
 from peerbayes.experiments.run import keep_part, kept_part
 from peerbayes.experiments.short_parts import write_short
-from peerbayes.resources import to_standard_error
+from peerbayes.terminal import say
 
 FAILED, ORPHANED = 2, 3
 PATIENCE = 10.0  # seconds
@@ -57,7 +57,7 @@ def run_order(order: dict[str, Any]) -> Path:
     )
     (task,) = (task for task in selected(order["task"]) if task.name == order["task"])
     experiment = campaign.experiment(task)
-    notice = replace(experiment.setting, notice=to_standard_error)
+    notice = replace(experiment.setting, notice=say)
     experiment = experiment.with_setting(notice)
     name, out = task.part.name, campaign.out
     content = kept_part(experiment, name, seed=0, replicates=1, out=out).content

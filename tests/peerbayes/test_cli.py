@@ -22,6 +22,7 @@ from peerbayes import cli
 from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
+from peerbayes.experiments.team import PartFailed
 from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
 from peerbayes.layout import render
 from peerbayes.problem.builtins.families import BUILTINS
@@ -530,3 +531,18 @@ def test_a_shell_completes(words: str, completed: str, here: Path, capsys: Captu
         with contextlib.suppress(SystemExit):
             cli.main([])
     assert capsys.readouterr().out.split() == completed.split()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(ValueError("all say so"), ""), (PartFailed("mine"), "peerbayes: mine\n")]
+)
+def test_of_several_processes_the_first_one_speaks(
+    error: ValueError, told: str, monkeypatch: Patch, capsys: Capture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("peerbayes.experiments.team.is_first_process", lambda: False)
+    monkeypatch.setattr("peerbayes.front.run.run", fail)
+    assert cli.main(["run", "regression-2"]) == 2
+    assert capsys.readouterr().err == told
