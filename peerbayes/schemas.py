@@ -48,7 +48,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
                 "kinds.finite.analysis:ANALYSIS",
                 "kinds.finite.analysis:PROVED_ANALYSIS",
                 "kinds.changing.analyse:CHANGING_ANALYSIS",
-                "kinds.faulty.analyse:FAULTY_ANALYSIS",
+                "kinds.faulty.quantities:FAULTY_ANALYSIS",
                 "kinds.regression.documents:RegressionAnalysisDocument",
                 "kinds.regression.documents:ExactRegressionDocument",
                 "kinds.network_alone:NETWORK_ALONE",
@@ -82,8 +82,8 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "place --json",
             "Which agent should hold which data; keys may be added.",
             (
-                "designs.place:FINITE_PLACEMENT",
-                "designs.place:REGRESSION_PLACEMENT",
+                "designs.placements:FINITE_PLACEMENT",
+                "designs.placements:REGRESSION_PLACEMENT",
             ),
         ),
         "keys": _Printed(

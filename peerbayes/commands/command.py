@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from peerbayes.commands.completing import paths
 from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
 from peerbayes.settings.declared import Declared, Settings, declared_in
 from peerbayes.settings.domains import Domain, Flag, Place, Several
@@ -48,7 +47,7 @@ class Subject:
     reader
         The domain of its values; None for text.
     completes
-        What a shell may complete it to; None for nothing.
+        What a shell may complete it to: a function of `peerbayes.commands.completing`.
     """
 
     metavar: str
@@ -56,7 +55,7 @@ class Subject:
     default: Any = ...
     several: bool = False
     reader: Domain | None = None
-    completes: Callable[[str], list[str]] | None = None
+    completes: str = ""
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ def _option(declared: Declared, *, hidden: bool = False) -> inspect.Parameter:
         else:
             kind, words["parser"] = Any, reading(setting.domain)
         if isinstance(setting.domain, Place):
-            words["autocompletion"] = paths
+            words["autocompletion"] = _completed_by("paths")
     option = typer.Option(declared.option, **words)
     return _parameter(declared.name, Annotated[kind, option], default)
 
@@ -265,7 +264,8 @@ def _switch(name: str, words: str) -> inspect.Parameter:
 
 def _subject(subject: Subject) -> inspect.Parameter:
     words: dict[str, Any] = {"metavar": subject.metavar, "help": subject.help}
-    words["autocompletion"] = subject.completes
+    if subject.completes:
+        words["autocompletion"] = _completed_by(subject.completes)
     kind: Any = list[str] | None if subject.several else str
     default = None if subject.several else MISSING if subject.default is ... else subject.default
     if default is None and not subject.several:
@@ -281,6 +281,16 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=empty
     )
+
+
+def _completed_by(name: str) -> Callable[[str], list[str]]:
+    """What completes a word, loaded when a shell asks."""
+
+    def complete(incomplete: str) -> list[str]:
+        found = getattr(import_module("peerbayes.commands.completing"), name)(incomplete)
+        return list(found)
+
+    return complete
 
 
 def reading(domain: Domain) -> Callable[[object], Any]:

@@ -15,7 +15,7 @@ from peerbayes.designs.documents import (
     SomeDesign,
 )
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
-from peerbayes.designs.place import PlacementRecord
+from peerbayes.designs.placements import PlacementRecord
 from peerbayes.designs.recommend import recommend
 from peerbayes.designs.shared import called
 from peerbayes.designs.tables import weight_rows

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from typing import Any
 _LARGEST = 2**62
 
 
-class Domain(ABC):
+class Domain:
     """Which values a setting may take.
 
     Attributes
@@ -37,15 +37,15 @@ class Domain(ABC):
         """Ends of the domain of a number, as a JSON schema has them: ``ge``, ``gt``, ``lt``."""
         return {}
 
-    @abstractmethod
     def read(self, text: str) -> Any:
-        """The value of an option's text.
+        """The value of an option's text: the text itself, unless a domain says otherwise.
 
         Raises
         ------
         ValueError
             Without a message, if the text stands for no value of the domain.
         """
+        return text
 
     def check(self, name: str, value: Any) -> Any:
         """A value given in Python, in its usual form; None means that it was left out.
@@ -94,9 +94,6 @@ class Text(Domain):
     metavar: str = "NAME"
     wanted: str = "text"
 
-    def read(self, text: str) -> str:
-        return text
-
 
 @dataclass(frozen=True)
 class Several(Domain):
@@ -104,9 +101,6 @@ class Several(Domain):
 
     metavar: str = "NAME"
     wanted: str = "a list of texts"
-
-    def read(self, text: str) -> str:
-        return text
 
     def check(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
@@ -198,51 +192,38 @@ FACTOR = Real("S", "a number above 0 and below a million", 0.0, 1e6)
 
 
 @dataclass(frozen=True)
-class Delta(Domain):
-    """A probability of error, in (0, 1)."""
+class Checked(Domain):
+    """A number that Python code may give more freely than a command line.
 
-    metavar: str = "D"
-    wanted: str = PROBABILITY.wanted
+    Attributes
+    ----------
+    written
+        How an option's text is read.
+    check_by
+        The function of `theory.validation` that looks at a value given in Python.
+    """
 
-    def read(self, text: str) -> float:
-        return PROBABILITY.read(text)
+    metavar: str
+    written: Domain
+    check_by: str
 
-    def check(self, name: str, value: Any) -> Any:
-        from theory.validation import as_probability
-
-        return as_probability(name, value)
-
-
-@dataclass(frozen=True)
-class SearchTime(Domain):
-    """Seconds that a search may take: whole ones on the command line; None for no limit."""
-
-    metavar: str = "S"
-    wanted: str = "a whole number of at least 1"
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return self.written.wanted
 
     def read(self, text: str) -> float:
-        return float(Whole(1).read(text))
+        return float(self.written.read(text))
 
     def check(self, name: str, value: Any) -> Any:
-        from theory.validation import as_positive
-
-        return as_positive(name, value)
+        return getattr(import_module("theory.validation"), self.check_by)(name, value)
 
 
-@dataclass(frozen=True)
-class Hours(Domain):
-    """A time that a run may be expected to take; in Python without an upper end."""
-
-    metavar: str = "H"
-    wanted: str = FACTOR.wanted
-
-    def read(self, text: str) -> float:
-        return FACTOR.read(text)
-
-    def check(self, name: str, value: Any) -> Any:
-        from theory.validation import as_positive
-
-        return as_positive(name, value)
+ERROR = Checked("D", PROBABILITY, "as_probability")
+"""A probability of error, in (0, 1)."""
+SEARCH_TIME = Checked("S", Whole(1), "as_positive")
+"""Seconds that a search may take: whole ones on the command line; None for no limit."""
+HOURS = Checked("H", FACTOR, "as_positive")
+"""How long a run may be expected to take; in Python without an upper end."""
 
 
 @dataclass(frozen=True)
@@ -334,6 +315,3 @@ class Agents(Domain):
 
     metavar: str = "AGENTS"
     wanted: str = "agents' numbers between commas, such as 0,3"
-
-    def read(self, text: str) -> str:
-        return text

@@ -9,9 +9,9 @@ from peerbayes.resources import MOST_HOURS
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
     FOLDER,
+    HOURS,
     Batch,
     Flag,
-    Hours,
     Memory,
     Text,
     Whole,
@@ -144,7 +144,7 @@ class Resources(Settings):
     ] = None
     hours: Annotated[
         float,
-        Setting("Refuse runs that are expected to take longer.", Hours()),
+        Setting("Refuse runs that are expected to take longer.", HOURS),
     ] = MOST_HOURS
     resume: Annotated[bool, Setting("Go on from where a killed run was.", Flag())] = False
     notice: Callable[[str], None] | None = None

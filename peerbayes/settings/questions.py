@@ -7,13 +7,13 @@ from typing import Annotated, Any, ClassVar
 
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
+    ERROR,
     FACTOR,
     FILE,
+    SEARCH_TIME,
     SHARE,
     Agents,
-    Delta,
     Flag,
-    SearchTime,
     Several,
     Text,
     Whole,
@@ -51,7 +51,7 @@ class Analyse(Data, Folder, Feedback):
     """What is asked of an analysis, whatever the arithmetic."""
 
     delta: Annotated[
-        float | None, Setting(f"{_DELTA.rstrip('.')}; {DEFAULT_DELTA} if left out.", Delta())
+        float | None, Setting(f"{_DELTA.rstrip('.')}; {DEFAULT_DELTA} if left out.", ERROR)
     ] = None
     exact: Annotated[bool, Setting("Fractions and expressions; needs exact numbers.", Flag())] = (
         False
@@ -86,7 +86,7 @@ class Simulate(Resources, Seeded, Output, Data, Feedback):
 class Verify(Seeded, Output, Data, StageFeedback):
     """How theory is compared with simulation."""
 
-    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class Design(Limits, Seeded, Output, Data, Feedback):
         str,
         Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
     ] = "rate"
-    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
     target: Annotated[str | None, _TARGET] = None
     stationary: Annotated[
         str | Sequence[float | str] | None,
@@ -176,7 +176,7 @@ class Design(Limits, Seeded, Output, Data, Feedback):
     ] = None
     seconds: Annotated[
         float | None,
-        Setting("Time for all searches; what they have by then is shown.", SearchTime()),
+        Setting("Time for all searches; what they have by then is shown.", SEARCH_TIME),
     ] = 120
     write: Annotated[
         str | Path | None,
@@ -193,7 +193,7 @@ class Placement(Seeded, Output, Data, Feedback):
     }
 
     objective: Annotated[str, Setting("rate, exponent or samples.", Text())] = "rate"
-    delta: Annotated[float, Setting(_DELTA, Delta())] = DEFAULT_DELTA
+    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
     target: Annotated[str | None, _TARGET] = None
     method: Annotated[str, Setting("auto, milp, exhaustive or local.", Text())] = "auto"
     fixed: Annotated[

@@ -19,8 +19,8 @@ from peerbayes.documents import Document
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
 from peerbayes.kinds.changing.documents import ChangingRecord
-from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS
 from peerbayes.kinds.faulty.documents import FaultyRecord
+from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.regression.documents import (
     ExactRegressionDocument,

@@ -17,7 +17,7 @@ from peerbayes.documents import (
     Probability,
     Rounds,
 )
-from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS
+from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS
 from peerbayes.kinds.shared.verified import VerifiedDocument
 
 

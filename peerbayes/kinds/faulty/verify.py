@@ -13,8 +13,9 @@ import numpy as np
 from exact import Run, Simulation, simulate
 from peerbayes.comparison import Comparison
 from peerbayes.documents import GraphDocument, numbers
-from peerbayes.kinds.faulty.analyse import FaultyAnalysis, rule_name
+from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.faulty.documents import FaultyRecord, HonestRate, HonestTrajectory
+from peerbayes.kinds.faulty.quantities import rule_name
 from peerbayes.kinds.faulty.statements import statements
 from peerbayes.kinds.shared.verified import Verified, plain_parameters
 from peerbayes.problem.faulty import FaultyProblem
