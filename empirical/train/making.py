@@ -15,8 +15,8 @@ from torch import nn
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
 from empirical.train.likelihoods.likelihood import Likelihood
-from empirical.train.module_checks import entries, heads_of, joined
 from empirical.train.module_net import ModuleNet
+from empirical.train.module_outputs import entries, heads_of, joined
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
 from empirical.train.seeding import seeded

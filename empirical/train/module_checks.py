@@ -9,7 +9,6 @@ common cases by name and all others by trying the module on a few inputs.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 from torch.nn.parameter import is_lazy
 
+from empirical.train.module_outputs import joined
 from empirical.train.seeding import seeded
 from theory.validation import fail
 
@@ -121,60 +121,6 @@ def _check_parameters(module: nn.Module) -> None:
                 f"{name!r} in {str(parameter.dtype).removeprefix('torch.')}",
                 "write real and imaginary parts as two" if complex_ else "call module.float()",
             )
-
-
-def joined(outputs: object) -> Tensor:
-    """What a module returns as one tensor of shape (B, outputs): heads one after the other.
-
-    Parameters
-    ----------
-    outputs
-        A tensor of shape (B, k), or (B,) for a single number; or a tuple, list or dict of them.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    flat = []
-    for part in heads_of(outputs).values():
-        if not isinstance(part, Tensor) or part.ndim not in (1, 2):
-            raise fail(
-                "module",
-                "outputs of shape (B, numbers), or several such heads",
-                entries(outputs),
-                "wrap it in a module that returns them alone, flattened after the first axis",
-            )
-        flat.append(part[:, None] if part.ndim == 1 else part)
-    if not flat:
-        raise fail("module", "outputs of shape (B, numbers)", "none", "return a tensor")
-    whole = flat[0] if len(flat) == 1 else torch.cat(flat, dim=1)
-    # The last product's, where torch.autocast rounds.
-    return (
-        whole.float()
-        if whole.dtype == torch.bfloat16 and torch.is_autocast_enabled(whole.device.type)
-        else whole
-    )
-
-
-def heads_of(outputs: object) -> dict[str, object]:
-    """What a module returns, by the names or numbers of its entries."""
-    if isinstance(outputs, Mapping):
-        return {repr(name): part for name, part in outputs.items()}
-    parts = outputs if isinstance(outputs, tuple | list) else [outputs]
-    return {str(k): part for k, part in enumerate(parts)}
-
-
-def entries(outputs: object) -> str:
-    """The entries of what a module returns, in words."""
-    heads = {
-        name: f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
-        for name, part in heads_of(outputs).items()
-    }
-    if not isinstance(outputs, Mapping | tuple | list):
-        return heads["0"]
-    shown = ", ".join(f"{name} ({what})" for name, what in heads.items())
-    return f"a {type(outputs).__name__} of {shown or 'no entries'}"
 
 
 def examine(module: nn.Module, example: Tensor) -> Facts:

@@ -20,7 +20,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.groups import probed
 from empirical.train.layout import Layout
-from empirical.train.module_checks import close, joined, ran
+from empirical.train.module_checks import close, ran
+from empirical.train.module_outputs import joined
 from empirical.train.net import NoiseKey
 from empirical.train.seeding import seed_of, seeded
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.designs.documents import CurveDocument, TradeOffPoint
+from peerbayes.designs.details import TradeOffPoint
+from peerbayes.designs.documents import CurveDocument
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale, log_scale, series_style
 from peerbayes.figures.wording import number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from peerbayes.designs.documents import ObjectiveDetails
+from peerbayes.designs.details import ObjectiveDetails
 from peerbayes.designs.weights import Weights
 from theory.design import Certificate
 from theory.messages import Quantiser

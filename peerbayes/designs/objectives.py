@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from peerbayes.designs.documents import (
+from peerbayes.designs.details import (
     AgentsOfRate,
     BoundaryDocument,
     ExactRate,

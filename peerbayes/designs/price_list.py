@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from peerbayes.designs.documents import ObjectiveDetails, PriceDocument
+from peerbayes.designs.details import ObjectiveDetails, PriceDocument
 from peerbayes.designs.found import Found
 from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, weights_for

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from peerbayes.designs.details import PriceDocument, TradeOffPoint
 from peerbayes.designs.documents import (
     ChangingDesignDocument,
     ChangingRow,
@@ -15,9 +16,7 @@ from peerbayes.designs.documents import (
     LearnabilityDocument,
     LinksDocument,
     NetworkDesign,
-    PriceDocument,
     RegressionDesignDocument,
-    TradeOffPoint,
 )
 from peerbayes.designs.shared import certificate_words, rounds_words
 from peerbayes.designs.weight_text import row_text, rows_of

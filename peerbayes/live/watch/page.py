@@ -17,7 +17,8 @@ import numpy as np
 
 from peerbayes.explorer.frames import Frame
 from peerbayes.explorer.layouts import layout_of
-from peerbayes.live.watch.documents import WatchDocument, document_of
+from peerbayes.live.watch.as_document import document_of
+from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.watcher import Watcher
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from peerbayes.documents import Documented
-from peerbayes.live.watch.documents import WatchDocument, document_of
+from peerbayes.live.watch.as_document import document_of
+from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.watcher import Watcher
 from peerbayes.record_names import file_name
 from peerbayes.records import set_aside, write_record

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from peerbayes.layout import render
-from peerbayes.live.watch.documents import WatchDocument, document_of
+from peerbayes.live.watch.as_document import document_of
+from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.tables import watch_parts
 from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watching import on_terminal

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from peerbayes.live.members import Members
-from peerbayes.live.watch.documents import WatchDocument, document_of
+from peerbayes.live.watch.as_document import document_of
+from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.reports import LARGEST_REPORT, read_report
 from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watcher import Watcher
