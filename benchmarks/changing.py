@@ -33,8 +33,8 @@ from benchmarks.tables import report
 from exact import Run, simulate
 from exact.changing import draw_rounds, learn_changing, process_for
 from exact.changing.process import observations
-from exact.changing.task import Footprint, process_task
-from exact.replicates import chunks
+from exact.changing.simulation import Footprint, process_task
+from exact.learning import chunks
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
     ChangingNetwork,

@@ -39,11 +39,13 @@ from benchmarks.limits import Copy, MatrixProduct, interleaved
 from benchmarks.tables import report
 from exact.beliefs import bayes_update, pooled
 from exact.compression import evidence_basis
-from exact.plan import COMPILED_AGENTS, batch_of, plan_for
 from exact.propagation import (
+    COMPILED_AGENTS,
     DensePropagation,
     Propagation,
     agent_order,
+    batch_of,
+    plan_for,
     propagation,
 )
 from exact.sampling import Draws, ObservationTable, Sampler, group_size

@@ -45,7 +45,7 @@ from benchmarks.trials import Trials
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import KernelNet
-from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, score
 from peerbayes.experiments.tuned_search import Settings, grid, recorded_learner

@@ -29,15 +29,21 @@ from threadpoolctl import threadpool_limits
 from benchmarks.limits import interleaved
 from benchmarks.tables import Row, report
 from empirical.data import load_digits, load_images
+from empirical.messages.beliefs import Scales
 from empirical.messages.codec import Codec, Coder, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
-from empirical.messages.codecs.posterior import Posterior
+from empirical.messages.codecs.samples import Posterior
 from empirical.messages.entropy import Writer
-from empirical.messages.limit import groups_limit, measured, moves, shannon_limit
-from empirical.messages.scales import Scales
-from empirical.messages.selected import largest
-from empirical.messages.sets import FORMER, MEMBER, Flags, Kinds, enumeration_bits, subset
-from empirical.messages.trials import primed
+from empirical.messages.limit import groups_limit, measured, moves, primed, shannon_limit
+from empirical.messages.selected import (
+    FORMER,
+    MEMBER,
+    Flags,
+    Kinds,
+    enumeration_bits,
+    largest,
+    subset,
+)
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
 from empirical.train.overhearing import Overheard, overheard_of_two
 from peerbayes.experiments.tuned_search import recorded_learner

@@ -40,8 +40,8 @@ from torch import Tensor
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import Architecture, perceptron
+from empirical.nets.descent import Shares
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from theory import Network
 

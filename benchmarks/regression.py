@@ -32,9 +32,8 @@ from benchmarks.limits import MatrixProduct, interleaved
 from benchmarks.tables import report
 from exact import Run, prepare_regression, simulate_regression
 from exact.regression.beliefs import GaussianBeliefs
-from exact.regression.observations import Observer
-from exact.regression.state import DRAWS_AT_ONCE, Carrier, add_product, steps
-from exact.regression.work import RegressionWork
+from exact.regression.cost import RegressionWork
+from exact.regression.state import DRAWS_AT_ONCE, Carrier, Observer, add_product, steps
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray

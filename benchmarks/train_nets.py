@@ -28,9 +28,8 @@ from torch import Tensor, nn
 from benchmarks.limits import spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.train.groups import aligned_rows
-from empirical.train.kernel_net import KernelNet, sequential
-from empirical.train.likelihoods.classes import Classes
+from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
+from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 

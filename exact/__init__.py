@@ -41,12 +41,6 @@ if TYPE_CHECKING:
         rare_errors,
     )
     from exact.learning import FastBeliefs, learn_fast
-    from exact.quantised_regression import (
-        MeasuredRisk,
-        MeasuredRiskCurve,
-        measure_risk,
-        measured_risk_curve,
-    )
     from exact.regression import (
         FourierBasis,
         GaussianBeliefs,
@@ -63,13 +57,18 @@ if TYPE_CHECKING:
         prepare_regression,
         simulate_regression,
     )
-    from exact.results import Rates, Simulation
-    from exact.run import Run
+    from exact.results import Rates, Run, Simulation
     from exact.sample_size import SimulatedSampleSize, simulated_sample_size
     from exact.sampling import draw_log_likelihoods
     from exact.simulation import learn_given, prepare, simulate
     from exact.statistics import Proportion, proportion
-    from exact.task import Task
+    from exact.task import (
+        MeasuredRisk,
+        MeasuredRiskCurve,
+        Task,
+        measure_risk,
+        measured_risk_curve,
+    )
 else:
     show_lazily(__name__)
 

@@ -25,10 +25,10 @@ import numpy as np
 from scipy.special import betaincinv
 
 from exact.checkpoint import Arrays
-from exact.fixed import every_round
+from exact.learning import Replicates, chunks
 from exact.parallel import run_units
-from exact.replicates import Replicates, chunks
 from exact.statistics import Ties
+from exact.task import every_round
 from theory import FiniteModel, Network, SampleSizes, sample_sizes
 from theory.progress import Progress
 from theory.showing import Shown

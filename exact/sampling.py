@@ -209,7 +209,7 @@ class Sampler:
 
     def draw(self, rounds: int) -> Draws:
         """The next `rounds` rounds; the same numbers however the rounds are cut up."""
-        from exact.kernels import alias_symbols
+        from exact.dense_kernel import alias_symbols
 
         shape = (rounds, self._agents, self._replicates // self.table.group)
         words = self._words.random_raw(int(np.prod(shape))).reshape(shape)

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from peerbayes.records import plain
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, Network

@@ -79,8 +79,8 @@ def training_of_the_papers() -> None:
 
     from empirical.nets.architecture import perceptron
     from empirical.nets.consensus import Consensus, OneProcess
+    from empirical.nets.descent import Shares
     from empirical.nets.recipe import Recipe
-    from empirical.nets.shares import Shares
     from empirical.nets.training import Training
     from theory import Network
     from theory.changing import PeriodicNetwork, Phase
@@ -112,12 +112,11 @@ def autoencoder() -> None:
     import numpy as np
 
     from empirical.data import Images
-    from empirical.gae.exchanges import coder_of
     from empirical.gae.local import stream
     from empirical.gae.net import initial
     from empirical.gae.passes import passes
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes, one_round
+    from empirical.gae.rounds import Nodes, coder_of, one_round
 
     images = Images(np.ones((16, 28, 28), np.uint8), np.arange(16) % 10, "", tuple("0123456789"))
     recipe = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned", nodes=2)

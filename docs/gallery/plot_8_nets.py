@@ -15,9 +15,9 @@ import numpy as np
 
 from empirical import Images, held_labels, load_digits, star_partition
 from empirical.nets.architecture import perceptron
+from empirical.nets.descent import Shares, as_inputs
 from empirical.nets.evaluation import evaluate
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares, as_inputs
 from empirical.nets.training import Training
 from theory import Network
 

@@ -6,9 +6,9 @@ library that the paper's authors used, and so the weights' order is theirs: by l
 biases, a convolution's by row, column, channel in, channel out. The nets of M nodes are the rows
 of one tensor of shape (M, 613 514).
 
-On a CPU the convolutions are compiled (:mod:`empirical.gae.convolutions`) and run over some images
+On a CPU the convolutions are compiled (:mod:`empirical.gae.scaled_rows`) and run over some images
 at a time, so that nothing large leaves the caches; elsewhere torch differentiates
-(:mod:`empirical.gae.reference`).
+(:mod:`empirical.gae.passes`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.gae.convolutions import FEATURES, backward, drop, forward
+from empirical.gae.scaled_rows import FEATURES, backward, drop, forward
 from empirical.gae.winograd import POOLED, Floats, transformed
 from empirical.messages.codec import Block, Layout
 

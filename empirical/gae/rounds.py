@@ -13,22 +13,116 @@ u (eq. 8), steer nothing: they are kept beside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.gae.adam import Moments
-from empirical.gae.exchanges import LOSS_BITS
 from empirical.gae.local import epoch, side_by_side, stream
-from empirical.gae.net import WEIGHTS
+from empirical.gae.net import WEIGHTS, layout
 from empirical.gae.passes import Passes
-from empirical.gae.recipe import Recipe
+from empirical.gae.recipe import SPLITS, Recipe
+from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
-from empirical.messages.codecs.pruned import largest
-from theory.validation import IntArray, fail
+from empirical.messages.codecs import codec_from_words
+from empirical.messages.codecs.low_rank import Plain
+from empirical.messages.codecs.pruned import AutoencoderCoder, Pruned, Spline, largest
+from empirical.messages.index_lists import index_bits
+from theory.validation import IntArray, as_integer, fail
+
+# What nodes send ---------------------------------------------------------------------------------
+
+
+FLOAT_BITS = 32
+# Each message also carries its sender's loss (eq. 3), which eqs 4 to 6 leave out.
+LOSS_BITS = FLOAT_BITS
+
+
+def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Coder | None:
+    """The coder of a recipe's exchange; None where nothing is sent.
+
+    Parameters
+    ----------
+    begin
+        The weights that all nodes begin with, shape (d,).
+    autoencoder
+        The file of a trained autoencoder, where the exchange needs one.
+
+    Raises
+    ------
+    ValueError
+        If it is missing, or made for other nets or another recipe; more weights are to be kept
+        than there are; or a codec does not fit, or remembers what was said to nodes that change.
+    """
+    nets = layout(begin)
+    if recipe.exchange == "none" or recipe.nodes == 1:
+        return None
+    if recipe.exchange == "full":
+        return Plain().coder(nets)
+    if recipe.exchange == "pruned":
+        return Pruned(recipe.kept).coder(nets)
+    if recipe.exchange == "spline":
+        return Spline(recipe.kept, recipe.exact, recipe.latent).coder(nets)
+    if recipe.codec is not None:
+        coder = codec_from_words(recipe.codec).coder(nets)
+        if recipe.neighbour == "random" and coder.memory():
+            wanted = f"'fixed', for {recipe.codec['codec']!r} needs every message of a sender"
+            raise fail("neighbour", wanted, "'random'", "use a codec that remembers nothing")
+        return coder
+    if autoencoder is None:
+        remedy = "train it by 'peerbayes run gae --part autoencoder'"
+        raise fail("autoencoder", "a trained autoencoder", "none", remedy)
+    own = load_autoencoder(autoencoder)
+    got = (own.kept, own.exact, own.latent)
+    if got != (recipe.kept, recipe.exact, recipe.latent):
+        wanted = f"one for (kept, exact, latent) = {recipe.kept, recipe.exact, recipe.latent}"
+        raise fail(str(autoencoder), wanted, got, "train one by this recipe")
+    return AutoencoderCoder.of(own, nets)
+
+
+def closing_coder_of(recipe: Recipe, begin: Tensor, coder: Coder | None) -> Coder | None:
+    """The coder of the exchanges after the last round; that of the others, if none is named.
+
+    Raises
+    ------
+    ValueError
+        If it does not fit, or remembers something that the other does not.
+    """
+    if recipe.closing_codec is None or coder is None:
+        return coder
+    closing = codec_from_words(recipe.closing_codec).coder(layout(begin))
+    kept = coder.memory().keys()
+    if not closing.memory().keys() <= kept:
+        wanted = f"one that remembers no more than {sorted(kept)}, as 'codec' does"
+        remedy = "put both into the same outer codec, such as 'replica'"
+        raise fail("closing_codec", wanted, sorted(closing.memory()), remedy)
+    return closing
+
+
+def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
+    """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them.
+
+    A codec's are counted when it has written; eq. 5, which it competes with, stands for it.
+    """
+    index, few = index_bits(size), 2 * recipe.exact + recipe.latent + 1
+    coded = recipe.kept * index + few * FLOAT_BITS
+    pruned = recipe.kept * (index + FLOAT_BITS)
+    return {
+        "none": 0,
+        "full": size * FLOAT_BITS,
+        "pruned": pruned,
+        "codec": pruned,
+        "autoencoder": coded,
+        "spline": coded,
+    }
+
+
+# Rounds of GAE -----------------------------------------------------------------------------------
+
 
 # Purposes of random numbers, the first place of a stream.
 TRAINING, LISTENING = 0, 1
@@ -248,3 +342,91 @@ def accuracies(nodes: Nodes, test: Passes, images: int, *, workers: int = 1) -> 
         lambda node: test.right(nodes.weights[node]), len(nodes.weights), workers=workers
     )
     return [one / images for one in right]
+
+
+# Who holds which images --------------------------------------------------------------------------
+
+
+# Of the ten digits, each node holds so many; the rarest of MNIST has so many training images.
+HELD_DIGITS, DIGITS, RAREST = 8, 10, 5421
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Images by node.
+
+    Attributes
+    ----------
+    shares
+        Each node's images, as indices.
+    digits
+        Each node's digits, in order.
+    """
+
+    shares: tuple[IntArray, ...]
+    digits: tuple[tuple[int, ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Images of each node."""
+        return tuple(len(share) for share in self.shares)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Digits that nobody holds."""
+        return tuple(sorted(set(range(DIGITS)) - {d for own in self.digits for d in own}))
+
+
+def split_of(kind: str, labels: IntArray, nodes: int, random: np.random.Generator) -> Split:
+    """The split of a name.
+
+    Parameters
+    ----------
+    kind
+        ``"balanced"``: consecutive chunks of equal size. ``"unbalanced"``: each node draws 8 of
+        the 10 digits, and ⌊r/M⌋ images of each, where r is the size of the rarest digit (5 421 in
+        MNIST: 72 % of the images are used). ``"unbalanced-all"``: the same draw of digits, and
+        every image goes to one of the nodes that hold its digit, in turns.
+    labels
+        Shape (n,), digits.
+    random
+        Draws digits; of "balanced" nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such split, or `nodes` does not divide the images of a balanced one.
+    """
+    nodes = as_integer("nodes", nodes, minimum=1)
+    if kind not in SPLITS:
+        raise fail("split", " or ".join(map(repr, SPLITS)), repr(kind), "choose one of them")
+    if kind == "balanced":
+        return _chunks(labels, nodes)
+    digits = tuple(
+        tuple(sorted(int(d) for d in random.choice(DIGITS, HELD_DIGITS, replace=False)))
+        for _ in range(nodes)
+    )
+    places = [np.flatnonzero(labels == digit) for digit in range(DIGITS)]
+    each = min(len(own) for own in places) // nodes
+    shares: list[list[IntArray]] = [[] for _ in range(nodes)]
+    for digit, own in enumerate(places):
+        holders = [node for node, held in enumerate(digits) if digit in held]
+        for turn, node in enumerate(holders):
+            if kind == "unbalanced":
+                shares[node].append(own[turn * each : (turn + 1) * each])
+            else:
+                shares[node].append(own[turn :: len(holders)])
+    if each == 0:
+        wanted = f"at most {min(len(own) for own in places)}, the images of the rarest digit"
+        raise fail("nodes", wanted, nodes, "take fewer nodes or more images")
+    return Split(tuple(np.sort(np.concatenate(share)) for share in shares), digits)
+
+
+def _chunks(labels: IntArray, nodes: int) -> Split:
+    size, left = divmod(len(labels), nodes)
+    if left or not size:
+        wanted = f"a number that divides {len(labels)} images"
+        raise fail("nodes", wanted, nodes, "choose another number of nodes")
+    shares = tuple(np.arange(m * size, (m + 1) * size) for m in range(nodes))
+    digits = tuple(tuple(int(d) for d in np.unique(labels[share])) for share in shares)
+    return Split(shares, digits)

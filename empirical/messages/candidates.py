@@ -15,8 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.kernels.noise import uniform
-from empirical.kernels.threefry import words
+from empirical.kernels.noise import uniform, words
 from theory.validation import IntArray
 
 UNIT = 1 << 10

@@ -19,17 +19,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.messages.range_coder import (
+    DIRECT,
     UNIT,
     exhausted,
     finish,
+    folded,
     grouped,
     learnt,
     opened,
     put_plain,
     start,
     take_plain,
+    unfolded,
 )
-from empirical.messages.steps_kernel import DIRECT, folded, unfolded
 from theory.validation import IntArray, fail
 
 Symbols = NDArray[np.uint16]

@@ -15,9 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.messages import Message, Natural
-from empirical.nets.pooling import WeightRows, check_beliefs, pool_all, pool_heard
-from theory.changing.periodic import PeriodicNetwork
+from empirical.nets.pooling import Message, Natural, WeightRows, check_beliefs, pool_all, pool_heard
+from theory.changing.mixing import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.network import Network
 from theory.validation import as_integer, fail

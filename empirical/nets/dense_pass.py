@@ -1,8 +1,8 @@
 """Forward and backward passes of perceptrons in two compiled calls a step, for the CPU.
 
-What :mod:`empirical.nets.layers` does in torch's operations, layer by layer, is done here agent
-after agent, so that a net's weights are read from the cache by all products that need them. The
-formulas are those of :mod:`empirical.nets.likelihood`; the products are
+What :mod:`empirical.nets.architecture` does in torch's operations, layer by layer, is done here
+agent after agent, so that a net's weights are read from the cache by all products that need them.
+The formulas are those of :mod:`empirical.nets.likelihood`; the products are
 :func:`empirical.kernels.product.product`.
 """
 

@@ -29,7 +29,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from empirical.nets.consensus import Exchange, Heard, OneProcess, block_of
-from empirical.nets.messages import Message
+from empirical.nets.pooling import Message
 from theory.validation import fail
 
 __all__ = ["OneProcess", "Processes", "connect"]

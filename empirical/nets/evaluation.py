@@ -23,15 +23,16 @@ from empirical.nets.metrics import (
     accuracy,
     as_tensor,
     calibration_error,
+    chosen_agents,
     class_means,
     confusion_matrix,
     detection_auroc,
     image_scores,
     masked_means,
     negative_log_likelihood,
+    score,
 )
 from empirical.nets.posterior import Posterior
-from empirical.nets.scoring import chosen_agents, score
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -125,7 +126,7 @@ def evaluate(
     Parameters
     ----------
     posterior, inputs, labels, draws, seed, agents, images
-        As :func:`~empirical.nets.scoring.score`; a good sample of images is
+        As :func:`~empirical.nets.metrics.score`; a good sample of images is
         :func:`~empirical.dealing.stratified_subset`.
     own_labels
         For each of the N agents, the labels in its own data

@@ -24,8 +24,11 @@ from torch import Tensor
 from empirical.kernels import cross_entropy
 from empirical.kernels.noise import Noise
 from empirical.nets import dense_pass
-from empirical.nets.architecture import Architecture, Block, Layer, MaxPool
-from empirical.nets.layers import (
+from empirical.nets.architecture import (
+    Architecture,
+    Block,
+    Layer,
+    MaxPool,
     Pooled,
     flattened,
     linear,

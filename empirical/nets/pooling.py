@@ -13,6 +13,7 @@ in u². From the numbers sent it is one rounding each: u times the variance, u t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -22,11 +23,110 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from empirical.nets import messages
-from empirical.nets.messages import Natural
 from theory.network.structure import as_weights
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
+
+# What an agent sends where no codec writes it ----------------------------------------------------
+
+
+# Kinds of devices whose memory the compiled kernels reach; torch serves the others.
+HAS_KERNEL: tuple[str, ...] = ("cpu",)
+
+
+@dataclass(frozen=True, eq=False)
+class Natural:
+    """Natural parameters of Gaussians with independent coordinates.
+
+    Attributes
+    ----------
+    precision, shift
+        1/σ² and μ/σ²; shape (d,), or (agents, d) of several.
+    """
+
+    precision: Tensor
+    shift: Tensor
+
+    @classmethod
+    def from_moments(cls, mean: Tensor, variance: Tensor) -> Natural:
+        """Those of given means and variances, rounded to their dtype.
+
+        The shift is the mean times the rounded precision: their quotient, which is what counts,
+        is the mean up to one rounding.
+
+        Examples
+        --------
+        >>> one = Natural.from_moments(torch.tensor([3.0]), torch.tensor([0.5]))
+        >>> one.precision.item(), one.shift.item()
+        (2.0, 6.0)
+        """
+        precision = variance.reciprocal()
+        return cls(precision, precision * mean)
+
+    def of(self, agent: int) -> Natural:
+        """Those of one of several, as views of shape (d,)."""
+        return Natural(self.precision[agent], self.shift[agent])
+
+    def check(self, *, agents: Sequence[int], round: int) -> None:
+        """Refuse what is no Gaussian; `agents` says whose the rows are.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite or a precision not above 0; names agent, round and place.
+        """
+        precision, shift = (
+            values.reshape(-1, values.shape[-1]) for values in (self.precision, self.shift)
+        )
+        row = _first_improper(precision, shift)
+        if row < 0:
+            return
+        wrong = ~((precision[row] > 0) & torch.isfinite(precision[row]))
+        name, values, wanted = "precision", precision[row], "finite numbers above 0"
+        if not wrong.any():
+            name, values, wanted = "shift", shift[row], "finite numbers"
+            wrong = ~torch.isfinite(values)
+        place = int(wrong.nonzero()[0, 0])
+        raise fail(
+            f"{name} of agent {agents[row]} in round {round}",
+            wanted,
+            f"{float(values[place]):g} at parameter {place}",
+            "lower the learning rates, or go back to an earlier checkpoint",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One agent's belief as it is sent.
+
+    Attributes
+    ----------
+    payload
+        Named tensors: what the receiver gets, and all it gets.
+    bytes
+        What sending it once costs.
+    """
+
+    payload: Mapping[str, Tensor]
+    bytes: int
+
+
+def _first_improper(precision: Tensor, shift: Tensor) -> int:
+    """The first row that is no Gaussian's; −1 if there is none."""
+    if precision.device.type in HAS_KERNEL:
+        from empirical.nets.pooling_kernel import first_improper
+
+        return int(first_improper(precision.numpy(), shift.numpy()))
+    # NaN is the least and the largest where it occurs.
+    low, high = torch.aminmax(precision, dim=1)
+    least, most = torch.aminmax(shift, dim=1)
+    good = (low > 0) & torch.isfinite(high) & torch.isfinite(least) & torch.isfinite(most)
+    bad = (~good).nonzero()
+    return int(bad[0, 0]) if len(bad) else -1
+
+
+# Pooling Gaussians over a network ----------------------------------------------------------------
+
 
 # Columns that torch pools at once: bounds the float64 copies.
 COLUMNS_AT_ONCE = 1 << 18
@@ -160,7 +260,7 @@ def pool_all(
         Gaussian's (agent and round are named, and `out` is of no use).
     """
     check_beliefs(mean, variance, agents=rows.agents)
-    if mean.device.type not in messages.HAS_KERNEL:
+    if mean.device.type not in HAS_KERNEL:
         natural = Natural.from_moments(mean, variance)
         speak = np.flatnonzero(rows.involved).tolist()
         heard = Natural(natural.precision[speak], natural.shift[speak])
@@ -210,7 +310,7 @@ def pool_heard(
     """
     check_beliefs(mean, variance, agents=len(rows.block))
     heard.check(agents=rows.heard, round=round)
-    if mean.device.type not in messages.HAS_KERNEL:
+    if mean.device.type not in HAS_KERNEL:
         pools = np.flatnonzero(rows.pools).tolist()
         own = Natural.from_moments(mean[pools], variance[pools])
         own.check(agents=[rows.block[row] for row in pools], round=round)

@@ -5,14 +5,19 @@ q_i = N(μ_i, diag(σ_i²)),   natural parameters: precision 1/σ_i² and shift 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from empirical.keeping import load_tensors, save_tensors
 from empirical.nets.architecture import Architecture
 from theory.validation import as_integer, as_positive, fail
+
+# Mean-field Gaussian beliefs of all agents over the weights of one net ---------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +160,32 @@ def kl_divergence(q: Posterior, p: Posterior) -> Tensor:
         gap = q.mean[agent].double() - p.mean[agent].double()
         total[agent] = 0.5 * (ratio - 1.0 - ratio.log() + gap * gap / prior).sum()
     return total
+
+
+# Beliefs of all agents on disk, in one file of tensors -------------------------------------------
+
+
+def save_posterior(path: Path, posterior: Posterior, words: Mapping[str, Any]) -> str:
+    """Keep beliefs as two tensors of shape (N, d), ``mean`` and ``variance``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`empirical.keeping.save_tensors`.
+    """
+    return save_tensors(path, {"mean": posterior.mean, "variance": posterior.variance}, words)
+
+
+def load_posterior(path: Path, architecture: Architecture) -> Posterior:
+    """Read beliefs back, for the architecture they were trained with.
+
+    Raises
+    ------
+    ValueError
+        As :func:`empirical.keeping.load_tensors`, or if the tensors are not those of such beliefs.
+    """
+    tensors = load_tensors(path).tensors
+    if tensors.keys() != {"mean", "variance"}:
+        names = ", ".join(sorted(tensors)) or "none"
+        raise fail(str(path), "the tensors mean and variance", names, "name a kept posterior")
+    return Posterior(architecture, tensors["mean"], tensors["variance"])

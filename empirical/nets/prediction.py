@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
+from empirical.nets.descent import Shares
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
 from theory import Network

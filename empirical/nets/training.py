@@ -19,17 +19,49 @@ from torch import Tensor
 from empirical.kernels.noise import keys
 from empirical.nets.architecture import Architecture
 from empirical.nets.consensus import Consensus, Exchange, RoundPooling
-from empirical.nets.descent import Beliefs, Descent
+from empirical.nets.descent import Beliefs, Descent, Order, Shares
 from empirical.nets.likelihood import Categorical, Likelihood
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Order, Shares
-from empirical.nets.state import restore_tensors
 from empirical.nets.update import Moments, Numbers
 from theory.changing import influence
-from theory.changing.periodic import PeriodicNetwork
+from theory.changing.mixing import PeriodicNetwork
 from theory.network import Network
 from theory.validation import FloatArray, as_integer, fail
+
+# The state of a run as named tensors -------------------------------------------------------------
+
+
+def restore_tensors(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy the tensors of `state` over those of a run, name by name, in place.
+
+    Parameters
+    ----------
+    mine
+        The run's own, which are overwritten.
+    state
+        As it was kept; what else it holds is left alone.
+
+    Raises
+    ------
+    ValueError
+        If a tensor is missing or of another shape; nothing is overwritten then.
+    """
+    for name, value in mine.items():
+        if name not in state or state[name].shape != value.shape:
+            got = f"shape {tuple(state[name].shape)}" if name in state else "none"
+            raise fail(
+                f"state[{name!r}]",
+                f"shape {tuple(value.shape)}",
+                got,
+                "give the state of a run with the same agents and nets",
+            )
+    for name, value in mine.items():
+        value.copy_(state[name])
+
+
+# A network of nets in training, round by round ---------------------------------------------------
+
 
 # Agents whose gradients are computed in one batched product: on a CPU so few that their tensors
 # stay in the cache (measured), elsewhere all.
@@ -91,7 +123,7 @@ class Training:
         What a net's outputs mean; left out: classes.
     consensus
         What pools, where a codec writes the messages
-        (:class:`empirical.train.coded_consensus.CodedConsensus`); left out: beliefs are sent as
+        (:class:`empirical.train.coded_pooling.CodedConsensus`); left out: beliefs are sent as
         natural parameters in float32, or as means alone where the recipe averages nets.
     exchange
         Which agents this process holds, and how it reaches the others (:func:`connect`); left out:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from empirical.nets.consensus import Exchange
-from empirical.train.history import History, RoundReport
-from empirical.train.learners.learner import Belief
-from empirical.train.scores import Scores
+from empirical.train.learners.averaging import Belief
+from empirical.train.scores import History, RoundReport, Scores
 
 _FLOATS = torch.float64
 

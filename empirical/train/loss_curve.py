@@ -12,6 +12,7 @@ from torch import Tensor
 
 from empirical.forecast import Site
 from empirical.nets.architecture import Architecture
+from empirical.nets.descent import Shares
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
 from empirical.nets.metrics import (
     ImageScores,
@@ -20,10 +21,9 @@ from empirical.nets.metrics import (
     image_scores,
     negative_log_likelihood,
 )
-from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.learner import Belief, Learner
-from empirical.train.likelihoods.classes import Classes
+from empirical.train.learners.averaging import Belief, Learner
+from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 

@@ -1,6 +1,6 @@
 """Any torch module as a net: the weights of all agents in one tensor, gradients by autograd.
 
-Nets are computed together by ``torch.func``, or one by one (:mod:`empirical.train.module_passes`),
+Nets are computed together by ``torch.func``, or one by one (:mod:`empirical.train.module_checks`),
 with the same numbers up to rounding. On a CPU the first way pays for small nets alone: from some
 100 000 weights on, a net's tensors fill the cache, and calling the module costs little beside its
 products.
@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from empirical.messages.codec import Block
 from empirical.nets.likelihood import PREDICTED_AT_ONCE
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.train.groups import WEIGHTS_AT_ONCE, Groups, aligned
+from empirical.train.kernel_net import WEIGHTS_AT_ONCE, Groups, aligned
 from empirical.train.layout import Layout
-from empirical.train.module_checks import examine, own_copy
-from empirical.train.module_passes import Passes
+from empirical.train.module_checks import Passes, examine, own_copy
 from empirical.train.net import NoiseKey
 from empirical.train.seeding import built, unknown_start
 from theory.validation import fail

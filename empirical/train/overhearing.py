@@ -12,14 +12,12 @@ from torch import Tensor
 from empirical.data import Images
 from empirical.messages.codec import Layout
 from empirical.nets.architecture import Architecture
-from empirical.nets.shares import Shares, as_inputs, as_labels
-from empirical.train.fitting import layout_of_messages, share_of
+from empirical.nets.descent import Shares, as_inputs, as_labels
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.learner import Learner, State
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.likelihoods.likelihood import Likelihood
+from empirical.train.learners.averaging import Learner, State
+from empirical.train.likelihoods.heads import Classes, Likelihood
 from empirical.train.net import Net
-from empirical.train.run import TrainingRun
+from empirical.train.run import TrainingRun, layout_of_messages, share_of
 from theory.changing import AnyNetwork
 from theory.network import Network
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +17,106 @@ import torch
 from torch import Tensor
 
 from empirical.messages.codec import Codec
-from empirical.nets.schedule import Schedule
-from empirical.nets.shares import Shares
+from empirical.nets.descent import Shares
+from empirical.nets.recipe import Schedule
 from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
-from empirical.train.learners.checks import one_of
-from empirical.train.learners.learner import Learner
-from empirical.train.likelihoods.likelihood import Likelihood
-from empirical.train.memory import check_memory, free_memory
+from empirical.train.learners.averaging import Learner, Share, one_of
+from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from exact.checkpoint import content_sha256, fingerprint
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, fail
+
+# How much memory a run will take, before it takes it ---------------------------------------------
+
+
+# Weights of the tried net: no other tensor of a learner has as many columns.
+TRIED = 64
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """How many vectors of d numbers an agent takes.
+
+    Attributes
+    ----------
+    kept
+        From round to round.
+    steps
+        In addition during its local steps.
+    message
+        Said in a round.
+    fresh
+        Of those, the ones that are not also kept.
+    """
+
+    kept: int
+    steps: int
+    message: int
+    fresh: int
+
+
+def vectors_of(learner: Learner, share: Share) -> Vectors:
+    """What one agent takes with this learner; `share` is of one agent."""
+    state = learner.start(torch.zeros(TRIED), share)
+    work, message = learner.begin(state, share), learner.message(state)
+    own = {values.data_ptr() for values in state.values()}
+    new = {name: values for name, values in message.items() if values.data_ptr() not in own}
+    return Vectors(_count(state), _count(work), _count(message), _count(new))
+
+
+def _count(tensors: Mapping[str, Tensor]) -> int:
+    return sum(len(values) for values in tensors.values() if values.shape[1:] == (TRIED,))
+
+
+def free_memory() -> int | None:
+    """Bytes that this machine, or the group of processes we are in, has left; None if unknown."""
+    found = []
+    information = Path("/proc/meminfo")
+    if information.is_file():
+        lines = information.read_text(encoding="ascii").splitlines()
+        found += [1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")]
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text(encoding="ascii").strip()
+        if limit != "max":
+            used = int((group / "memory.current").read_text(encoding="ascii"))
+            found.append(max(int(limit) - used, 0))
+    except (OSError, ValueError):
+        pass
+    return min(found, default=None)
+
+
+def check_memory(needed: int, *, free: int | None, agents: int, parameters: int) -> None:
+    """Refuse a run that will not fit.
+
+    Parameters
+    ----------
+    needed, free
+        Bytes; nothing is refused where it is unknown what is free.
+    agents, parameters
+        What the message names.
+
+    Raises
+    ------
+    ValueError
+        If more is needed than is free.
+    """
+    if free is not None and needed > free:
+        raise fail(
+            "memory",
+            f"at most the {free / GIB:.1f} GiB that are free",
+            f"{needed / GIB:.1f} GiB for {agents} agents of {parameters} weights",
+            "train a smaller net or fewer agents, spread them over more machines,"
+            " or choose a learner that keeps less",
+        )
+
+
+# All that a training's numbers follow from, as one value -----------------------------------------
+
 
 # How often, over a whole training, agents look at validation data if nothing else is said.
 LOOKS = 50

@@ -13,18 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.keeping import save_tensors
+from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.data.examples import as_finite, plain
-from empirical.train.data.labelled_rows import column_order, names_of_columns
-from empirical.train.data.scaling import Filling, Scaling
-from empirical.train.history import History
-from empirical.train.likelihoods.heads import Heads
-from empirical.train.likelihoods.likelihood import Likelihood
-from empirical.train.mixture import Prediction, blocks, drawn_weights, predict
+from empirical.train.data.source_files import column_order, names_of_columns
+from empirical.train.likelihoods.heads import Heads, Likelihood
+from empirical.train.mixture import (
+    Prediction,
+    Uncertainty,
+    blocks,
+    drawn_weights,
+    predict,
+    uncertainty_of,
+)
 from empirical.train.net import Net
-from empirical.train.scores import Metrics, Scores, Words, scores_words
-from empirical.train.uncertainty import Uncertainty, uncertainty_of
+from empirical.train.scores import History, Metrics, Scores, Words, scores_words
+from theory.showing import Value
 from theory.validation import FloatArray, as_integer, fail, read_only
-from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +200,7 @@ class TrainedNetwork(Value):
     def save(self, folder: str | Path) -> str:
         """Write beliefs and all that predictions need into a folder, as safetensors.
 
-        :func:`~empirical.train.loading.load_trained` reads them back.
+        :func:`~empirical.train.making.load_trained` reads them back.
 
         Returns
         -------

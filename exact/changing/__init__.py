@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from exact.changing.growth import Growth, Realised, realised
     from exact.changing.log import Log
     from exact.changing.mailbox import CLOCKS, Mailbox
-    from exact.changing.message import Message, Pooled, Receipt
     from exact.changing.peer import Peer
-    from exact.changing.peer_state import PeerState
+    from exact.changing.peer_state import Message, PeerState, Pooled, Receipt
     from exact.changing.process import Process
     from exact.changing.replays import Event, Replay, replay
-    from exact.changing.simulation import process_for
-    from exact.changing.task import Footprint, run_process
+    from exact.changing.simulation import Footprint, process_for, run_process
 else:
     show_lazily(__name__)
 

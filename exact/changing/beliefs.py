@@ -25,8 +25,8 @@ from exact.beliefs import (
     pooled,
     prior_rows,
 )
+from exact.changing.exchange import check_pairs
 from exact.changing.simulation import ChangingProcess, process_for
-from exact.changing.weights import check_pairs
 from theory.changing import ChangingNetwork, Phase
 from theory.network.structure import as_dense
 from theory.showing import Shown

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from theory.changing import DelayedNetwork
-from theory.changing.moving_rows import Rows, as_index, canonical
+from theory.changing.phase import Rows, as_index, canonical
 from theory.validation import FloatArray
 
 

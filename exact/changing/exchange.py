@@ -13,27 +13,188 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.beliefs import (
-    Beliefs,
-    check_log_likelihoods,
-    estimates,
-    prior_rows,
-)
-from exact.changing.message import Message, Receipt
+from exact.beliefs import Beliefs, check_log_likelihoods, estimates, prior_rows
 from exact.changing.peer import Peer
-from exact.changing.weights import check_pairs
+from exact.changing.peer_state import Message, Receipt
+from exact.cost import NUMBER, gibibytes, memory_limit
 from theory import Network
-from theory.network.structure import as_dense
+from theory.changing import RandomLinks, RandomPresence
+from theory.changing.phase import Rows, as_index, canonical
+from theory.network.structure import Weights, as_dense
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import (
-    FloatArray,
-    IntArray,
-    as_integer,
-    as_probability,
-    fail,
-    read_only,
-)
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
+
+# Weights as the loops over rounds want them ------------------------------------------------------
+
+
+# A product of BLAS does as many operations in the time of one that looks up its row.
+DENSE_SPEED = 8
+# Weights and ages, and two results on the way to them.
+KEPT_A_PAIR = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """W taken apart into W_ii and the links i ← j, i ≠ j, in the order of rows.
+
+    Attributes
+    ----------
+    own
+        Shape (N,): W_ii.
+    listener, indices, data
+        Shape (E,): i, j and W_ij.
+    indptr
+        Shape (N + 1,): the links of agent i are indptr[i] to indptr[i + 1] − 1.
+    """
+
+    own: FloatArray
+    listener: IntArray
+    indptr: IntArray
+    indices: IntArray
+    data: FloatArray
+
+
+def links_of(weights: Weights) -> Links:
+    """W_ii and the links of W.
+
+    Examples
+    --------
+    >>> links = links_of(np.array([[1.0, 0.0], [0.25, 0.75]]))
+    >>> links.own.tolist(), links.listener.tolist(), links.indices.tolist()
+    ([1.0, 0.75], [1], [0])
+    """
+    matrix = canonical(weights)
+    own = np.asarray(matrix.diagonal(), dtype=np.float64)
+    listener = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    off = listener != matrix.indices
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(listener[off], minlength=len(own)))])
+    return Links(
+        own,
+        as_index(listener[off]),
+        as_index(indptr),
+        as_index(matrix.indices[off]),
+        matrix.data[off].astype(np.float64),
+    )
+
+
+def check_pairs(rounds: int, agents: int) -> None:
+    """Refuse a run that keeps some numbers for each round and pair of agents, if they do not fit.
+
+    Raises
+    ------
+    ValueError
+        If they would take more than :func:`exact.cost.memory_limit`.
+    """
+    size, limit = KEPT_A_PAIR * NUMBER * rounds * agents**2, memory_limit()
+    if size > limit:
+        raise fail(
+            "network",
+            f"few enough agents for {rounds} × agents² weights in {gibibytes(limit)} GiB",
+            f"{agents} agents, about {gibibytes(size)} GiB",
+            "take fewer agents or rounds; simulate takes many",
+        )
+
+
+def worth_dense(rows: Rows, agents: int) -> bool:
+    """Whether a dense product with W is quicker than one over the entries of its moving rows."""
+    return rows.data.size * DENSE_SPEED > agents * agents
+
+
+# The process of a network whose agents leave and return ------------------------------------------
+
+
+class PresenceProcess:
+    """Every agent of every replicate is here or away, a two-state chain of its own."""
+
+    layers = 2
+    fresh = True
+
+    def __init__(self, network: RandomPresence) -> None:
+        self._links = links_of(network.network.weights)
+        self.links, self.draws = self._links.data.size + network.agents, network.agents
+        self._present = network.present
+        self._stay, self._come = 1.0 - network.leaving, network.returning
+        self._here = np.zeros((network.agents, 0), dtype=np.bool_)
+        self._fresh = True
+
+    def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
+        """Who is here in round 1 is drawn from the stationary law."""
+        self._random = np.random.Generator(np.random.SFC64(stream))
+        self._here = np.zeros((self._present.size, replicates), dtype=np.bool_)
+        self._fresh = True
+
+    def advance(self, private: FloatArray, observed: FloatArray) -> FloatArray:
+        """One round among those who are here."""
+        from exact.changing.kernels import pool_present
+
+        chance = self._present[:, None]
+        if not self._fresh:
+            chance = np.where(self._here, self._stay[:, None], self._come[:, None])
+        self._fresh = False
+        self._here = self._random.random(self._here.shape) < chance
+        observed[~self._here] = 0.0
+        observed += private
+        links = self._links
+        pool_present(
+            links.indptr, links.indices, links.data, links.own, self._here, observed, private
+        )
+        return private
+
+
+# The process of a network whose links fail -------------------------------------------------------
+
+
+class LinksProcess:
+    """Masks of links, drawn for every replicate and round."""
+
+    def __init__(self, network: RandomLinks) -> None:
+        self._links = links_of(network.network.weights)
+        links = self._links
+        listener, speaker = links.listener, links.indices
+        chance = np.asarray(network.up, dtype=np.float64)
+        each = np.broadcast_to(chance, (network.agents,) * 2)[listener, speaker]
+        # Links that are up together share a draw.
+        self._draw = np.arange(listener.size)
+        self._chance = each
+        if network.symmetric:
+            ends = np.sort(np.stack([listener, speaker]), axis=0)
+            _, first, self._draw = np.unique(ends, axis=1, return_index=True, return_inverse=True)
+            self._chance = each[first]
+        self._rule = network.on_loss
+        self.fresh = self._rule != "last"
+        self._memory = np.empty((0, 0, 0))
+        self._fresh = True
+        self.links, self.draws = listener.size + network.agents, self._chance.size
+        self.layers = 2 + (listener.size // network.agents if self._rule == "last" else 0)
+
+    def restart(self, stream: np.random.SeedSequence, *, replicates: int, columns: int) -> None:
+        """Forget what was heard; masks of R replicates are drawn from `stream`."""
+        self._random = np.random.Generator(np.random.SFC64(stream))
+        self._fresh = True
+        if self._rule == "last":
+            self._memory = np.empty((self._links.data.size, replicates, columns))
+
+    def advance(self, private: FloatArray, observed: FloatArray) -> FloatArray:
+        """One round with fresh masks."""
+        from exact.changing.kernels import pool_last, pool_links
+
+        links = self._links
+        replicates = observed.shape[1]
+        up = self._random.random((self._chance.size, replicates)) < self._chance[:, None]
+        if self._rule == "last" and self._fresh:
+            self._memory[:] = private[links.indices]  # the priors
+        self._fresh = False
+        observed += private
+        graph = (links.indptr, links.indices, links.data, links.own, self._draw, up)
+        if self._rule == "last":
+            pool_last(*graph, self._memory, observed, private)
+        else:
+            pool_links(*graph, self._rule == "renormalise", observed, private)
+        return private
+
+
+# A small network run message by message, over a post that loses, delays and repeats --------------
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,8 @@ from numpy.typing import ArrayLike
 
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
 from exact.changing.mailbox import Mailbox
-from exact.changing.message import Message, Pooled, Receipt
-from exact.changing.peer_state import PeerState
-from theory.robustness.faults import as_rule
-from theory.robustness.rules import Rule
+from exact.changing.peer_state import Message, PeerState, Pooled, Receipt
+from theory.robustness.faults import Rule, as_rule
 from theory.validation import FloatArray, as_integer, fail, read_only
 
 KEPT_AHEAD = 8
@@ -47,7 +45,7 @@ class Peer:
     clocks
         "shared" if all agents count the same rounds, "own" if each counts its own.
     rule
-        How it pools what it hears: a rule of :mod:`theory.robustness.rules`, or "average" or
+        How it pools what it hears: a rule of :mod:`theory.robustness.faults`, or "average" or
         "median"; the average if left out. A rule acts on log-ratios against one hypothesis.
     against
         The number of that hypothesis.

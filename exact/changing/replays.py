@@ -12,9 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.changing.message import Message, Pooled
 from exact.changing.peer import Peer
-from exact.changing.peer_state import PeerState
+from exact.changing.peer_state import Message, PeerState, Pooled
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 

@@ -1,6 +1,6 @@
 """Pooling by rules that sort and clip, compiled by numba.
 
-Imported only where it runs: see :mod:`exact.kernels`.
+Imported only where it runs: see :mod:`exact.dense_kernel`.
 """
 
 from __future__ import annotations

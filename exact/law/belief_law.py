@@ -10,9 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from exact.law.decoding import BoolArray
-from exact.law.enumeration import prepare
 from exact.law.law_problem import Model, Weights, problem
+from exact.law.terms import BoolArray, prepare
 from theory.numbers import Enclosure
 from theory.showing import Shown
 from theory.typed import typed

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exact.law.belief_law import LIMIT
-from exact.law.decoding import BoolArray
-from exact.law.doubles import in_doubles
-from exact.law.enumeration import Enumeration, State, prepare
-from exact.law.law_problem import Model, Problem, problem
-from exact.law.masses import TooManyStatesError
+from exact.law.keys import TooManyStatesError
+from exact.law.law_problem import Model, Problem, in_doubles, problem
+from exact.law.terms import BoolArray, Enumeration, State, prepare
 from theory import Network, sample_sizes
 from theory.rational import RationalNetwork
 from theory.showing import Shown

@@ -12,22 +12,82 @@ are equal exactly if their coefficients are. Models of doubles are rounded to a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import log2
+from math import gcd, log2
 from typing import Any
 
 import flint
 import numpy as np
 
-from exact.law.bases import coprime_base, exponents
-from theory import FiniteAgent, FiniteModel, Network
+from theory import Agent, FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.network.structure import as_dense
-from theory.numbers import as_fmpq, as_fraction, exact_distribution
-from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
+from theory.numbers import LogSum, as_fmpq, as_fraction, exact_distribution
+from theory.rational import RationalAgent, RationalFiniteAgent, RationalModel, RationalNetwork
 from theory.validation import FloatArray, as_distribution, as_integer, fail
+
+# Positive rationals as products of powers of pairwise coprime integers ---------------------------
+
+
+def coprime_base(numbers: Iterable[int]) -> tuple[int, ...]:
+    """Pairwise coprime integers above 1 of which all `numbers` are products of powers.
+
+    Examples
+    --------
+    >>> coprime_base([12, 18, 1])
+    (2, 3)
+    >>> coprime_base([10, 25])
+    (2, 5)
+    """
+    done: list[int] = []
+    waiting = [number for number in numbers if number > 1]
+    while waiting:
+        number = waiting.pop()
+        for index, other in enumerate(done):
+            common = gcd(number, other)
+            if common > 1:
+                del done[index]
+                parts = (common, number // common, other // common)
+                waiting += [part for part in parts if part > 1]
+                break
+        else:
+            done.append(number)
+    return tuple(sorted(done))
+
+
+def exponents(value: Fraction, base: tuple[int, ...]) -> tuple[int, ...]:
+    """The powers of the members of `base` whose product is `value`.
+
+    Raises
+    ------
+    ArithmeticError
+        If `value` is no such product.
+
+    Examples
+    --------
+    >>> exponents(Fraction(9, 4), (2, 3))
+    (-2, 2)
+    """
+    over, under = value.numerator, value.denominator
+    found = []
+    for member in base:
+        power = 0
+        while over % member == 0:
+            over //= member
+            power += 1
+        while under % member == 0:
+            under //= member
+            power -= 1
+        found.append(power)
+    if over != 1 or under != 1:
+        raise ArithmeticError(f"{value} is no product of powers of {base}")
+    return tuple(found)
+
+
+# The log-ratio of every agent as a sum of independent terms, in rationals ------------------------
+
 
 Model = FiniteModel | RationalModel
 Weights = Network | RationalNetwork | Sequence[object]
@@ -325,3 +385,54 @@ def _size(matrix: Matrix) -> int:
 def grid_step(merge_within: float, *, terms: int) -> Fraction:
     """The largest power of two h such that rounding `terms` numbers to it moves sums little."""
     return Fraction(2) ** int(np.floor(log2(merge_within / max(1, terms))))
+
+
+# The nearest doubles of a model of fractions -----------------------------------------------------
+
+
+def in_doubles(model: Model) -> FiniteModel:
+    """The model itself, or the nearest one whose numbers are doubles.
+
+    Examples
+    --------
+    >>> from theory.rational import RationalModel
+    >>> coin = RationalFiniteAgent.from_tables(
+    ...     inputs=[1], truth=[["1/2", "1/2"]], likelihood=[[["1/2", "1/2"]], [["3/4", "1/4"]]]
+    ... )
+    >>> in_doubles(RationalModel.from_agents(["fair", "loaded"], [coin])).agents
+    1
+    """
+    if isinstance(model, FiniteModel):
+        return model
+    priors = np.array([[_log(p) for p in row] for row in model.priors])
+    return FiniteModel(
+        model.hypotheses,
+        tuple(_agent(kind) for kind in model.kinds),
+        np.array(model.assignment),
+        priors,
+    )
+
+
+def _agent(kind: RationalAgent) -> Agent:
+    if isinstance(kind, RationalFiniteAgent):
+        logs = [
+            [_log(likelihood, offset) for likelihood, offset in zip(claims, row, strict=True)]
+            for claims, row in zip(kind.likelihoods, kind.log_likelihoods, strict=True)
+        ]
+        entropy = kind.negative_entropy.enclosure()
+        probabilities = np.array([float(p) for p in kind.probabilities])
+        one = FiniteAgent(probabilities, np.array(logs), -(entropy.lower + entropy.upper) / 2)
+        return one.batched(kind.batch)
+    return GaussianAgent(
+        inputs=np.array([float(p) for p in kind.inputs]),
+        truth_means=np.array([float(m) for m in kind.truth_means]),
+        truth_std=float(kind.truth_std),
+        means=np.array([[float(m) for m in row] for row in kind.means]),
+        std=float(kind.std),
+        batch=kind.batch,
+    )
+
+
+def _log(value: Fraction, offset: Fraction = Fraction(0)) -> float:
+    found = (LogSum.log(value) + LogSum.constant(offset)).enclosure()
+    return (found.lower + found.upper) / 2

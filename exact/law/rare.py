@@ -13,12 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exact.law.doubles import in_doubles
-from exact.law.lags import atoms, lags
-from exact.law.law_problem import Model
-from exact.law.mixture import Mixture, shares
-from exact.law.saddle import components
-from exact.limits import check_work
+from exact.cost import check_work
+from exact.law.law_problem import Model, in_doubles
+from exact.law.mixture import Mixture, atoms, components, lags, shares
 from theory import Network
 from theory.rational import RationalNetwork
 from theory.showing import Shown

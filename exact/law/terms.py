@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from functools import cached_property
+from math import lcm, prod
 
 import flint
 import numpy as np
+from numpy.typing import NDArray
 
-from exact.law.keys import EncodedStep, KeySpace, Step
+from exact.law.keys import EncodedStep, Keys, KeySpace, Masses, Step, check_size
 from exact.law.law_problem import Problem, Vector, grid_step
-from theory.numbers import as_fraction
-from theory.validation import FloatArray
+from theory.numbers import LogSum, as_fraction
+from theory.validation import FloatArray, as_integer, as_positive, fail
+
+# From a problem to steps and keys ----------------------------------------------------------------
+
 
 Flat = tuple[Fraction, ...]
 
@@ -164,3 +170,246 @@ def _rounding(problem: Problem, rounds: int) -> float:
     tables = [x for t in problem.tables for x in (t.values, t.priors)]
     largest = max(float(np.abs(x).max()) for x in tables if isinstance(x, np.ndarray))
     return largest * (rounds + 1) ** 2 * (size + 3) * 2.0**-53
+
+
+# From keys back to log-ratios, and who is wrong --------------------------------------------------
+
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which states are errors.
+
+    Attributes
+    ----------
+    wrong, surely
+        Shape (S, A): whether the agent errs in the state, ties included; and whether it does so
+        whatever rounding has done. The two are equal where nothing was rounded.
+    """
+
+    wrong: BoolArray
+    surely: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """Log-ratios of keys; see :class:`exact.law.terms.Terms`."""
+
+    problem: Problem
+    terms: Terms
+
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        """What one unit of each coordinate adds to each log-ratio, shape (r, A·C)."""
+        space = self.terms.space
+        rows = [
+            self._values(tuple(unit * x for x in row))
+            for row, unit in zip(space.rows, space.units, strict=True)
+        ]
+        agents, columns, _ = self.terms.shape
+        return np.array(rows).reshape(len(rows), agents * columns)
+
+    def _number(self, vector: Flat, index: int) -> LogSum:
+        """Entry `index` of the A·C log-ratios that a vector of coefficients stands for."""
+        width = self.terms.shape[2]
+        rational, *powers = vector[index * width : (index + 1) * width]
+        logs = zip(self.problem.base, powers, strict=True)
+        return LogSum(rational, tuple((b, q) for b, q in logs if q))
+
+    def _values(self, vector: Flat) -> FloatArray:
+        agents, columns, _ = self.terms.shape
+        sizes = [self._number(vector, i).enclosure() for i in range(agents * columns)]
+        return np.array([(e.lower + e.upper) / 2 for e in sizes])
+
+    def log_ratios(self, keys: Keys, zero: Flat) -> FloatArray:
+        """Shape (S, A, C), right to a few roundings of the terms summed."""
+        agents, columns, _ = self.terms.shape
+        digits = self._digits(keys)
+        values = self._values(zero) + digits @ self._slopes
+        return np.asarray(values.reshape(-1, agents, columns))
+
+    def _digits(self, keys: Keys) -> FloatArray:
+        found = [d.astype(np.float64) for d in self.terms.space.digits(keys)]
+        return np.stack(found, axis=1) if found else np.zeros((keys.size, 0))
+
+    def verdict(self, keys: Keys, zero: Flat) -> Verdict:
+        """Who is wrong in each state.
+
+        An agent errs if some wrong θ has Λ(best, θ) ≤ Λ(best, r) for every r that is no error.
+        """
+        agents, columns, _ = self.terms.shape
+        reference = self.problem.reference
+        place = {theta: c for c, theta in enumerate(reference.columns)}
+        digits = self._digits(keys)
+        wrong = np.zeros((keys.size, agents), dtype=bool)
+        surely = np.zeros_like(wrong)
+        for a in range(agents):
+            for theta in reference.wrong:
+                beats = np.ones(keys.size, dtype=bool)
+                proved = np.ones(keys.size, dtype=bool)
+                for rival in (None, *(place[m] for m in reference.others)):
+                    other = None if rival is None else a * columns + rival
+                    found = self._at_most_zero(
+                        keys, digits, zero, a * columns + place[theta], other
+                    )
+                    beats &= found.wrong[:, 0]
+                    proved &= found.surely[:, 0]
+                wrong[:, a] |= beats
+                surely[:, a] |= proved
+        return Verdict(wrong, surely)
+
+    def _at_most_zero(
+        self, keys: Keys, digits: FloatArray, zero: Flat, index: int, other: int | None
+    ) -> Verdict:
+        """Whether entry `index`, less entry `other` if given, is at most 0."""
+        start, slopes = self._values(zero), self._slopes
+        base, slope = start[index], slopes[:, index]
+        sizes = np.abs(slope)
+        reach = abs(base)
+        if other is not None:
+            base, slope = base - start[other], slope - slopes[:, other]
+            sizes = sizes + np.abs(slopes[:, other])
+            reach += abs(start[other])
+        values = base + digits @ slope
+        # Each term is off by two roundings or so, and so is each sum.
+        slack = (digits @ sizes + reach) * (8 + 2 * slope.size) * 2.0**-53
+        if not self.problem.is_rational:
+            moved = self.terms.displacement * (1 if other is None else 2) + slack
+            return Verdict((values <= moved)[:, None], (values <= -moved)[:, None])
+        decided = values <= 0
+        for state in np.flatnonzero(np.abs(values) <= slack):
+            vector = self._vector(int(keys[state]), zero)
+            number = self._number(vector, index)
+            if other is not None:
+                number = number - self._number(vector, other)
+            decided[state] = number.sign() <= 0
+        return Verdict(decided[:, None], decided[:, None])
+
+    def _vector(self, key: int, zero: Flat) -> Flat:
+        moved = self.terms.space.vector(key)
+        return tuple(z + m for z, m in zip(zero, moved, strict=True)) if moved else zero
+
+
+def add(first: Flat, second: Flat) -> Flat:
+    """The sum of two vectors."""
+    return tuple(x + y for x, y in zip(first, second, strict=True))
+
+
+def nothing(size: int) -> Flat:
+    """The zero vector."""
+    return (Fraction(0),) * size
+
+
+# The laws of all log-ratios, round after round, by convolution -----------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The law after some number of rounds, in keys.
+
+    Attributes
+    ----------
+    rounds
+        n.
+    masses
+        Keys and weights.
+    zero
+        The vector that key 0 stands for.
+    """
+
+    rounds: int
+    masses: Masses
+    zero: Flat
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """All that is needed to enumerate up to a last round."""
+
+    terms: Terms
+    decoder: Decoder
+    exact: bool
+    limit: int
+
+    @classmethod
+    def of(
+        cls, problem: Problem, rounds: int, *, exact: bool, merge_within: float, limit: int
+    ) -> Enumeration:
+        """Prepare `rounds` rounds."""
+        prepared = terms(problem, rounds, exact=exact, merge_within=merge_within)
+        return cls(prepared, Decoder(problem, prepared), exact, limit)
+
+    @property
+    def foreseen(self) -> int:
+        """No more states than this: outcomes of all observations, and values of all keys."""
+        outcomes = prod(len(step.keys) for lag in self.terms.lags for step in lag)
+        return min(outcomes, self.terms.space.size)
+
+    def rounding(self, rounds: int) -> float:
+        """A bound on the relative rounding of a probability after `rounds` rounds.
+
+        All numbers are positive. Each observation rounds its probabilities once, multiplies once
+        and adds no more numbers than it has outcomes.
+        """
+        if self.exact:
+            return 2.0**-52
+        steps = (step for lag in self.terms.lags[:rounds] for step in lag)
+        return 1.01 * sum(len(step.keys) + 2 for step in steps) * 2.0**-53
+
+    def states(self) -> Iterator[State]:
+        """The law after 1, 2, … rounds.
+
+        For weights that were given for each round only the last one is a law of beliefs.
+
+        Raises
+        ------
+        ValueError
+            Where there are more states than the limit.
+        """
+        masses = Masses.start(self.terms.space, exact=self.exact)
+        agents, columns, width = self.terms.shape
+        zero = nothing(agents * columns * width)
+        total = sum(len(lag) for lag in self.terms.lags)
+        done = 0
+        for index, lag in enumerate(self.terms.lags):
+            for step in lag:
+                check_size(
+                    masses,
+                    step,
+                    limit=self.limit,
+                    done=done,
+                    terms=total,
+                    foreseen=self.foreseen,
+                )
+                masses = masses.add(step)
+                zero = add(zero, step.zero)
+                done += 1
+            yield State(index + 1, masses, add(zero, self.terms.priors[index]))
+
+
+def prepare(
+    found: Problem, rounds: int, *, exact: bool, merge_within: float, limit: int
+) -> Enumeration:
+    """Check the options and prepare `rounds` rounds.
+
+    Raises
+    ------
+    ValueError
+        If fractions are asked of a model of doubles, or an option is out of range.
+    """
+    if exact and not found.is_rational:
+        raise fail(
+            "exact",
+            "a RationalModel, to have probabilities as fractions",
+            "a FiniteModel",
+            "build the model of fractions, or leave it out",
+        )
+    return Enumeration.of(
+        found,
+        rounds,
+        exact=exact,
+        merge_within=as_positive("merge_within", merge_within),
+        limit=as_integer("limit", limit, minimum=1),
+    )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-from exact.changing.counted import CountedWork, CountingRunner, counted_work
-from exact.changing.task import Footprint, ProcessTask, process_task
+from exact.changing.process import CountedWork, CountingRunner, counted_work
+from exact.changing.simulation import Footprint, ProcessTask, process_task
 from exact.cost import Cost
-from exact.messages.process import CompressedProcess
-from exact.run import Run
+from exact.messages.lossy import CompressedProcess
+from exact.results import Run
 from exact.task import Task, check_agents
 from theory import FiniteModel, Network
 from theory.messages import Quantiser, message_levels

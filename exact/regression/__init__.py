@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from exact.regression.basis import BasisFunctions, FourierBasis, PolynomialBasis, RadialBasis
+    from exact.regression.batches import BasisFunctions, FourierBasis, PolynomialBasis, RadialBasis
     from exact.regression.beliefs import GaussianBeliefs, Prediction
     from exact.regression.cost import RegressionCost
-    from exact.regression.learning import RegressionBeliefs, learn_regression
     from exact.regression.results import RegressionSimulation
     from exact.regression.simulation import RegressionTask, prepare_regression, simulate_regression
-    from exact.regression.unknown_noise import NormalInverseGammaBeliefs, StudentPrediction
+    from exact.regression.unknown_noise import (
+        NormalInverseGammaBeliefs,
+        RegressionBeliefs,
+        StudentPrediction,
+        learn_regression,
+    )
 else:
     show_lazily(__name__)
 

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from exact.regression.balls import BITS, Pair, as_pair, in_balls, inverse_pair, log_densities
 from exact.regression.batches import (
     Batches,
     Weights,
@@ -47,7 +46,19 @@ from exact.regression.batches import (
     pooling_of,
     sums,
 )
-from exact.regression.factors import Factors, as_symmetric, factor, named, squares
+from exact.regression.factors import (
+    BITS,
+    Factors,
+    Pair,
+    as_pair,
+    as_symmetric,
+    factor,
+    in_balls,
+    inverse_pair,
+    log_densities,
+    named,
+    squares,
+)
 from theory.numbers import precision as bits_of_balls
 from theory.regression.expansion import cholesky_of, double_of, doubles_of, inverse_of
 from theory.regression.positive import SHIFT

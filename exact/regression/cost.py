@@ -10,12 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from exact.limits import as_memory, gibibytes, memory_limit
+from exact.checkpoint import Arrays
+from exact.cost import as_memory, gibibytes, memory_limit
+from exact.parallel import Advanced
+from exact.regression.beliefs import GaussianBeliefs
+from exact.regression.results import RegressionTally, merge_regressions
+from exact.regression.state import Carrier, Columns, Observer, Samples
+from exact.regression.yardstick import Yardstick
+from theory.regression import RegressionModel
 from theory.showing import Shown
-from theory.validation import IntArray, fail
+from theory.validation import FloatArray, IntArray, fail
+
+# What a simulated regression would take, worked out before it starts, and how it is cut up -------
+
 
 # A chunk's state, of which there are two copies, should stay in a core's own cache.
 STATE_BYTES = 5 << 17
@@ -195,7 +207,7 @@ REMEDIES = {
 
 
 def check_regression_cost(cost: RegressionCost, memory: int | str | None) -> None:
-    """Refuse a run of more memory than `memory`, or than :func:`exact.limits.memory_limit`.
+    """Refuse a run of more memory than `memory`, or than :func:`exact.cost.memory_limit`.
 
     Raises
     ------
@@ -217,3 +229,112 @@ def pooled_rounds(rounds: IntArray, settled: int) -> int:
     """How many rounds go through W: the last `settled` before each record, where there are gaps."""
     gaps = np.diff(rounds, prepend=0)
     return int(np.minimum(gaps, settled).sum())
+
+
+# Replicates of a simulated regression, in units that may be spread over processes ----------------
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionWork:
+    """A simulation, ready to run and cut into units; see :class:`exact.parallel.Work`."""
+
+    weights: FloatArray | csr_array | None
+    distribution: FloatArray
+    settled: int
+    model: RegressionModel
+    samples: Samples
+    prior: GaussianBeliefs
+    yardstick: Yardstick
+    rounds: IntArray
+    replicates: int
+    seed: int
+    shared: bool
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Where the entries of precisions are kept."""
+        return Columns.of(self.model, self.prior)
+
+    @cached_property
+    def load(self) -> Load:
+        """The sizes that decide the cost."""
+        seen = np.diff(self.samples.start)
+        links: int | None = 0
+        pooled = 0
+        if self.weights is not None:
+            links = self.weights.nnz if isinstance(self.weights, csr_array) else None
+            pooled = pooled_rounds(self.rounds, self.settled)
+        return Load(
+            learners=self.prior.agents,
+            columns=len(self.columns.pairs),
+            dimension=self.prior.dimension,
+            samples=len(self.samples.owner),
+            rows=self.samples.rows,
+            terms=int((seen * (seen + 1) // 2 + 2 * seen).sum()),
+            links=links,
+            quantities=self.yardstick.quantities,
+            pooled=pooled,
+            drawn=int(self.rounds[-1]),
+            times=self.rounds.size,
+            shared=self.shared,
+        )
+
+    @cached_property
+    def plan(self) -> RegressionPlan:
+        """How the replicates are cut up."""
+        return self.load.plan()
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return -(-self.replicates // self.plan.unit)
+
+    def amount(self, units: int) -> int:
+        """Rounds times replicates of the first `units` units."""
+        return int(self.rounds[-1]) * min(self.replicates, units * self.plan.unit)
+
+    def empty(self) -> Arrays:
+        """The sums of no unit."""
+        return self._tally().arrays()
+
+    def run(self, unit: int, advanced: Advanced) -> Arrays:
+        """The sums of one unit."""
+        tally = self._tally()
+        carrier = Carrier(
+            self.weights,
+            self.distribution,
+            self.settled,
+            self.samples,
+            self.columns,
+            self.model.theta,
+            self.prior,
+        )
+        end = min(self.replicates, (unit + 1) * self.plan.unit)
+        for begin in range(unit * self.plan.unit, end, self.plan.together):
+            size = min(self.plan.together, end - begin)
+            # Whole cache lines, so that the linear algebra does the same for every chunk.
+            room = min(self.plan.together, -(-size // QUANTUM) * QUANTUM)
+            observer = Observer(
+                self.model,
+                self.samples,
+                replicates=room,
+                shared=self.shared,
+                seed=self.seed,
+                chunk=begin // self.plan.together,
+            )
+            index = before = 0
+            run = carrier.run(observer, self.rounds, replicates=room, shared=self.shared)
+            for now, snapshot in run:
+                advanced((now - before) * size)
+                before = now
+                if snapshot is not None:
+                    tally.add(index, snapshot, self.columns, replicates=size)
+                    index += 1
+        return tally.arrays()
+
+    def merge(self, total: Arrays, part: Arrays) -> None:
+        """Take in the sums of the next unit."""
+        merge_regressions(total, part)
+
+    def _tally(self) -> RegressionTally:
+        return RegressionTally(self.yardstick, rounds=self.rounds.size, learners=self.prior.agents)

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.factors import residual
-from exact.regression.observations import Samples, samples_of
-from exact.regression.state import lighter, settling_rounds
+from exact.regression.state import Samples, lighter, samples_of, settling_rounds
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray, fail

@@ -3,7 +3,7 @@
 Precisions and information vectors obey a linear recursion (:mod:`exact.regression.state`), which
 costs one matrix product a round for all entries and replicates; beliefs are solved for at recorded
 rounds only. Where all replicates see the same inputs, precisions are the same in all of them and
-are carried once. Units of work may be spread over processes (:mod:`exact.regression.work`).
+are carried once. Units of work may be spread over processes (:mod:`exact.regression.cost`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from exact.limits import check_work
-from exact.regression.cost import RegressionCost, check_regression_cost
+from exact.cost import check_work
+from exact.regression.cost import RegressionCost, RegressionWork, check_regression_cost
 from exact.regression.learners import Mode, about_theta, learners_of, sum_of_batches
 from exact.regression.results import RegressionSimulation, as_simulation
-from exact.regression.work import RegressionWork
 from exact.regression.yardstick import yardstick_of
-from exact.run import Run
+from exact.results import Run
 from exact.task import check_agents
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel

@@ -8,7 +8,7 @@ observations that are given.
 
 What a round does is written with each kind: a network that stays as it is on
 :mod:`exact.learning`, one that changes on :mod:`exact.changing.simulation`, faulty agents on
-:mod:`exact.faults.simulation`. Regressions have a door of their own, of the same shape:
+:mod:`exact.faults.process`. Regressions have a door of their own, of the same shape:
 :func:`exact.simulate_regression`.
 """
 
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from exact.simulation.given import learn_given
-    from exact.simulation.kinds import prepare, simulate
+    from exact.simulation.kinds import learn_given, prepare, simulate
 else:
     show_lazily(__name__)
 

@@ -20,7 +20,7 @@ from peerbayes.settings.questions import Placement
 from theory import Network
 from theory.design import Placement as Placed
 from theory.network.labels import Named, agent_numbers
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory.regression import RegressionLimits

@@ -22,9 +22,9 @@ from theory.design import Constraints, DesignGraph, baselines
 from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.messages import FewestBytes, fewest_bytes
-from theory.messages.cells import HEADER
+from theory.messages.quantiser import HEADER
+from theory.network.graphs import weights_on_links
 from theory.network.structure import as_dense
-from theory.network.weights import weights_on_links
 from theory.progress import Progress
 from theory.scientific import csgraph, sparse
 from theory.validation import fail

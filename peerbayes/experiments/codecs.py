@@ -1,7 +1,7 @@
 """`codecs`: bits against nats of divergence, codec by codec, beside the least that there can be.
 
 Two agents train a net; what the first says, round by round, is said by every codec, and the last
-message is measured (:mod:`empirical.messages.trials`). What the limit is and whom it binds is in
+message is measured (:mod:`empirical.messages.limit`). What the limit is and whom it binds is in
 docs: mathematics/message-limit. Codecs of plain weights, which write no beliefs, are not here.
 """
 

@@ -18,7 +18,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.data import Images
-    from empirical.messages.trials import Curves
+    from empirical.messages.limit import Curves
     from empirical.train.overhearing import Overheard
 
 # Points of a curve, from this divergence to that of silence.
@@ -40,7 +40,7 @@ def run_codecs(
     ValueError
         If images are missing, training breaks down, or a codec does not fit the messages.
     """
-    from empirical.messages.trials import curves
+    from empirical.messages.limit import curves
 
     said = overheard_in(setting, _images(setting), seed=seed)
     steps = 1 + len(contenders)
@@ -81,7 +81,7 @@ def trial_of(contender: Contender, said: Overheard, *, seed: int) -> CodecTrial:
         If the codec does not fit the messages.
     """
     from empirical.messages.codecs import codec_from_words
-    from empirical.messages.trials import trial
+    from empirical.messages.limit import trial
 
     codec = codec_from_words(contender.words)
     found = trial(codec, said.layout, said.said, seed=seed)

@@ -128,7 +128,7 @@ def _from(progress: Progress | None, begin: int, total: int) -> Callable[[int, i
 
 def _splined(curve: Any, recipe: Recipe) -> Any:
     """A curve by as many knots as the autoencoder has latent numbers."""
-    from empirical.messages.codecs.spline import knot_ranks, on_lines
+    from empirical.messages.codecs.pruned import knot_ranks, on_lines
 
     below = int((curve < 0).sum())
     ranks = knot_ranks(curve.size, below, recipe.latent)

@@ -17,8 +17,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes
-    from empirical.gae.splits import Split
+    from empirical.gae.rounds import Nodes, Split
     from empirical.keeping import Generations
 
 # Purposes of random numbers that all runs of a seed share.
@@ -55,11 +54,10 @@ def follow_gae(
         If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
         down.
     """
-    from empirical.gae.exchanges import closing_coder_of, coder_of
     from empirical.gae.local import stream
     from empirical.gae.net import initial
     from empirical.gae.passes import passes
-    from empirical.gae.splits import split_of
+    from empirical.gae.rounds import closing_coder_of, coder_of, split_of
 
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
     begin = initial(stream(seed, _BEGINNING))

@@ -121,8 +121,8 @@ def run_gae(
 
 def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
-    from empirical.gae.exchanges import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
+    from empirical.gae.rounds import LOSS_BITS, printed_bits
 
     bits = seen.nodes.sent_bits
     messages = recipe.nodes * recipe.exchanges

@@ -24,8 +24,8 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
-    from empirical.nets.shares import Shares
-    from empirical.train.learners.learner import Learner
+    from empirical.nets.descent import Shares
+    from empirical.train.learners.averaging import Learner
 
 # Of the deal of images and of the test images: the same for all seeds, as the prediction is.
 _DEAL = 0
@@ -79,7 +79,7 @@ def run_training(
     link: LinkSetting, part: str, *, seed: int, replicates: int, progress: Progress | None
 ) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
-    from empirical.nets.shares import as_inputs, as_labels
+    from empirical.nets.descent import as_inputs, as_labels
     from empirical.train.loss_curve import loss_curve
 
     images = load_images(link.data_set, directory=link.data)
@@ -200,7 +200,7 @@ def _architecture(link: LinkSetting, shares: Shares) -> Architecture:
 
 
 def _shares(link: LinkSetting, images: Images, partition: Partition) -> Shares:
-    from empirical.nets.shares import Shares
+    from empirical.nets.descent import Shares
 
     pixels = images.pixels.shape[1] * images.pixels.shape[2]
     return Shares.from_images(images, partition, input_shape=(pixels,), device=link.device)

@@ -72,7 +72,7 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.nets.recipe import Recipe
-    from empirical.train.coded_consensus import layout_of_beliefs
+    from empirical.train.coded_pooling import layout_of_beliefs
 
     codec = codec_of_row(name)
     recipe = Recipe(1, 1, 1, estimator="point" if averaged else "local")

@@ -135,7 +135,7 @@ def is_served(row: Row, part: Part) -> bool:
 
 
 def _server_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
-    """Federated averaging's, by name: they are `empirical.nets.fedavg_recipe`'s."""
+    """Federated averaging's, by name: they are `empirical.nets.recipe`'s."""
     if part.role == "fedavg":
         name = row.server
     else:

@@ -18,7 +18,7 @@ import numpy as np
 from peerbayes.experiments.net_parts import QUICK_IMAGES, Part
 from peerbayes.experiments.net_rows import Row, Table
 from peerbayes.experiments.own_start import begin_apart
-from theory.changing.periodic import PeriodicNetwork
+from theory.changing.mixing import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.network import Network
 from theory.validation import fail
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
     from empirical.nets.consensus import RoundPooling
     from empirical.nets.curve import Test
+    from empirical.nets.descent import Shares
     from empirical.nets.learners import Learner
-    from empirical.nets.shares import Shares
 
 # Of another data set, to see whether entropy tells them from the row's own.
 OTHER_IMAGES = 2000
@@ -83,7 +83,7 @@ def problem_of_images(
     from empirical.dealing import DEALINGS, held_labels
     from empirical.nets.architecture import perceptron
     from empirical.nets.curve import Test
-    from empirical.nets.shares import Shares, as_inputs
+    from empirical.nets.descent import Shares, as_inputs
 
     variant = row.variant(part.variant)
     partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
@@ -136,7 +136,7 @@ def network_of(table: Table) -> Network | PeriodicNetwork:
     >>> network_of({"topology": "star", "agents": 9, "edge_confidence": 0.5}).agents
     9
     """
-    from theory.changing.periodic import rotating_star
+    from theory.changing.mixing import rotating_star
 
     if "rotating_star" in table:
         return rotating_star(**table["rotating_star"])
@@ -186,7 +186,7 @@ def part_learner(
     from empirical.nets.learners import Alone, Server, Together
     from empirical.nets.recipe import Recipe
     from empirical.nets.training import Training
-    from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
+    from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
 
     if "server" in values:
         from empirical.nets.fedavg import FedAvg
@@ -240,7 +240,7 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     ValueError
         If there is no recipe of that name.
     """
-    from empirical.nets.fedavg_recipe import FEDAVG_RECIPES
+    from empirical.nets.recipe import FEDAVG_RECIPES
 
     name = values["server"]
     if name not in FEDAVG_RECIPES:

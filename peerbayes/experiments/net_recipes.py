@@ -10,7 +10,7 @@ examples that the agent holds (1/47 335 at the centre of `star-mnist-1`): neithe
 once (:class:`empirical.nets.recipe.Recipe`).
 
 The numbers are those of `empirical.nets.recipe.Recipe`; federated averaging has its own
-(`empirical.nets.fedavg_recipe`).
+(`empirical.nets.recipe`).
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _kept_beliefs(
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
-    from empirical.nets.posterior_files import save_posterior
+    from empirical.nets.posterior import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))

@@ -35,7 +35,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
-    from empirical.nets.shares import Shares
+    from empirical.nets.descent import Shares
     from empirical.train.comparing import Length, Trained
     from empirical.train.split_images import SplitImages
 

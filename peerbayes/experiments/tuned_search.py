@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
-    from empirical.train.learners.learner import Learner
+    from empirical.train.learners.averaging import Learner
 
 Settings = Mapping[str, float | str]
 Way = Literal["network", "alone", "central", "server"]

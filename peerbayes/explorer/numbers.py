@@ -27,7 +27,7 @@ from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.learning import LEARNING, in_doubles
 from theory import FiniteModel, LearningRate, Network, error_exponent, learning_rate
 from theory.changing import influence
-from theory.changing.kinds import RandomNetwork
+from theory.changing.delays import RandomNetwork
 from theory.learnability.silence import silent_rates
 from theory.robustness import Average, TrimmedMean
 from theory.validation import FloatArray

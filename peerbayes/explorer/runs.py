@@ -29,7 +29,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.problems import FiniteProblem
 from peerbayes.problem.regression import RegressionProblem
 from theory import LearningRate, SampleSizes, expected_log_ratio, learning_rate, sample_sizes
-from theory.changing.kinds import RandomNetwork
+from theory.changing.delays import RandomNetwork
 from theory.messages import compressed_learning
 from theory.progress import Progress
 from theory.validation import FloatArray, IntArray, fail

@@ -37,9 +37,8 @@ from peerbayes.formulas.sheets import (
 from peerbayes.messages import choose
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import FormulaCheck, check_formula
-from theory.symbolic.general import weights_formula
-from theory.symbolic.parsing import parse_text
-from theory.symbolic.parts import AgentClass, Eigenvalues
+from theory.symbolic.formula import AgentClass, Eigenvalues
+from theory.symbolic.general import parse_text, weights_formula
 from theory.symbolic.sample_sizes import sample_size_formulas
 from theory.validation import fail
 

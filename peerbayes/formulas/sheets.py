@@ -23,10 +23,9 @@ from theory.numbers import precision
 from theory.symbolic.checks import FormulaCheck
 from theory.symbolic.evaluation import to_ball
 from theory.symbolic.formula import Formula
+from theory.symbolic.parameter import Bound, Sheet, risk_formulas
 from theory.symbolic.parameter import Parameter as Letter
-from theory.symbolic.risk_bounds import risk_formulas
 from theory.symbolic.sample_sizes import sample_size_formulas
-from theory.symbolic.sheet import Bound, Sheet
 from theory.symbolic.sheet_checks import check_risk, check_sample_sizes
 
 if TYPE_CHECKING:

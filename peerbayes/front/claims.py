@@ -17,7 +17,7 @@ from peerbayes.records import RecordPlace
 from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.questions import VerifyClaims
 from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -69,7 +69,7 @@ def learn(
     >>> learned.settles_on, learned.beliefs.shape
     (('loaded', 'loaded'), (3, 2, 2))
     """
-    from exact.run import Run
+    from exact.results import Run
     from exact.simulation import learn_given, prepare
 
     found = as_problem(problem)

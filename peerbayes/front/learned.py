@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theory.frames import frame, long_columns
+from theory.showing import Value
 from theory.validation import FloatArray, IntArray, read_only
-from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -204,7 +204,7 @@ def problem_of(
     from peerbayes.problem.finite import Problem
     from peerbayes.problem.regression import RegressionProblem
     from theory import FiniteModel, Network
-    from theory.changing.kinds import AnyNetwork
+    from theory.changing.delays import AnyNetwork
     from theory.messages import QUANTISERS
     from theory.regression import RegressionModel
     from theory.robustness import Faults

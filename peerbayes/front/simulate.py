@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from exact.limits import gibibytes
+from exact.cost import gibibytes
 from peerbayes.front.problems import as_problem
 from peerbayes.progress import stage
 from peerbayes.resources import ANNOUNCED_BYTES, ANNOUNCED_SECONDS, Predicted, check_hours, duration
@@ -15,7 +15,7 @@ from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Simulate
 
 if TYPE_CHECKING:
-    from exact.run import Run
+    from exact.results import Run
     from peerbayes.front.typed import ByKind, P
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.shared.kind import SimulationOutcome
@@ -97,7 +97,7 @@ def run_of(how: Simulate, *, out: Path | None, progress: Progress | None) -> Run
     ValueError
         If a number is out of range.
     """
-    from exact.run import Run
+    from exact.results import Run
 
     checkpoint = None if out is None else out.with_suffix(".checkpoint")
     return Run(

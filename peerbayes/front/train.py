@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from empirical.messages import codec as codecs
     from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
-    from empirical.train.likelihoods import likelihood as likelihoods
+    from empirical.train.likelihoods import heads as likelihoods
     from empirical.train.trained import TrainedNetwork
 
 P = ParamSpec("P")
@@ -94,10 +94,9 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     check_installed("train")
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
-    from empirical.train.first_weights import drawn_by_seed
-    from empirical.train.making import net_for, notes_on
+    from empirical.train.making import drawn_by_seed, net_for, notes_on
     from empirical.train.plan import TrainingPlan
-    from exact.limits import as_memory
+    from exact.cost import as_memory
     from peerbayes.nets.influence import weighed
     from peerbayes.nets.run import run_plan
 
@@ -163,7 +162,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         If the file is damaged or gone, or the module is another one.
     """
     check_installed("load_trained")
-    from empirical.train.loading import load_trained as load
+    from empirical.train.making import load_trained as load
 
     return load(folder, module=module)
 
@@ -233,7 +232,7 @@ def _likelihood(
     """The likelihood, and a note on it if nobody said which."""
     from empirical.train.data.arrays import are_classes, are_one_hot, as_labels
     from empirical.train.data.examples import as_finite
-    from empirical.train.likelihoods.words import likelihood_of
+    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.making import outputs_of_module
 
     each = isinstance(data, Sequence) and data

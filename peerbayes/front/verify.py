@@ -27,8 +27,8 @@ from peerbayes.records import RecordPlace, check_folder, set_aside
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Verify
 from theory.progress import Progress
+from theory.showing import Value
 from theory.validation import fail
-from theory.values import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

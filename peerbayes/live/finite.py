@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from exact.changing.message import Message, Receipt
 from exact.changing.peer import Peer
-from exact.changing.peer_state import PeerState
+from exact.changing.peer_state import Message, PeerState, Receipt
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
 from peerbayes.live.learner import Saved, Used
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
-from theory.robustness.rules import Clip, Median, Rule, TrimmedMean
+from theory.robustness.faults import Clip, Median, Rule, TrimmedMean
 from theory.validation import FloatArray, fail
 
 CLOCKS = {"lockstep": "shared", "own": "own"}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from exact.changing.message import Receipt
+from exact.changing.peer_state import Receipt
 from peerbayes.live.frames import Frame, Refused, unseal
 from peerbayes.live.inbox import Inbox
 from peerbayes.live.learner import Learner

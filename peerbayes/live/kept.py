@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from exact.changing.message import Receipt
+from exact.changing.peer_state import Receipt
 from peerbayes.live.evidence import Evidence
 from peerbayes.live.frames import Frame, Shapes, Tensors
 from peerbayes.live.journal import Journal, Record, records_of

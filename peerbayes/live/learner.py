@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from exact.changing.message import Receipt
+from exact.changing.peer_state import Receipt
 from peerbayes.live.frames import Frame, Shapes, Tensors
 from peerbayes.live.members import Members
 

@@ -59,12 +59,11 @@ def own_training(share: Share) -> OwnTraining:
 def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.data import Images, load_images
     from empirical.dealing import DEALINGS, held_labels, stratified_subset
-    from empirical.live.agent import share_among
-    from empirical.live.recipe_agent import RecipeAgent
+    from empirical.live.agent import RecipeAgent, share_among
     from empirical.nets.architecture import perceptron
+    from empirical.nets.descent import as_inputs, as_labels
     from empirical.nets.evaluation import evaluate
     from empirical.nets.recipe import Recipe
-    from empirical.nets.shares import as_inputs, as_labels
     from peerbayes.experiments.net_problem import network_of
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
@@ -105,7 +104,7 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
 
 def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.kernels.products import products
-    from empirical.live.plan_agent import PlanAgent
+    from empirical.live.agent import PlanAgent
     from empirical.train.scores import score as scored
     from peerbayes.nets.planning import plan_of
     from peerbayes.nets.reading import read_net_file

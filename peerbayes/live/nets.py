@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exact.changing.message import Message, Receipt
 from exact.changing.peer import Peer
-from exact.changing.peer_state import PeerState
+from exact.changing.peer_state import Message, PeerState, Receipt
 from peerbayes.live.finite import CLOCKS
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
 from peerbayes.live.learner import Saved, Used

@@ -24,7 +24,7 @@ from peerbayes.records import plain
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence
 from theory.robustness import Clip, Rule, TrimmedMean
-from theory.robustness.rules import Average
+from theory.robustness.faults import Average
 from theory.scientific import sparse
 
 _SHORT = 16

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.changing.message import Message
-from exact.changing.peer_state import PeerState
+from exact.changing.peer_state import Message, PeerState
 from exact.changing.replays import Event
 from peerbayes.live.journal import Record, records_of
 from peerbayes.live.members import Members

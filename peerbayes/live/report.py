@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from exact.changing.message import Receipt
+from exact.changing.peer_state import Receipt
 from peerbayes.live.learner import Used
 
 SCHEMA = 1

@@ -13,17 +13,24 @@ from empirical.partition import Partition
 from empirical.rules import ByLabels, Rule
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import read_npz
-from empirical.train.data.builtin import read_builtin
-from empirical.train.data.columns import Layout, labelled_rows, layout_of
+from empirical.train.data.columns import (
+    Layout,
+    is_image_folder,
+    labelled_rows,
+    layout_of,
+    read_images,
+)
 from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
-from empirical.train.data.examples import Target
-from empirical.train.data.idx import is_idx, read_idx_files
-from empirical.train.data.images import is_image_folder, read_images
-from empirical.train.data.labelled_rows import LabelledRows
-from empirical.train.data.labels import label_numbers
+from empirical.train.data.examples import Target, generator, split_by_class, split_rows
+from empirical.train.data.notation import label_numbers
 from empirical.train.data.preparing import LabelColumn, Preparation, prepare, target_of
-from empirical.train.data.source_files import relative_to
-from empirical.train.data.splitting import generator, split_by_class, split_rows
+from empirical.train.data.source_files import (
+    LabelledRows,
+    is_idx,
+    read_builtin,
+    read_idx_files,
+    relative_to,
+)
 from empirical.train.data.tables import SUFFIXES, Table, read_table
 from peerbayes.nets.agent_files import files_of_agents, in_order, natural
 from peerbayes.nets.data_section import DATASETS, DataSection, DealSection

@@ -31,7 +31,7 @@ def plan_of(
         If learner, codec and net do not fit; in one line.
     """
     from empirical.train.learners import learner_of
-    from empirical.train.likelihoods.words import likelihood_of
+    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.making import net_for, notes_on
     from empirical.train.plan import DRAWS, TrainingPlan
 

@@ -118,8 +118,7 @@ def run_plan(
         another training, or training fails.
     """
     from empirical.nets.consensus import OneProcess
-    from empirical.train.checkpoints import checkpoints_at, remove_unfinished
-    from empirical.train.follow import follow
+    from empirical.train.follow import checkpoints_at, follow, remove_unfinished
 
     exchange = OneProcess() if exchange is None else exchange
     first = exchange.rank == 0

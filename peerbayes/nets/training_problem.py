@@ -30,7 +30,7 @@ class TrainingProblem:
         The data of all agents, in the network's order. The sources are paths from `folder`, that of
         the module among them.
     likelihood
-        What `empirical.train.likelihoods.words.likelihood_of` takes, with the number of classes or
+        What `empirical.train.likelihoods.heads.likelihood_of` takes, with the number of classes or
         of targets that the data have.
     specification
         The file's content.

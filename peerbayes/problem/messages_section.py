@@ -18,8 +18,7 @@ from peerbayes.problem.entries import (
     number_text,
     only_with,
 )
-from theory.messages.cells import HEADER
-from theory.messages.quantiser import Choice
+from theory.messages.quantiser import HEADER, Choice
 
 if TYPE_CHECKING:
     from theory.messages import Quantiser

@@ -17,7 +17,7 @@ from peerbayes.problem.specification import (
     RegressionSpecification,
 )
 from theory import FiniteModel
-from theory.changing.kinds import AnyNetwork
+from theory.changing.delays import AnyNetwork
 from theory.learning.batches import as_batches
 from theory.network.labels import agent_numbers
 from theory.regression import RegressionModel

@@ -17,7 +17,7 @@ import numpy as np
 
 from peerbayes.messages import check_counts
 from theory.scientific import sparse
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from peerbayes.documents import GraphDocument
     from peerbayes.problem.specification import FileSpecification
     from theory import FiniteModel
-    from theory.changing.kinds import AnyNetwork
+    from theory.changing.delays import AnyNetwork
     from theory.network.structure import Weights
     from theory.rational import RationalNetwork
     from theory.regression import RegressionModel

@@ -16,8 +16,8 @@ from peerbayes.figures.wording import Fact, number
 from peerbayes.quantities.numbers import NAMED, NAMED_LISTS, NUMBER, PROVED
 from peerbayes.quantities.quantity import quantity, table_of
 from peerbayes.quantities.showing import text
+from theory.showing import Value
 from theory.validation import FloatArray
-from theory.values import Value
 
 if TYPE_CHECKING:
     from theory import FiniteModel, LearningRate

@@ -18,7 +18,7 @@ from peerbayes.quantities.numbers import NUMBER, PROVED, FractionText, IntervalD
 from peerbayes.quantities.quantity import NOTE, Part, Quantity, Table, quantity, table_of
 from peerbayes.quantities.showing import several, text
 from peerbayes.tables import number, rounds
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory.messages import CompressedLearning

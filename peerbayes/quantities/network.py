@@ -15,7 +15,7 @@ from pydantic import Field
 from peerbayes.figures.wording import Fact, agents_with, count, number
 from peerbayes.quantities.numbers import NUMBER, PER_AGENT, PROVED, SHARES, FractionText
 from peerbayes.quantities.quantity import quantity, table_of
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory import Network

@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field
 from peerbayes import documents
 from peerbayes.documents import Document, Number, Rounds
 from peerbayes.records import plain
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory.numbers import Enclosure, LogSum

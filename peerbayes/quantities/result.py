@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from peerbayes.quantities.quantity import Part, Table
 from peerbayes.quantities.showing import in_short, parts, titled
 from theory.frames import frame
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from peerbayes.quantities.numbers import PROVED, ROUNDS, RoundsBetween
 from peerbayes.quantities.quantity import quantity, table_of
 from peerbayes.quantities.showing import rounds_text
 from peerbayes.tables import interval as interval_text
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from theory import CertifiedSampleSize, SampleSizes

@@ -289,7 +289,7 @@ class Memory(Domain):
         return int(self.check("memory", text))
 
     def check(self, name: str, value: Any) -> Any:
-        from exact.limits import as_memory
+        from exact.cost import as_memory
 
         return as_memory(name, value)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from exact import Run, belief_law, draw_log_likelihoods, error_law, rare_errors, simulate
-from exact.law.doubles import in_doubles
+from exact.law.law_problem import in_doubles
 from tests.models import COIN, Tables, by_sequences, coins, error_probability
 from theory import (
     FiniteAgent,

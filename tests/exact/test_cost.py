@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from exact import Run, prepare, simulate
-from exact.cost import Cost, check_cost
-from exact.limits import as_memory
+from exact.cost import Cost, as_memory, check_cost
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 

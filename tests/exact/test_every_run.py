@@ -84,7 +84,7 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def short_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many units as there are chunks, and a checkpoint after each."""
-    monkeypatch.setattr("exact.plan.STACK_BYTES", 1 << 16)
+    monkeypatch.setattr("exact.propagation.STACK_BYTES", 1 << 16)
     monkeypatch.setattr("exact.cost.UNIT_SECONDS", 1e-9)
     monkeypatch.setattr("exact.regression.cost.UNIT_SECONDS", 1e-9)
     monkeypatch.setattr(parallel.Clock, "due", lambda self, now: True)

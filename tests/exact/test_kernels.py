@@ -11,14 +11,23 @@ import pytest
 from scipy import sparse
 
 from exact import Run, simulate
-from exact.dense_kernel import BAND, STRIP, Registers, dense_rounds, registers, work_space
-from exact.kernels import sparse_rounds
-from exact.plan import COMPILED_AGENTS, is_compiled, plan_for
+from exact.dense_kernel import (
+    BAND,
+    STRIP,
+    Registers,
+    dense_rounds,
+    registers,
+    sparse_rounds,
+    work_space,
+)
 from exact.propagation import (
+    COMPILED_AGENTS,
     CompiledPropagation,
     DensePropagation,
     SparsePropagation,
     agent_order,
+    is_compiled,
+    plan_for,
     propagation,
     reach,
 )
@@ -222,7 +231,7 @@ def test_a_compiled_run_measures_what_another_does(monkeypatch: pytest.MonkeyPat
     network, model = Network(weights), coins(6)
     runs = []
     for least in (1, 10**18):
-        monkeypatch.setattr("exact.plan.COMPILED_WORK", least)
+        monkeypatch.setattr("exact.propagation.COMPILED_WORK", least)
         runs.append(simulate(network, model, run=Run(rounds=40, replicates=5000, seed=1, paths=3)))
     for name in ("mean", "standard_error", "network_mean", "paths"):
         one, other = (getattr(run, name) for run in runs)
@@ -232,7 +241,7 @@ def test_a_compiled_run_measures_what_another_does(monkeypatch: pytest.MonkeyPat
 
 
 def test_workers_do_not_change_a_compiled_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exact.plan.COMPILED_WORK", 1)
+    monkeypatch.setattr("exact.propagation.COMPILED_WORK", 1)
     monkeypatch.setattr("exact.cost.UNIT_SECONDS", 0.01)
     network = Network(np.random.default_rng(1).dirichlet(np.ones(6), size=6))
     runs = [

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exact import Run, draw_log_likelihoods, learn, learn_fast, simulate
-from exact.plan import plan_for
-from exact.propagation import agent_order, reach
+from exact.propagation import agent_order, plan_for, reach
 from exact.sampling import Sampler, group_size
 from tests.models import coins, error_probability
 from tests.runs import arguments
@@ -233,7 +232,7 @@ def test_memory_does_not_grow_with_rounds_or_replicates() -> None:
 @example(21)
 @given(st.integers(1, 10**6))
 def test_default_record(rounds: int) -> None:
-    from exact.run import recorded_rounds
+    from exact.results import recorded_rounds
 
     record = recorded_rounds(None, rounds)
     assert record[0] == 1

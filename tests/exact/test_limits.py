@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from exact import Run, simulate
-from exact.cost import Extent
-from exact.limits import (
+from exact.cost import (
     LARGEST_WORK,
     UNKNOWN_MEMORY,
+    Extent,
     check_work,
     memory_limit,
 )
-from exact.plan import Plan
-from exact.replicates import chunks
+from exact.learning import chunks
+from exact.propagation import Plan
 from tests.models import coins
 from theory import Network
 

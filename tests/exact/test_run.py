@@ -12,10 +12,9 @@ import pytest
 from exact import Run, Simulation, prepare, simulate, simulate_regression
 from exact.changing import process_for, run_process
 from exact.faults.process import FaultyProcess
-from exact.learning import FixedNetwork
-from exact.plan import plan_for
+from exact.learning import Chunk, FixedNetwork
+from exact.propagation import plan_for
 from exact.regression import prepare_regression
-from exact.replicates import Chunk
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
 from theory import Network

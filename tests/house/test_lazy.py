@@ -112,7 +112,7 @@ def test_a_file_that_hides_a_package_is_named_in_one_line(tmp_path: Path, hiding
 def test_a_folder_that_hides_nothing_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "theory").mkdir()  # no package: those that are count first
     done = subprocess.run(
-        [sys.executable, "-c", "import peerbayes, exact.limits"],
+        [sys.executable, "-c", "import peerbayes, exact.cost"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0

@@ -43,8 +43,7 @@ from theory.changing import (
 )
 from theory.design import DesignGraph, baselines
 from theory.rational import RationalNetwork
-from theory.showing import COLUMNS, LINES, Shown, brief
-from theory.values import Value
+from theory.showing import COLUMNS, LINES, Shown, Value, brief
 
 
 def packages() -> Iterator[ModuleType]:

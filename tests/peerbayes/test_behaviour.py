@@ -77,7 +77,7 @@ def larger_epsilon(patch: Patch) -> None:
 
 
 def coarser_codec(patch: Patch) -> None:
-    from empirical.messages.codecs.posterior import Posterior
+    from empirical.messages.codecs.samples import Posterior
 
     first, *others = Posterior.__init__.__defaults__ or ()
     patch.setattr(Posterior.__init__, "__defaults__", (2 * first, *others))

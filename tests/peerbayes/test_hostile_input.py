@@ -16,7 +16,7 @@ from peerbayes.problem.files import read_document
 from tests.peerbayes.commands import Capture, Patch
 from theory import FiniteAgent, FiniteModel
 from theory.numbers.rational import as_fraction, read_fraction
-from theory.symbolic.parsing import parse_entry
+from theory.symbolic.general import parse_entry
 from theory.validation import as_float_array, as_integer, as_positive, as_probability
 
 HUGE = 10**5000

@@ -25,7 +25,7 @@ from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, complaint
 from tests.peerbayes.documents import REMOVE, changed
 from tests.peerbayes.regressions import LINE, NORMAL
-from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational_model import four_agents, two_nodes
 
 TOML = """\
 name = "line"

@@ -164,7 +164,7 @@ def check_resumed(
 
     # Only what was missing is run.
     units = []
-    from exact.replicates import Replicates
+    from exact.learning import Replicates
 
     original = Replicates.run
 

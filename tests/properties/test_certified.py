@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from exact import belief_law, error_law, learn_fast
-from exact.law.doubles import in_doubles
+from exact.law.law_problem import in_doubles
 from tests.exact.law.oracles import reference_of
 from tests.properties.support import often
 from tests.strategies import Problem, problems, rational_models, rational_networks

@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from exact import Run, prepare
 from exact import parallel as parallel_module
 from exact.checkpoint import Arrays, Checkpoint
+from exact.learning import Replicates
 from exact.parallel import run_units
-from exact.replicates import Replicates
 from tests.properties.support import often
 from tests.strategies import Problem, problems, seeds
 from theory.changing import RandomLinks

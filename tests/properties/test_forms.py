@@ -21,9 +21,8 @@ from exact.changing import Receipt, learn_changing, process_for
 from exact.changing.beliefs import read_off
 from exact.faults.process import FaultyProcess
 from exact.regression import learn_regression
-from exact.regression.observations import Observer
-from exact.regression.state import Carrier
-from exact.regression.work import RegressionWork
+from exact.regression.cost import RegressionWork
+from exact.regression.state import Carrier, Observer
 from tests.models import coins
 from tests.properties.pinned import COUPLED, LEANING, RESET, RING, SWAP, pinned
 from tests.properties.support import assert_close, often

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from exact import BeliefLaw, Run, Simulation, belief_law, proportion, simulate
-from exact.law.doubles import in_doubles
+from exact.law.law_problem import in_doubles
 from tests.exact.law.oracles import reference_of
 from tests.properties.pinned import COUPLED, one_who_sees, pinned
 from tests.properties.support import TIMES, assert_close, often

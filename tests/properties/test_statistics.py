@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from exact import Run
 from exact.changing import process_for
-from exact.changing.task import Footprint, process_task
+from exact.changing.simulation import Footprint, process_task
 from exact.compression import evidence_basis
-from exact.learning import FixedNetwork
+from exact.learning import FixedNetwork, Replicates
 from exact.parallel import run_units
-from exact.plan import plan_for
-from exact.replicates import Replicates
+from exact.propagation import plan_for
 from exact.statistics import Tally, merge_tallies
 from tests.properties.pinned import COUPLED, RESET, pinned
 from tests.properties.support import assert_close, often

@@ -36,16 +36,15 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, check_same_agents
 from theory.network import Network
 from theory.network.network import require_fixed
-from theory.showing import Shown
+from theory.showing import Shown, Value
 from theory.typed import typed
 from theory.validation import as_integer, as_positive, as_probability, fail
-from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from theory.bounds.tails.phased_bound import PhasedBound
-    from theory.changing.kinds import ChangingNetwork
+    from theory.changing.delays import ChangingNetwork
 
 # The certified enclosure is left out where it takes longer, or the network is larger.
 _MOST_SECONDS = 3.0
@@ -226,7 +225,7 @@ class _Bounds:
 def _bounds(events: ErrorEvents) -> _Bounds:
     network = events.network
     if not isinstance(network, Network):
-        from theory.changing.kinds import RandomNetwork
+        from theory.changing.delays import RandomNetwork
 
         if isinstance(network, RandomNetwork):
             return _Bounds(note="random networks: no bound on average over the network is offered")
@@ -312,7 +311,7 @@ def sample_sizes(
     delta = as_probability("delta", delta)
     check_same_agents(network, model)
     if not isinstance(network, Network):
-        from theory.changing.kinds import as_fixed
+        from theory.changing.delays import as_fixed
 
         network = as_fixed(network)
     events = ErrorEvents.knowing(network, model, rate=rate, exponent=exponent)
@@ -357,7 +356,7 @@ def error_bound(network: Network | ChangingNetwork, model: FiniteModel, rounds: 
         If network and model have different numbers of agents, `rounds` is below 1, or the network
         is random: no bound on average over the network is offered.
     """
-    from theory.changing.kinds import RandomNetwork, as_fixed
+    from theory.changing.delays import RandomNetwork, as_fixed
 
     n = as_integer("rounds", rounds, minimum=1)
     check_same_agents(network, model)

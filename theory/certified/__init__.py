@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.certified.evidence import Evidence
+    from theory.certified.cumulant import Evidence
     from theory.certified.information import Reference, decide_reference
     from theory.certified.ladder import CertifiedLadder, RoundsCertificate, verify_rounds
     from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning

@@ -17,6 +17,8 @@ makes them wide. Touching discs need no separation, so multiple eigenvalues do n
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +26,160 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.numbers import precision
+from theory.numbers import Enclosure, precision
+from theory.rational import RationalNetwork
+from theory.rational.network import stationary_equations
 from theory.scientific import csgraph
-from theory.validation import FloatArray
+from theory.validation import FloatArray, fail
+
+# Precision that rises by itself until an interval is as narrow as was asked ----------------------
+
+
+FIRST_BITS = 64
+"""Where precision starts: a few guard bits above a double's 53."""
+
+MOST_BITS = 4096
+"""Where precision stops."""
+
+# Ends are rounded outward to doubles, which leaves an interval of two or three units.
+_NARROWEST = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Balls as narrow as was asked, or as the limit of bits allowed.
+
+    Attributes
+    ----------
+    balls
+        Each contains its true number.
+    bits
+        The precision of the last computation.
+    met
+        Whether every ball has the relative width asked for.
+    """
+
+    balls: tuple[flint.arb, ...]
+    bits: int
+    met: bool
+
+
+def check_relative_width(relative_width: float) -> float:
+    """A relative width that intervals of doubles can have.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number in [1e-15, 1).
+    """
+    try:
+        width = float(relative_width)
+    except (TypeError, ValueError):
+        width = math.nan
+    if not _NARROWEST <= width < 1:
+        raise fail(
+            "relative_width",
+            f"a number in [{_NARROWEST:g}, 1)",
+            repr(relative_width),
+            "use 1e-12, or exact rationals if doubles are too coarse",
+        )
+    return width
+
+
+def rising_bits(first: int = FIRST_BITS, most: int = MOST_BITS) -> Iterator[int]:
+    """`first`, twice that, and so on; the last is at most `most`."""
+    bits = first
+    while bits <= most:
+        yield bits
+        bits *= 2
+
+
+def refine(
+    compute: Callable[[], Sequence[flint.arb]],
+    *,
+    relative_width: float,
+    first_bits: int = FIRST_BITS,
+    most_bits: int = MOST_BITS,
+) -> Refined:
+    """`compute` at rising precision; a division by a ball around zero means: not enough bits.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the computation fails at every precision.
+    """
+    best: Refined | None = None
+    failure: ZeroDivisionError | None = None
+    for bits in rising_bits(first_bits, most_bits):
+        try:
+            with precision(bits):
+                balls = tuple(compute())
+        except ZeroDivisionError as error:
+            failure = error
+            continue
+        best = Refined(balls, bits, all(is_narrow(ball, relative_width) for ball in balls))
+        if best.met:
+            return best
+    if best is None:
+        raise failure or ZeroDivisionError("no precision was tried")
+    return best
+
+
+def is_narrow(ball: flint.arb, relative_width: float) -> bool:
+    """Whether the interval of doubles around the ball has the relative width asked for."""
+    return Enclosure.from_ball(ball).relative_width <= relative_width
+
+
+# The stationary distribution in balls ------------------------------------------------------------
+
+
+def stationary_balls(network: RationalNetwork) -> list[flint.arb]:
+    """V in balls at the present precision; each contains the true v_j, and is above zero.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the present precision is too low to prove that the equations have one solution.
+    """
+    if network.agents == 1:
+        return [flint.arb(1)]
+    equations = stationary_equations(network.matrix)
+    system, right = flint.arb_mat(equations.system), flint.arb_mat(equations.right)
+    solution = system.solve(right, algorithm="precond")
+    # v > 0 is a theorem: what a ball holds below zero may be cut off.
+    return [entry.nonnegative_part() for entry in solution.entries()]
+
+
+def certified_stationary(network: RationalNetwork, *, relative_width: float) -> Refined:
+    """V in balls of the relative width asked for, entry by entry, if 4096 bits reach it."""
+    return refine(lambda: stationary_balls(network), relative_width=relative_width)
+
+
+def stationary_to_bits(network: RationalNetwork, bits: int) -> list[flint.arb]:
+    """V in balls of relative radius 2^-bits at most, however small the entry.
+
+    Computed at a precision that exceeds `bits` by what the smallest entry and the conditioning
+    of the equations cost.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If 64 times as many bits are not enough.
+    """
+    narrow = flint.arb(2) ** -bits
+    for working in rising_bits(bits + 32, 64 * (bits + 32)):
+        try:
+            with precision(working):
+                balls = stationary_balls(network)
+                if all(ball.rad() <= narrow * abs(ball.mid()) for ball in balls):
+                    return balls
+        except ZeroDivisionError:
+            continue
+    raise ZeroDivisionError("the stationary distribution needs more bits")
+
+
+# All eigenvalues of a matrix at once, from a basis that nearly diagonalises it -------------------
+
 
 # One double operation on non-negative numbers, with what a conversion adds; all bounds in
 # doubles are multiplied by one plus a few of these.

@@ -14,12 +14,16 @@ from dataclasses import dataclass
 
 from flint import arb
 
-from theory.certified.chernoff import ChernoffSingle, ChernoffUnion
-from theory.certified.cumulant import extreme
-from theory.certified.evidence import START_BITS, Evidence
-from theory.certified.hoeffding import AgentEvents, HoeffdingSingle, HoeffdingUnion
+from theory.certified.chernoff import (
+    AgentEvents,
+    ChernoffSingle,
+    ChernoffUnion,
+    HoeffdingSingle,
+    HoeffdingUnion,
+)
+from theory.certified.cumulant import START_BITS, Evidence, extreme
 from theory.certified.information import Reference
-from theory.certified.powers import BallPowers
+from theory.certified.maximum import BallPowers
 from theory.certified.rounds import (
     LARGEST_ROUNDS,
     CertifiedRounds,

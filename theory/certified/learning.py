@@ -13,12 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from theory.certified.evidence import Evidence
-from theory.certified.exponent import certify_exponent
-from theory.certified.information import Reference, certify_rates, decide_reference
+from theory.certified.cumulant import Evidence
+from theory.certified.eigenbasis import check_relative_width
+from theory.certified.information import (
+    Reference,
+    certify_exponent,
+    certify_rates,
+    decide_reference,
+)
 from theory.certified.ladder import CertifiedLadder, Ladder, certify_sample_sizes
 from theory.certified.network import CertifiedNetwork, certify_network
-from theory.certified.refinement import check_relative_width
 from theory.numbers import Enclosure
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork

@@ -14,18 +14,136 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from theory.certified.deviation import certified_deviation
-from theory.certified.quotient import difference_matrix
-from theory.certified.refinement import check_relative_width
-from theory.certified.running_sum import ROUNDS, CertifiedDeviation
-from theory.certified.spectrum import certified_spectrum, refined_bases
-from theory.certified.stationary import certified_stationary
+import flint
+
+from theory.certified.cumulant import extreme
+from theory.certified.eigenbasis import (
+    MOST_BITS,
+    certified_stationary,
+    check_relative_width,
+    rising_bits,
+    stationary_balls,
+)
+from theory.certified.running_sum import (
+    ROUNDS,
+    Bases,
+    CertifiedDeviation,
+    RunningSum,
+    Step,
+    identity_matrix,
+)
+from theory.certified.spectrum import certified_spectrum, difference_matrix, refined_bases
 from theory.network import Network
-from theory.numbers import Enclosure
+from theory.numbers import Enclosure, precision
 from theory.rational import RationalNetwork
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import fail
+
+# The deviation D_i = Σ_{k≥1} Σ_j |[W^k]_ij − v_j| in intervals that contain it -------------------
+
+
+_BITS = (128, 512)
+
+# Below this distance of slem from 1 rounds are counted in powers of two.
+_SLOW = 2.0**-40
+# Bits by which the distance is sought, and for more agents than _MANY: seconds each.
+_GAP_BITS = (0, 256, 1024, 3072)
+_GAP_BITS_OF_MANY = (0, 256)
+_MANY = 60
+
+
+def deviation_matrix_balls(network: RationalNetwork) -> flint.arb_mat:
+    """Z = Σ_{k≥0} (W^k − 1vᵀ) = (I − W + 1vᵀ)⁻¹ − 1vᵀ in balls at the present precision.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the precision is too low.
+    """
+    v = stationary_balls(network)
+    agents = network.agents
+    limit = flint.arb_mat([v] * agents)
+    identity = identity_matrix(agents)
+    system = identity - flint.arb_mat(network.matrix) + limit
+    return system.solve(identity, algorithm="precond") - limit
+
+
+def certified_deviation(
+    network: RationalNetwork,
+    bases: Bases,
+    *,
+    reversible: bool,
+    slem: float,
+    relative_width: float,
+    step: Step = lambda share: True,
+) -> CertifiedDeviation:
+    """D_i to the relative width asked for, or as narrow as the routes allow.
+
+    Parameters
+    ----------
+    network
+        W.
+    bases
+        Eigenbases as of `spectrum.refined_bases` with so many extra bits; asked for only if W
+        mixes slowly.
+    reversible
+        Whether W is reversible.
+    slem
+        An estimate of the subdominant modulus: decides what is tried, not what is found.
+    relative_width
+        Of each interval.
+    step
+        Called between matrix products.
+    """
+    agents = network.agents
+    if agents == 1:
+        return CertifiedDeviation((flint.arb(0),), "one-agent", 0, 53)
+    table = network.matrix.table()
+    if all(row == table[0] for row in table):
+        return CertifiedDeviation((flint.arb(0),) * agents, "equal-rows", 1, 53)
+    result = None
+    slow_bits = _slow_bits(network, bases) if slem > 1 - _SLOW else 0
+    for bits in (several + slow_bits for several in _BITS):
+        with precision(bits):
+            work = RunningSum(network, bits, relative_width, slem, slow_bits=slow_bits)
+            result = work.run(bases, reversible=reversible, step=step)
+        # More bits help only where it is the balls that are wide.
+        if not result.finished or not work.is_rounding_the_limit(result):
+            break
+    assert result is not None
+    return result
+
+
+def _slow_bits(network: RationalNetwork, bases: Bases) -> int:
+    """About log2(1/(1 − slem)), by the first discs that are all below 1.
+
+    Where none are, about log2 of the largest entry of Σ_k (W^k − 1vᵀ), which is no smaller than
+    that but where the slowest eigenvalues are far from 1.
+    """
+    for extra in _GAP_BITS if network.agents <= _MANY else _GAP_BITS_OF_MANY:
+        for basis in bases(extra):
+            with precision(basis.bits):
+                gap = 1 - extreme([disc.upper() for disc in basis.moduli()], largest=True)
+                if gap > 0:
+                    return _exponent(1 / gap)
+    for bits in rising_bits(256):
+        try:
+            with precision(bits):
+                entries = deviation_matrix_balls(network).entries()
+                return _exponent(extreme([abs(entry).mid() for entry in entries], largest=True))
+        except ZeroDivisionError:
+            continue
+    return MOST_BITS
+
+
+def _exponent(size: flint.arb) -> int:
+    mantissa, exponent = (int(part) for part in size.mid().man_exp())
+    return max(0, mantissa.bit_length() + exponent)
+
+
+# What follows from a network's weights, certified ------------------------------------------------
+
 
 MOST_CERTIFIED_AGENTS = 300
 """The largest network that is certified: it takes a minute or two."""

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 import flint
 import numpy as np
 
-from theory.certified.eigenbasis import Eigenbasis
-from theory.certified.refinement import is_narrow, rising_bits
+from theory.certified.eigenbasis import (
+    Eigenbasis,
+    is_narrow,
+    rising_bits,
+    stationary_balls,
+    stationary_to_bits,
+)
 from theory.certified.settled import Modes, modes
-from theory.certified.stationary import stationary_balls, stationary_to_bits
 from theory.numbers import precision
 from theory.rational import RationalNetwork
 from theory.validation import FloatArray
@@ -65,7 +69,7 @@ class CertifiedDeviation:
     balls
         Each contains D_i; infinite where the work was stopped before anything was known.
     method
-        As in `theory.certified.deviation`; "one-agent" or "equal-rows" where D = 0 at once.
+        As in `theory.certified.network`; "one-agent" or "equal-rows" where D = 0 at once.
     rounds
         The rounds that were summed one by one.
     bits

@@ -35,12 +35,30 @@ from theory.certified.eigenbasis import (
     eigenbasis,
     first_basis,
     improved_vectors,
+    is_narrow,
+    stationary_to_bits,
 )
-from theory.certified.quotient import difference_matrix
-from theory.certified.refinement import is_narrow
-from theory.certified.stationary import stationary_to_bits
 from theory.numbers import precision
 from theory.rational import RationalNetwork
+
+# W without its eigenvalue 1, exactly -------------------------------------------------------------
+
+
+def difference_matrix(network: RationalNetwork) -> flint.fmpq_mat:
+    """C, shape (N−1, N−1)."""
+    table = network.matrix.table()
+    first = table[0][1:]
+    size = len(first)
+    matrix = flint.fmpq_mat(size, size)
+    for i in range(size):
+        row = table[i + 1]
+        for j in range(size):
+            matrix[i, j] = row[j + 1] - first[j]
+    return matrix
+
+
+# The subdominant modulus and the second eigenvalue, in intervals that contain them ---------------
+
 
 SYMMETRIC_DISCS = "symmetric-discs"
 DISCS = "discs"

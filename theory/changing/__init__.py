@@ -5,16 +5,20 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.changing.delays import DelayedNetwork
-    from theory.changing.influence import Influence, influence
-    from theory.changing.kinds import AnyNetwork, ChangingNetwork
-    from theory.changing.links import ON_LOSS, RandomLinks
+    from theory.changing.delays import (
+        ON_LOSS,
+        AnyNetwork,
+        ChangingNetwork,
+        DelayedNetwork,
+        RandomLinks,
+    )
+    from theory.changing.expected_weights import mean_slem
     from theory.changing.markov import MarkovNetwork
-    from theory.changing.mean_mixing import mean_slem
-    from theory.changing.periodic import PeriodicNetwork, rotating_star
+    from theory.changing.mixing import PeriodicNetwork, rotating_star
     from theory.changing.phase import Phase
     from theory.changing.presence import RandomPresence
     from theory.changing.rhythms import Rhythm, clock_waits, measured_rhythm, rhythm_rate
+    from theory.changing.stationary import Influence, influence
 else:
     show_lazily(__name__)
 

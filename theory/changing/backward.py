@@ -14,8 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.changing.moving_rows import stacked
-from theory.changing.phase import Phase
+from theory.changing.phase import Phase, stacked
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 

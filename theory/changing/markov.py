@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.changing.mixing import check_pairs, check_phases, named_groups, period_of, phase_classes
-from theory.changing.moving_rows import Rows
-from theory.changing.phase import MOST_PHASES, Phase, as_phases, awake_phases, phase_of_few
+from theory.changing.phase import MOST_PHASES, Phase, Rows, as_phases, awake_phases, phase_of_few
+from theory.network.graphs import links_of_edges
 from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.network import Network
 from theory.network.stationary import eliminate
-from theory.network.weights import links_of_edges
 from theory.scientific import sparse
+from theory.showing import Value
 from theory.typed import typed
 from theory.validation import (
     FloatArray,
@@ -27,7 +27,6 @@ from theory.validation import (
     fail,
     read_only,
 )
-from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)

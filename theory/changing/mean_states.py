@@ -20,14 +20,11 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.changing.delays import DelayedNetwork
+from theory.changing.delays import ChangingNetwork, DelayedNetwork, RandomLinks
 from theory.changing.expected_weights import expected_weights
-from theory.changing.joint_presence import joint_presence
-from theory.changing.kinds import ChangingNetwork
-from theory.changing.links import RandomLinks
 from theory.changing.markov import MarkovNetwork
-from theory.changing.periodic import PeriodicNetwork
-from theory.changing.presence import RandomPresence
+from theory.changing.mixing import PeriodicNetwork
+from theory.changing.presence import RandomPresence, joint_presence
 from theory.scientific import sparse
 from theory.typed import typed
 from theory.validation import FloatArray, fail

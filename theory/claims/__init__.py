@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.claims.claim import Claim, Effort, Finding, Verdict, Witness, verdict_of
+    from theory.claims.claim import (
+        Claim,
+        ClaimTrial,
+        Effort,
+        Finding,
+        Verdict,
+        Witness,
+        try_claim,
+        try_claims,
+        verdict_of,
+    )
     from theory.claims.registry import CLAIMS
-    from theory.claims.trial import ClaimTrial, try_claim, try_claims
 else:
     show_lazily(__name__)
 

@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from theory.claims import (
     beliefs,
+    chains,
     compressed_gossip,
     consensus,
     corollary,
     inferences,
-    learning,
     lemma_one,
     misprints,
     mixing,
@@ -28,7 +28,7 @@ _ALL = (
     *repaired.CLAIMS,
     *corollary.CLAIMS,
     *beliefs.CLAIMS,
-    *learning.CLAIMS,
+    *chains.CLAIMS,
     *consensus.CLAIMS,
     *topologies.CLAIMS,
     *inferences.CLAIMS,

@@ -8,26 +8,26 @@ if TYPE_CHECKING:
     from theory.design.baseline_networks import Baseline, baselines, star_centre, star_network
     from theory.design.certificate import Certificate
     from theory.design.changing_weights import ChangingWeights, changing_weights
-    from theory.design.constraints import Constraints
+    from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
     from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
     from theory.design.edges.edge_budget import ChosenEdges, choose_edges
-    from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges
-    from theory.design.edges.next_edge import rank_edges, rank_removals
-    from theory.design.exponent.best_exponent import BestExponent, BindingHypothesis, best_exponent
-    from theory.design.exponent.worst_case_exponent import (
+    from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges, rank_edges, rank_removals
+    from theory.design.exponent.best_exponent import (
+        BestExponent,
+        BindingHypothesis,
         BindingPair,
         WorstCaseExponent,
+        best_exponent,
         worst_case_exponent,
     )
     from theory.design.failure import DesignFailed
-    from theory.design.graph import DesignGraph
     from theory.design.influences.influence_set import InfluenceSet
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
-    from theory.design.rate.reachable_targets import ReachableTargets, reachable_targets
+    from theory.design.rate.rate_program import ReachableTargets, reachable_targets
     from theory.design.realisation import realise, realise_exactly
     from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
     from theory.design.samples.fewest_samples import FewestSamples, SampleStart, fewest_samples

@@ -1,6 +1,6 @@
 """What a design is compared with: the usual rules, and P2's star.
 
-A network on a given graph is usually weighted by one of four rules (`theory.network.weights`), or,
+A network on a given graph is usually weighted by one of four rules (`theory.network.graphs`), or,
 if the graph is a star, as P2 does it (sec. 1.4.1): the centre weighs all N agents alike, and every
 other agent gives a, its *edge confidence*, to the centre. Then (docs: mathematics/star)
 
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.graph import DesignGraph
+from theory.design.constraints import DesignGraph
 from theory.network import Network
-from theory.network.weights import RULES, star_weights, weights_on_links
+from theory.network.graphs import RULES, star_weights, weights_on_links
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import as_probability, fail
@@ -34,7 +34,7 @@ class Baseline(Shown):
     Attributes
     ----------
     name
-        A rule of `theory.network.weights`, or ``"star a=0.1"`` and so on.
+        A rule of `theory.network.graphs`, or ``"star a=0.1"`` and so on.
     network
         Its weights on the graph.
     edge_confidence

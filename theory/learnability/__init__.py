@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.learnability.cuts import Cut, network_without
-    from theory.learnability.departures import Departures, departures
-    from theory.learnability.disputes import Disputes, disputes
-    from theory.learnability.learnability import Learnability, learnability
-    from theory.learnability.rejection import Rejection, rejection
-    from theory.learnability.separation import Separation, separation
-    from theory.learnability.sufficient import FewestAgents, fewest_agents
+    from theory.learnability.departures import Cut, Departures, departures, network_without
+    from theory.learnability.learnability import (
+        Disputes,
+        FewestAgents,
+        Learnability,
+        disputes,
+        fewest_agents,
+        learnability,
+    )
+    from theory.learnability.separation import Rejection, Separation, rejection, separation
 else:
     show_lazily(__name__)
 

@@ -3,20 +3,189 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.learnability.cover import FewestSets, Proof, fewest_sets
 from theory.learnability.departures import Departures, departures, influence_of
-from theory.learnability.disputes import Disputes, disputes
-from theory.learnability.rejection import Rejection, rejection
-from theory.learnability.separation import Separation, separation
-from theory.learnability.sufficient import FewestAgents, fewest_agents
+from theory.learnability.separation import Rejection, Separation, rejection, separation
 from theory.learning import FiniteModel
 from theory.network import Network
 from theory.rational import RationalModel
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import as_position, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_position, fail, read_only
+
+# The fewest agents from whose data everything can be learnt that can be learnt at all ------------
+
+
+@dataclass(frozen=True, eq=False)
+class FewestAgents(Shown):
+    """A smallest set of agents whose data suffice.
+
+    Attributes
+    ----------
+    agents
+        One agent of each kind that is needed (the first of its kind), sorted.
+    lower
+        No smaller number of agents suffices: proved in exact arithmetic.
+    proof
+        "packing", "search", or "none" where the proof stopped short of the size.
+    packing
+        The proof by packing: ((first, second), weight) for pairs of hypotheses, such that the pairs
+        that any one agent can tell apart weigh at most 1 together. Every sufficient set has at
+        least as many agents as the weights' sum, rounded up.
+    method
+        "milp", or "greedy" for huge problems. Whether the set is the smallest says `is_minimal`.
+    """
+
+    agents: tuple[int, ...]
+    lower: int
+    proof: Proof
+    packing: tuple[tuple[tuple[int, int], Fraction], ...]
+    method: str
+
+    @property
+    def size(self) -> int:
+        """How many agents."""
+        return len(self.agents)
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether it is proved that fewer agents do not suffice."""
+        return self.lower == self.size
+
+
+@typed
+def fewest_agents(what: Separation | Rejection) -> FewestAgents:
+    """The fewest agents that separate all separable pairs, or reject all that anyone rejects.
+
+    For a `Separation`, the agents' data tell apart every pair that all agents' data tell apart. For
+    a `Rejection`, each wrong hypothesis that some agent rejects is rejected by one of them. If the
+    target is best for every agent, that is necessary and sufficient for K > 0 with these agents
+    alone observing, on every network. If it is not, it is necessary only: agents may outvote each
+    other, and what suffices depends on v.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel
+    >>> from theory.learnability import separation
+    >>> fair, left, right = [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]
+    >>> agents = [
+    ...     FiniteAgent.from_tables(inputs=[1.0], truth=[fair], likelihood=[[fair], [a], [b]])
+    ...     for a, b in ((left, fair), (fair, right), (left, right))
+    ... ]
+    >>> model = FiniteModel.from_agents(["fair", "left", "right"], agents)
+    >>> fewest_agents(separation(model)).agents
+    (2,)
+    """
+    if isinstance(what, Separation):
+        table, pairs = what.signatures.table, what.signatures.pairs
+    else:
+        wrong = np.array(what.wrong, dtype=np.int64)
+        table = (what.signs[:, wrong] > 0).T & (what.kind_counts > 0)[None, :]
+        pairs = np.column_stack([np.full(wrong.size, what.target), wrong])
+    return _as_agents(fewest_sets(table), pairs, what.assignment)
+
+
+def _as_agents(cover: FewestSets, pairs: np.ndarray, assignment: np.ndarray) -> FewestAgents:
+    return FewestAgents(
+        agents=tuple(sorted(int(np.argmax(assignment == kind)) for kind in cover.chosen)),
+        lower=cover.lower,
+        proof=cover.proof,
+        packing=tuple(((int(pairs[r, 0]), int(pairs[r, 1])), w) for r, w in cover.packing),
+        method=cover.method,
+    )
+
+
+# Where agents' own data speak for something else than what the network settles on ----------------
+
+
+@dataclass(frozen=True, eq=False)
+class Disputes(Shown):
+    """How the agents' evidence divides; floating point, in nats per round.
+
+    Attributes
+    ----------
+    target
+        θ*: what the network settles on, or shall settle on.
+    information
+        Shape (K, M): I(θ*, θ) of each kind, zero where doubles do not tell its sign.
+    assignment
+        Shape (N,): which kind each agent is.
+    support, opposition
+        Shape (M,): Σ_j v_j max(−I_j, 0), the evidence for θ, and Σ_j v_j max(I_j, 0), that against
+        it. Their difference is the rate at which the network rejects θ.
+    """
+
+    target: int
+    information: FloatArray
+    assignment: IntArray
+    support: FloatArray
+    opposition: FloatArray
+
+    @property
+    def most_disputed(self) -> int | None:
+        """The hypothesis with the largest support; None if the target is best for every agent."""
+        return int(self.support.argmax()) if self.support.any() else None
+
+    def supporters(self, theta: int) -> IntArray:
+        """The agents whose own data prefer `theta` to the target, in order.
+
+        Raises
+        ------
+        ValueError
+            If there is no such hypothesis.
+        """
+        last = self.information.shape[1] - 1
+        number = as_integer("theta", theta, minimum=0, maximum=last)
+        return np.flatnonzero(self.information[self.assignment, number] < 0)
+
+
+@typed
+def disputes(model: FiniteModel, influence: ArrayLike, target: int | str) -> Disputes:
+    """How the agents' evidence divides over the hypotheses, at an influence v.
+
+    Parameters
+    ----------
+    influence
+        v, shape (N,).
+    target
+        The hypothesis that the others are compared with.
+
+    Raises
+    ------
+    ValueError
+        If there is not one weight per agent, or no such hypothesis.
+
+    Examples
+    --------
+    >>> from theory import FiniteAgent, FiniteModel
+    >>> left, right = [0.75, 0.25], [0.25, 0.75]
+    >>> north, south = (
+    ...     FiniteAgent.from_tables(inputs=[1.0], truth=[own], likelihood=[[left], [right]])
+    ...     for own in (left, right)
+    ... )
+    >>> model = FiniteModel.from_agents(["left", "right"], [north, south])
+    >>> found = disputes(model, [0.75, 0.25], 0)
+    >>> found.most_disputed, found.supporters(1).tolist(), found.support.round(4).tolist()
+    (1, [1], [0.0, 0.1373])
+    """
+    target = as_position("target", target, model.hypotheses)
+    weights = model.kind_weights(influence)
+    gap = model.comparison(target).settled
+    return Disputes(
+        target=target,
+        information=read_only(gap),
+        assignment=model.assignment,
+        support=read_only(weights @ np.maximum(-gap, 0.0)),
+        opposition=read_only(weights @ np.maximum(gap, 0.0)),
+    )
+
+
+# What no W can fix, and who matters --------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

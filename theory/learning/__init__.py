@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.learning.agents import Agent
-    from theory.learning.expected_log_ratio import ExpectedLogRatio, expected_log_ratio
     from theory.learning.exponent import ErrorExponent, error_exponent
-    from theory.learning.finite_agent import FiniteAgent
-    from theory.learning.gaussian_agent import GaussianAgent
-    from theory.learning.gaussian_pair import GaussianPair, gaussian_pair
+    from theory.learning.finite_agent import Agent, FiniteAgent
+    from theory.learning.gaussian_pair import (
+        ExpectedLogRatio,
+        GaussianPair,
+        expected_log_ratio,
+        gaussian_pair,
+    )
     from theory.learning.log_ratio import LogRatioLaw
     from theory.learning.model import FiniteModel
     from theory.learning.prefactor import (
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     )
     from theory.learning.rate import LearningRate, learning_rate
     from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
-    from theory.learning.tables import LikelihoodBounds
+    from theory.learning.tables import GaussianAgent, LikelihoodBounds
     from theory.learning.tilted import TiltedLaw, tilted_law
 else:
     show_lazily(__name__)

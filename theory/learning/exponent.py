@@ -30,14 +30,14 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, learning_rate
 from theory.network.network import Network
 from theory.scientific import brentq
+from theory.showing import Value
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, read_only
-from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from theory.changing.kinds import ChangingNetwork, RandomNetwork
+    from theory.changing.delays import ChangingNetwork, RandomNetwork
 
 # So few kinds are looked at one by one, and so many atoms too: they lie side by side in memory.
 _FEW_KINDS = 4
@@ -290,8 +290,8 @@ def error_exponent(
     if isinstance(network, Network):
         v = network.stationary_distribution
         return _largest_decays(np.arange(v.size), v, 1, model, reference)
-    from theory.changing.kinds import RandomNetwork
-    from theory.changing.observed_weights import observed_weights
+    from theory.changing.delays import RandomNetwork
+    from theory.changing.stationary import observed_weights
 
     seen = observed_weights(network, seed=seed, samples=samples)
     found = _largest_decays(seen.agents, seen.weights, seen.rounds, model, reference)
@@ -342,7 +342,7 @@ def _standard_error(
     network: RandomNetwork,
 ) -> float:
     """Standard error of the mean over rounds of Σ_j κ_j(−t v_j), at the best t held fixed."""
-    from theory.changing.correlation import error_of_mean
+    from theory.changing.trajectories import error_of_mean
 
     if found.binding is None or not np.isfinite(found.tilts[found.binding]):
         return np.nan

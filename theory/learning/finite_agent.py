@@ -18,21 +18,18 @@ from theory.learning.tables import (
     LARGEST,
     UNITS,
     Comparison,
+    GaussianAgent,
     LikelihoodBounds,
     Tables,
     rearranged,
     size_text,
 )
 from theory.scientific import xlogy
-from theory.validation import (
-    FloatArray,
-    IntArray,
-    as_distribution,
-    as_integer,
-    fail,
-    read_only,
-)
-from theory.values import Value
+from theory.showing import Value
+from theory.validation import FloatArray, IntArray, as_distribution, as_integer, fail, read_only
+
+# An agent with finitely many outcomes, given by tables or by a data set --------------------------
+
 
 # Entries of a table handled at a time: 32 MiB.
 _BLOCK = 1 << 22
@@ -388,3 +385,9 @@ def _by_rows(table: FloatArray, function: Callable[[FloatArray], FloatArray]) ->
     step = max(1, _BLOCK // max(1, table.shape[1]))
     parts = [function(table[start : start + step]) for start in range(0, len(table), step)]
     return np.concatenate(parts)
+
+
+# What one agent observes, and how each hypothesis explains it ------------------------------------
+
+
+Agent = FiniteAgent | GaussianAgent

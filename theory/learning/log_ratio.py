@@ -34,6 +34,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.showing import Value
 from theory.validation import (
     FloatArray,
     as_distribution,
@@ -42,7 +43,6 @@ from theory.validation import (
     fail,
     read_only,
 )
-from theory.values import Value
 
 SMALL = 1e-3
 """Values below this, of sums whose terms are of size one, are summed again without cancellation."""

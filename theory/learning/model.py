@@ -24,12 +24,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.learning.agents import Agent
 from theory.learning.batches import BatchedKinds, as_batches
-from theory.learning.finite_agent import FiniteAgent
-from theory.learning.gaussian_agent import GaussianAgent
+from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.log_ratio import LogRatioLaw
-from theory.learning.tables import EPS, UNITS, Comparison
+from theory.learning.tables import EPS, UNITS, Comparison, GaussianAgent
+from theory.showing import Value
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -39,7 +38,6 @@ from theory.validation import (
     fail,
     read_only,
 )
-from theory.values import Value
 
 # Comparisons kept, one for each reference hypothesis asked for of late.
 _KEPT = 4

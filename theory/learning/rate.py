@@ -20,14 +20,14 @@ import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
+from theory.showing import Value
 from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only
-from theory.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from theory.changing.kinds import ChangingNetwork
+    from theory.changing.delays import ChangingNetwork
     from theory.changing.rhythms import Rhythm
 
 
@@ -113,7 +113,7 @@ def learning_rate(network: Network | ChangingNetwork | Rhythm, model: FiniteMode
     ------
     ValueError
         If network and model have different numbers of agents, or as for
-        :func:`theory.changing.influence`.
+        :func:`theory.changing.stationary`.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def learning_rate(network: Network | ChangingNetwork | Rhythm, model: FiniteMode
     check_same_agents(network, model)
     if isinstance(network, Network):
         return rate_of(network.stationary_distribution, model)
-    from theory.changing.influence import influence
     from theory.changing.rhythms import Rhythm
+    from theory.changing.stationary import influence
 
     if isinstance(network, Rhythm):
         return rate_of(network.influence, model)

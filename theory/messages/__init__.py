@@ -8,32 +8,41 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.messages.certificate import CertifiedMessages, certify_messages
-    from theory.messages.cheapest import FewestBytes, fewest_bytes
-    from theory.messages.compressed import CompressedLearning, MeanBytes, compressed_learning
+    from theory.messages.certificate import (
+        CertifiedMessages,
+        RationalReplicaDeviation,
+        certified_replica_deviation,
+        certify_messages,
+        rational_replica_deviation,
+    )
+    from theory.messages.compressed import (
+        CompressedLearning,
+        FewestBytes,
+        MeanBytes,
+        compressed_learning,
+        fewest_bytes,
+    )
     from theory.messages.deviation import ReplicaDeviation, replica_deviation
     from theory.messages.levels import (
         MessageLevels,
+        OutOfStep,
         finest_step,
         message_levels,
+        mixed_network,
+        mixed_rational,
+        out_of_step,
         sampled_ceiling,
         stalling_step,
     )
-    from theory.messages.losing import Acknowledged, Unacknowledged
-    from theory.messages.mixing import mixed_network, mixed_rational
-    from theory.messages.out_of_step import OutOfStep, out_of_step
-    from theory.messages.proved import (
-        RationalReplicaDeviation,
-        certified_replica_deviation,
-        rational_replica_deviation,
-    )
     from theory.messages.quantiser import (
         QUANTISERS,
+        Acknowledged,
         Deadband,
         Plain,
         Quantiser,
         Samples,
         Single,
+        Unacknowledged,
         Uniform,
     )
     from theory.messages.speaking import SpeakingShares, speaking_shares

@@ -21,12 +21,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from theory.messages.quantiser import Acknowledged, Quantiser
 from theory.network import Network
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, as_dense
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_integer, fail, read_only
+
+# B_i = Σ_{k≥0} Σ_j |[W^k (I − W)]_ij| ------------------------------------------------------------
+
 
 # The contraction at which the tail is short enough, and the octaves after which it is given up.
 _TAIL = 1e-13
@@ -182,3 +186,36 @@ def _replica_deviation(network: Network, order: int) -> ReplicaDeviation:
     return ReplicaDeviation(
         read_only(found.lower * max(0.0, 1 - doubt)), read_only(np.asarray(upper)), order
     )
+
+
+# What an error of a replica does -----------------------------------------------------------------
+
+
+# Rounding in sums of a few terms, relative to their size.
+_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure(Shown):
+    """Upper bounds, shape (N,), pure numbers: ρ as `feedback`, μ as `moved`."""
+
+    feedback: FloatArray
+    moved: FloatArray
+
+
+def exposure(mixed: Network, quantiser: Quantiser) -> Exposure:
+    """What errors do on the network of W_γ.
+
+    Raises
+    ------
+    ValueError
+        If the network has more than 2000 agents.
+    """
+    leaving = np.asarray(1.0 - mixed.weights.diagonal(), dtype=np.float64)
+    first = replica_deviation(mixed).upper
+    if not isinstance(quantiser, Acknowledged):
+        second = replica_deviation(mixed, order=2).upper
+        return Exposure((2 * leaving + second) * _UP, first * _UP)
+    most = 2 * float(leaving.max())
+    way = 2 * (1 - mixed.stationary_distribution) + mixed.deviation.upper
+    return Exposure((2 * leaving + most * first) * _UP, most * way * _UP)

@@ -10,7 +10,7 @@ z the log-ratios against the first hypothesis, 2h the length of an interval that
 p the prior's and s their spread, B²_i the sum of order 2, and ē the quantiser's error bound. L
 cells of width Δ hold it if LΔ/2 is as large. Where a number waits for w rounds to be sent, ē is
 the solution of ē = r + w g(ē), r what is left out when it is sent and g the first bound without
-its last ē; other replicas have another factor of ē (`theory.messages.exposure`). Conversely, if
+its last ē; other replicas have another factor of ē (`theory.messages.deviation`). Conversely, if
 (L − 1)Δ/2 is below ν = max |Σ_j v_j z_j|, some data that may come leave the replicas behind for
 ever, however large ē.
 (docs: mathematics/compressed-beliefs)
@@ -19,22 +19,61 @@ ever, however large ē.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import flint
 import numpy as np
 
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
-from theory.messages.deviation import ReplicaDeviation, replica_deviation
-from theory.messages.exposure import exposure
-from theory.messages.mixing import mixed_network
-from theory.messages.quantiser import Deadband, Quantiser, Samples
+from theory.messages.deviation import ReplicaDeviation, exposure, replica_deviation
+from theory.messages.quantiser import Deadband, Quantiser, Samples, Unacknowledged
 from theory.network import Network
-from theory.network.structure import EPS
+from theory.network.stationary import DENSE_AGENTS
+from theory.network.structure import EPS, as_dense
+from theory.numbers import as_fmpq
+from theory.rational import RationalNetwork
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_integer
+from theory.validation import FloatArray, as_integer, fail, read_only
+
+# W_γ = (1 − γ)I + γW -----------------------------------------------------------------------------
+
+
+@typed
+def mixed_network(network: Network, mixing: float | Fraction) -> Network:
+    """The network of W_γ, stored as W is, for γ in (0, 1]; in doubles.
+
+    Examples
+    --------
+    >>> mixed_network(Network([[0.5, 0.5], [0.25, 0.75]]), 0.5).weights.tolist()
+    [[0.75, 0.25], [0.125, 0.875]]
+    """
+    share = float(mixing)
+    if share == 1.0:
+        return network
+    agents, W = network.agents, network.weights
+    if isinstance(W, np.ndarray):
+        return replace(network, weights=share * W + (1.0 - share) * np.eye(agents))
+    kept = sparse.eye_array(agents, format="csr")
+    return replace(network, weights=sparse.csr_array(share * W + (1.0 - share) * kept))
+
+
+@typed
+def mixed_rational(network: RationalNetwork, mixing: float | Fraction) -> RationalNetwork:
+    """The same exactly; a double γ is read as the binary fraction it is."""
+    share = as_fmpq(mixing)
+    agents = network.agents
+    kept = flint.fmpq_mat(agents, agents)
+    for i in range(agents):
+        kept[i, i] = 1 - share
+    return replace(network, matrix=share * network.matrix + kept)
+
+
+# How many levels keep a quantiser from overloading, and when plain rounding learns nothing -------
+
 
 # Rounding in sums of a few thousand terms, relative to their size.
 _DOUBT = 1e-9
@@ -282,3 +321,67 @@ def _growth(evidence: _Evidence, first: ReplicaDeviation, leaving: FloatArray) -
 def _leaving(network: Network) -> FloatArray:
     """1 − W_ii, shape (N,)."""
     return np.asarray(1.0 - network.weights.diagonal(), dtype=np.float64)
+
+
+# Where learning stops if lost differences are never noticed --------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfStep(Shown):
+    """Expected log-ratios against the first hypothesis after so many rounds.
+
+    Attributes
+    ----------
+    ratios
+        Shape (N, M − 1), in nats.
+    slack
+        How far the expected ones are from these at most.
+    rounds
+        n; None for the limit.
+    """
+
+    ratios: FloatArray
+    slack: float
+    rounds: int | None
+
+
+@typed
+def out_of_step(
+    network: Network, model: FiniteModel, quantiser: Unacknowledged, *, rounds: int | None = None
+) -> OutOfStep:
+    """What agents believe in the mean whose messages get lost without notice, up to rounding.
+
+    Parameters
+    ----------
+    network, model
+        N agents each; W, not yet W_γ.
+    quantiser
+        What is sent, and how often it is lost: above 0.
+    rounds
+        n; None for the limit.
+
+    Raises
+    ------
+    ValueError
+        If network and model do not fit, nothing is lost, the network has more than 2000 agents, or
+        `rounds` is below 1.
+    """
+    check_same_agents(network, model)
+    loss = float(quantiser.loss)
+    if loss == 0:
+        raise fail("loss", "a number above 0", "0", "replicas stay in step without losses")
+    if network.agents > DENSE_AGENTS:
+        wanted = f"at most {DENSE_AGENTS} agents"
+        raise fail("network", wanted, network.agents, "take a smaller network")
+    W = as_dense(mixed_network(network, quantiser.mixing).weights)
+    kept = W - loss * (W - np.diag(W.diagonal()))
+    others, kinds = range(1, len(model.hypotheses)), model.assignment
+    means = np.array([[law.mean for law in model.log_ratio_laws(0, m)] for m in others]).T[kinds]
+    slack = (2 - loss) * float(quantiser.step) / (2 * loss)
+    if rounds is None:
+        ratios = np.linalg.solve(np.eye(network.agents) - kept, kept @ means)
+        return OutOfStep(read_only(ratios), slack, None)
+    ratios = (model.log_priors[:, :1] - model.log_priors[:, 1:])[kinds]
+    for _ in range(as_integer("rounds", rounds, minimum=1)):
+        ratios = kept @ (ratios + means)
+    return OutOfStep(read_only(ratios), slack, rounds)

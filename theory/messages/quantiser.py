@@ -33,10 +33,186 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from theory.messages.cells import HEADER, Cells, Real
-from theory.messages.losing import Acknowledged, Unacknowledged
+import numpy as np
+
 from theory.showing import Shown
-from theory.validation import as_integer, as_positive, fail
+from theory.validation import FloatArray, as_integer, as_positive, fail
+
+# Cells of equal width, which all quantisers of numbers share, and how messages are framed --------
+
+
+HEADER = 4
+"""Bytes before the numbers of a message: the round, as 32 bits."""
+
+Real: TypeAlias = "float | Fraction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells(Shown):
+    """Cells of equal width, and how a message of their numbers is framed.
+
+    Parameters
+    ----------
+    step
+        Δ, the width of a cell in nats, positive. Fractions stay exact.
+    mixing
+        γ, in (0, 1]: the share of the way that agents go towards what they hear.
+    levels
+        L ≥ 2, the number of cells; None for as many as are needed, without a bound.
+    header
+        Bytes of a message besides its numbers, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    step: Real
+    mixing: Real = Fraction(1)
+    levels: int | None = None
+    header: int = HEADER
+
+    has_replica: ClassVar[bool] = True
+    """Whether anything is promised of beliefs."""
+
+    @property
+    def answer(self) -> int:
+        """Bytes that a listener sends back for each message."""
+        return 0
+
+    def waits(self, numbers: int) -> float:
+        """Rounds that one of so many log-ratios waits at most between two that bring it."""
+        return 0.0
+
+    def mean_waits(self, numbers: int) -> float:
+        """What takes the place of `waits` in bounds on means over runs."""
+        return self.waits(numbers)
+
+    def __post_init__(self) -> None:
+        as_positive("step", self.step)
+        mixing = as_positive("mixing", self.mixing)
+        if mixing > 1:
+            raise fail("mixing", "a number in (0, 1]", f"{mixing:g}", "use 1 or less")
+        if self.levels is not None:
+            object.__setattr__(self, "levels", as_integer("levels", self.levels, minimum=2))
+        object.__setattr__(self, "header", as_integer("header", self.header, minimum=0))
+
+    def cells(self, values: FloatArray) -> FloatArray:
+        """The middles of the cells that values lie in; the shape of `values`, in nats.
+
+        Middles are multiples of `step` if L is odd or None, and halfway between them if L is even.
+        """
+        step = float(self.step)
+        if self.levels is None:
+            return np.asarray(np.rint(values / step) * step)
+        half = self.levels // 2
+        if self.levels % 2:
+            return np.asarray(np.clip(np.rint(values / step), -half, half) * step)
+        return np.asarray((np.clip(np.floor(values / step), -half, half - 1) + 0.5) * step)
+
+    def frame(self, numbers: int) -> int | None:
+        """Bytes of one message of so many log-ratios; None if L is None: a code needs levels."""
+        return None if self.levels is None else self._bytes(self.levels**numbers)
+
+    def _bytes(self, messages: int) -> int:
+        """Bytes that tell so many messages apart, and the header's."""
+        payload = int(messages - 1).bit_length()
+        return self.header + -(-payload // 8)
+
+
+# What agents send over links that lose messages, with and without acknowledgements ---------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lost(Cells):
+    """Links lose messages.
+
+    Parameters
+    ----------
+    loss
+        p in [0, 1): how likely a link loses a message, whatever it lost before.
+
+    Raises
+    ------
+    ValueError
+        As for all quantisers; if `loss` is not in [0, 1).
+    """
+
+    loss: Real
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.loss, bool) or not isinstance(self.loss, float | int | Fraction):
+            raise fail("loss", "a number in [0, 1)", repr(self.loss), "use a number")
+        if not 0 <= self.loss < 1:
+            raise fail("loss", "a number in [0, 1)", f"{self.loss:g}", "use less than 1")
+
+    @property
+    def error_bound(self) -> float:
+        """The most that a replica is off after a message that arrived, if nothing overloads."""
+        return float(self.step) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledged(_Lost):
+    """Sends every listener the difference to what that listener is known to have, rounded.
+
+    Listeners answer each message with a header. What a listener adds with weight W_ij, the speaker
+    takes off with v_i W_ij/v_j, by the listener's own replica: nothing is gained or lost.
+
+    Parameters
+    ----------
+    burst
+        At most so many messages in a row are lost on a link: the next one arrives. None for no
+        such bound.
+
+    Examples
+    --------
+    >>> Acknowledged(step=0.5, loss=0.25).mean_waits(1)  # p/(1 − p)
+    0.3333333333333333
+    >>> Acknowledged(step=0.5, loss=0.25, burst=3).waits(1)
+    3.0
+    """
+
+    burst: int | None = None
+
+    name: ClassVar[str] = "acknowledged"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.burst is not None:
+            object.__setattr__(self, "burst", as_integer("burst", self.burst, minimum=0))
+
+    @property
+    def answer(self) -> int:
+        """A header, that a message arrived."""
+        return self.header
+
+    def waits(self, numbers: int) -> float:
+        """Those that are lost in a row."""
+        if self.loss == 0:
+            return 0.0
+        return math.inf if self.burst is None else float(self.burst)
+
+    def mean_waits(self, numbers: int) -> float:
+        """p/(1 − p), the mean number of losses in a row."""
+        return min(self.waits(numbers), float(self.loss / (1 - self.loss)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unacknowledged(_Lost):
+    """Sends all listeners the same difference; who misses it has another replica from then on.
+
+    On trial beside the others: learning stops.
+    """
+
+    name: ClassVar[str] = "unacknowledged"
+    has_replica: ClassVar[bool] = False
+
+
+# What an agent sends instead of its beliefs ------------------------------------------------------
+
 
 Choice: TypeAlias = Literal["rotation", "largest", "random"]
 """Which log-ratio a message carries that carries one."""

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from theory.network.graphs import RULES
     from theory.network.mixing import Deviation
     from theory.network.network import Network
     from theory.network.stationary import Stationary
     from theory.network.topologies import TOPOLOGIES
-    from theory.network.weights import RULES
 else:
     show_lazily(__name__)
 

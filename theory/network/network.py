@@ -28,6 +28,7 @@ from theory.network.structure import (
     off_diagonal,
 )
 from theory.progress import Progress, part_of
+from theory.showing import Value
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -36,7 +37,6 @@ from theory.validation import (
     fail,
     read_only,
 )
-from theory.values import Value
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -174,8 +174,8 @@ class Network(Value):
         >>> Network.from_edges([["mast", "roof"], ["roof", "well"]]).names
         ('mast', 'roof', 'well')
         """
+        from theory.network.graphs import links_of_edges, weights_on_links
         from theory.network.topologies import MOST_AGENTS
-        from theory.network.weights import links_of_edges, weights_on_links
 
         pairs, names = numbered_edges(edges, None if names is None else tuple(names))
         if agents is None and names is not None:
@@ -268,8 +268,8 @@ class Network(Value):
         >>> round(float(star.stationary_distribution[0]), 12)
         0.36
         """
+        from theory.network.graphs import star_weights, weights_on_links
         from theory.network.topologies import build_topology, refuse_foreign
-        from theory.network.weights import star_weights, weights_on_links
 
         graph = build_topology(
             topology,

@@ -5,15 +5,12 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.rational.agents import RationalAgent
+    from theory.rational.agents import RationalAgent, RationalFiniteAgent, RationalGaussianAgent
     from theory.rational.algebraic import AlgebraicNumber
     from theory.rational.deviation import RationalDeviation
-    from theory.rational.finite_agent import RationalFiniteAgent
-    from theory.rational.gaussian_agent import RationalGaussianAgent
     from theory.rational.log_ratio import RationalLogRatio
-    from theory.rational.model import RationalModel
+    from theory.rational.model import RationalModel, RationalRate, rational_rate
     from theory.rational.network import RationalNetwork
-    from theory.rational.rate import RationalRate, rational_rate
     from theory.rational.spectrum import Eigenvalue, RationalSpectrum
     from theory.rational.ties import common_unit, tie_gap
 else:

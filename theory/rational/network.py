@@ -18,19 +18,62 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
+from theory.network.graphs import links_of_edges, weight_denominators
 from theory.network.labels import LABEL, as_names
 from theory.network.structure import as_dense, check_aperiodic, check_irreducible
 from theory.network.topologies import MOST_AGENTS, build_topology, refuse_foreign
-from theory.network.weights import links_of_edges, weight_denominators
 from theory.numbers import as_fmpq, as_fraction, exact_distribution
 from theory.numbers.rational import Exact
 from theory.rational.deviation import RationalDeviation
-from theory.rational.spectrum import RationalSpectrum, spectrum
-from theory.rational.stationary import stationary_distribution
-from theory.rational.structure import Balance, balance, flow
+from theory.rational.spectrum import Balance, RationalSpectrum, balance, flow, spectrum
+from theory.showing import Value
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail
-from theory.values import Value
+
+# The stationary distribution in rationals --------------------------------------------------------
+
+
+def stationary_distribution(matrix: flint.fmpq_mat) -> tuple[Fraction, ...]:
+    """The v of an irreducible rational W, exactly; length N, positive, sums to one."""
+    return tuple(as_fraction(entry) for (entry,) in stationary_column(matrix).table())
+
+
+def stationary_column(matrix: flint.fmpq_mat) -> flint.fmpq_mat:
+    """The same v as a column of flint rationals, shape (N, 1)."""
+    equations = stationary_equations(matrix)
+    return equations.system.solve(equations.right)
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryEquations:
+    """A v = b, exactly: v = vW without its first equation, and Σ v = 1 in its place.
+
+    Attributes
+    ----------
+    system
+        A, shape (N, N), regular for every irreducible W.
+    right
+        b, shape (N, 1).
+    """
+
+    system: flint.fmpq_mat
+    right: flint.fmpq_mat
+
+
+def stationary_equations(matrix: flint.fmpq_mat) -> StationaryEquations:
+    """The equations of a stochastic W, shape (N, N), for whatever arithmetic solves them."""
+    agents = matrix.nrows()
+    system = matrix.transpose()
+    for i in range(agents):
+        system[i, i] -= 1
+        system[0, i] = 1
+    right = flint.fmpq_mat(agents, 1)
+    right[0, 0] = 1
+    return StationaryEquations(system, right)
+
+
+# A network whose weights are rationals, so that all that follows from them is exact --------------
+
 
 MOST_RATIONAL_AGENTS = 1000
 """The largest network with exact weights: 10⁶ fractions fill a few hundred MB."""

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.regression.agent import RegressionAgent
-    from theory.regression.best import BestStationary, best_stationary_distribution
+    from theory.regression.agent import RegressionAgent, uniform_second_moment
     from theory.regression.conditional import (
         AveragedError,
         ConditionalError,
@@ -14,10 +13,15 @@ if TYPE_CHECKING:
         conditional_error,
         draw_inputs,
     )
-    from theory.regression.confidence import Calibration, calibrating_tempering, calibration
+    from theory.regression.confidence import (
+        BestStationary,
+        Calibration,
+        best_stationary_distribution,
+        calibrating_tempering,
+        calibration,
+    )
     from theory.regression.limits import RegressionLimits, regression_limits
     from theory.regression.model import RegressionModel
-    from theory.regression.moments import uniform_second_moment
     from theory.regression.predicted import (
         ErrorCurve,
         alone_error,

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.network import Network
-from theory.regression.centring import centring
-from theory.regression.influence import as_rounds, is_mixed
+from theory.regression.expansion import centring
 from theory.regression.model import RegressionModel, check_fits
 from theory.regression.positive import Factor
-from theory.regression.predicted import refuse_targets
+from theory.regression.predicted import as_rounds, is_mixed, refuse_targets
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
@@ -222,7 +221,7 @@ def averaged_error(
 
     Examples
     --------
-    >>> from theory.regression.papers import two_nodes
+    >>> from theory.regression.rational_model import two_nodes
     >>> case = two_nodes().as_floats()
     >>> averaged = averaged_error(case.network, case.model, [100], draws=50, seed=1)
     >>> bool(averaged.standard_error.max() < 0.02 * averaged.excess_error.min())

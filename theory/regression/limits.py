@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from theory.network import Network
 from theory.numbers import precision
-from theory.regression.agent import RegressionAgent
+from theory.regression.agent import RegressionAgent, uniform_fourth_moment
 from theory.regression.expansion import (
     Expansion,
     double_of,
@@ -39,7 +39,6 @@ from theory.regression.expansion import (
     trace,
 )
 from theory.regression.model import RegressionModel, check_fits
-from theory.regression.moments import uniform_fourth_moment
 from theory.regression.positive import check_test_digits, rank_of, rank_tolerance
 from theory.regression.sight import directions_seen, is_decided, moment_of, rows_of
 from theory.showing import Shown

@@ -22,6 +22,7 @@ from theory.regression.positive import (
     as_positive_definite,
     as_positive_semidefinite,
 )
+from theory.showing import Value
 from theory.validation import (
     FloatArray,
     IntArray,
@@ -31,7 +32,6 @@ from theory.validation import (
     fail,
     read_only,
 )
-from theory.values import Value
 
 
 @dataclass(frozen=True, eq=False)

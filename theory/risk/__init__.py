@@ -5,12 +5,6 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.risk.corollary import (
-        EMPTY_INTERSECTION,
-        HALVED_PINSKER,
-        REVERSED_COVERING,
-        CoinTrial,
-    )
     from theory.risk.covering import (
         Covering,
         cover,
@@ -18,10 +12,22 @@ if TYPE_CHECKING:
         interval_covering_number,
     )
     from theory.risk.domains import Box, Ellipsoid
-    from theory.risk.quantised import QuantisedRegression, two_node_regression
-    from theory.risk.risk import RiskBound, reversal_factor, risk_bound
+    from theory.risk.quantised import (
+        EMPTY_INTERSECTION,
+        HALVED_PINSKER,
+        REVERSED_COVERING,
+        CoinTrial,
+        QuantisedRegression,
+        two_node_regression,
+    )
+    from theory.risk.risk import (
+        LargestTotalVariation,
+        RiskBound,
+        largest_total_variation,
+        reversal_factor,
+        risk_bound,
+    )
     from theory.risk.risk_curve import RiskCurve, RiskPoint, risk_curve, transfer_factor
-    from theory.risk.total_variation import LargestTotalVariation, largest_total_variation
 else:
     show_lazily(__name__)
 

@@ -31,9 +31,16 @@ from math import ceil, isqrt, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.risk.domains import Box, Domain
-from theory.risk.grids import grid_counts, grid_points
-from theory.risk.lattices import MOST_CANDIDATES, ROUNDING, lattice_coverings, middles
+from theory.risk.domains import (
+    MOST_CANDIDATES,
+    ROUNDING,
+    Box,
+    Domain,
+    grid_counts,
+    grid_points,
+    lattice_coverings,
+    middles,
+)
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_float_array, as_positive, fail, read_only

@@ -22,14 +22,27 @@ if TYPE_CHECKING:
         Split,
         StuckData,
     )
-    from theory.robustness.faults import Faults, check_tolerance, honest_agents, honest_reference
+    from theory.robustness.faults import (
+        RULES,
+        Average,
+        Clip,
+        Faults,
+        Median,
+        Rule,
+        TrimmedMean,
+        check_tolerance,
+        honest_agents,
+        honest_reference,
+    )
     from theory.robustness.graph import (
         Robustness,
         RobustnessCheck,
         ToleratedLiars,
+        TrimmedSpread,
         is_robust,
         robustness,
         tolerated_liars,
+        trimmed_spread,
     )
     from theory.robustness.guarantees import (
         ClipGuarantee,
@@ -37,8 +50,6 @@ if TYPE_CHECKING:
         clip_guarantee,
         pooling_guarantee,
     )
-    from theory.robustness.rules import RULES, Average, Clip, Median, Rule, TrimmedMean
-    from theory.robustness.spreading import TrimmedSpread, trimmed_spread
 else:
     show_lazily(__name__)
 

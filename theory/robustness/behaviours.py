@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike
 
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
-from theory.showing import Shown
+from theory.showing import Shown, Value
 from theory.validation import FloatArray, as_float_array, as_integer, as_position, fail, read_only
-from theory.values import Value
 
 # Larger log-ratios would overflow once squared; no honest agent gets near.
 LARGEST_MESSAGE = 1e100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,16 +13,102 @@ from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.network.labels import agent_numbers, called
 from theory.network.structure import off_diagonal
-from theory.robustness.behaviours import (
-    BEHAVIOURS,
-    Behaviour,
-    Colluding,
-    StuckData,
-)
-from theory.robustness.rules import RULES, Average, Median, Rule
+from theory.robustness.behaviours import BEHAVIOURS, Behaviour, Colluding, StuckData
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_integer, as_position, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_position, as_positive, fail
+
+# How an agent pools what it hears ----------------------------------------------------------------
+
+
+LOST = ("own", "renormalise")
+
+
+@dataclass(frozen=True)
+class Average(Shown):
+    """Plain pooling: one liar anywhere decides for everybody."""
+
+    def tolerates(self, heard: int) -> int | None:
+        """None: the rule makes no promise."""
+        return None
+
+
+@dataclass(frozen=True)
+class TrimmedMean(Shown):
+    """Drops the f numbers farthest above one's own and the f farthest below (W-MSR).
+
+    Parameters
+    ----------
+    tolerate
+        f, at least 0: how many of an agent's neighbours may be faulty.
+    lost
+        "own" or "renormalise".
+
+    Notes
+    -----
+    H. LeBlanc, H. Zhang, X. Koutsoukos, S. Sundaram, *Resilient asymptotic consensus in robust
+    networks*, IEEE JSAC 31 (2013).
+    """
+
+    tolerate: int
+    lost: str = "own"
+
+    def __post_init__(self) -> None:
+        as_integer("tolerate", self.tolerate, minimum=0)
+        if self.lost not in LOST:
+            raise fail("lost", f"one of {list(LOST)}", repr(self.lost), "choose one of them")
+
+    def tolerates(self, heard: int) -> int | None:
+        """f, whatever the number of neighbours heard."""
+        return self.tolerate
+
+
+@dataclass(frozen=True)
+class Median(Shown):
+    """The median of one's own number and all that is heard, unweighted."""
+
+    def tolerates(self, heard: int) -> int | None:
+        """As many as are fewer than half of the numbers, one's own included."""
+        return heard // 2
+
+
+@dataclass(frozen=True)
+class Clip(Shown):
+    """Moves towards each neighbour by at most `radius` (self-centred clipping).
+
+    Parameters
+    ----------
+    radius
+        In nats, positive.
+
+    Notes
+    -----
+    Coordinate by coordinate; L. He, S. P. Karimireddy, M. Jaggi, *Byzantine-robust decentralized
+    learning via ClippedGossip* (2022), clip vectors.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        as_positive("radius", self.radius)
+
+    def tolerates(self, heard: int) -> int | None:
+        """None: a liar's pull is bounded, whatever their number."""
+        return None
+
+
+Rule: TypeAlias = Average | TrimmedMean | Median | Clip
+
+RULES: dict[str, type[Rule]] = {
+    "average": Average,
+    "trimmed-mean": TrimmedMean,
+    "median": Median,
+    "clip": Clip,
+}
+
+
+# Who is faulty and how the others pool -----------------------------------------------------------
+
 
 Behaviours = Mapping[Any, Behaviour]
 """What faulty agents do, by number; until they meet their network, by name as well."""

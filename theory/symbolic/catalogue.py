@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from theory.symbolic.complete import complete
-from theory.symbolic.cyclic import ring, torus
+from theory.symbolic.checks import two_agents
 from theory.symbolic.formula import Formula
 from theory.symbolic.hub import hub_and_ring, wheel
 from theory.symbolic.hypercube import hypercube
-from theory.symbolic.lattice import grid, path
+from theory.symbolic.lattice import complete, grid, path, ring, torus
 from theory.symbolic.star import star
-from theory.symbolic.two_agents import two_agents
 from theory.validation import fail, meant
 
 FAMILIES: Mapping[str, Callable[[], Formula]] = MappingProxyType(

@@ -2,7 +2,7 @@
 
 The hub gives c to itself and shares the rest equally; a ring agent gives h to the hub, s to each of
 its two neighbours and the rest to itself. The wheel is the same graph under the uniform rule of
-`theory.network.weights`: c = 1/N, h = s = 1/4. (docs: mathematics/formulas)
+`theory.network.graphs`: c = 1/N, h = s = 1/4. (docs: mathematics/formulas)
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from fractions import Fraction
 import sympy
 
 from theory.symbolic.evaluation import Values
-from theory.symbolic.formula import Formula
-from theory.symbolic.letters import N, agents, d, k
-from theory.symbolic.parameter import Constraint, Parameter
-from theory.symbolic.parts import (
+from theory.symbolic.formula import (
     AgentClass,
     Eigenvalues,
+    Formula,
     Index,
     Matrix,
     Members,
@@ -26,6 +24,8 @@ from theory.symbolic.parts import (
     PairFormula,
     Statement,
 )
+from theory.symbolic.lattice import N, agents, d, k
+from theory.symbolic.parameter import Constraint, Parameter
 
 c = sympy.Symbol("c", nonnegative=True)
 h, s = sympy.symbols("h s", positive=True)

@@ -1,7 +1,7 @@
 """The hypercube: 2^q agents numbered in binary, each hearing those that differ in one digit.
 
 Each agent keeps a and gives (1 − a)/q to each of its q neighbours; the uniform, metropolis and
-max-degree rules of `theory.network.weights` are a = 1/(q + 1), lazy-metropolis is a = 1/2. The
+max-degree rules of `theory.network.graphs` are a = 1/(q + 1), lazy-metropolis is a = 1/2. The
 eigenvectors are products of signs, and one distance, the number of digits that differ, decides
 every entry of Z. (docs: mathematics/formulas)
 """
@@ -13,12 +13,10 @@ from fractions import Fraction
 import sympy
 
 from theory.symbolic.evaluation import Values
-from theory.symbolic.formula import Formula
-from theory.symbolic.letters import a, everyone, i, j, k, self_confidence
-from theory.symbolic.parameter import Parameter
-from theory.symbolic.parts import (
+from theory.symbolic.formula import (
     AgentClass,
     Eigenvalues,
+    Formula,
     Index,
     Matrix,
     Members,
@@ -27,6 +25,8 @@ from theory.symbolic.parts import (
     PairFormula,
     Statement,
 )
+from theory.symbolic.lattice import a, everyone, i, j, k, self_confidence
+from theory.symbolic.parameter import Parameter
 
 q = sympy.Symbol("q", integer=True, positive=True)
 x = sympy.Symbol("x", integer=True, nonnegative=True)

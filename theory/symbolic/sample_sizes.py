@@ -14,10 +14,9 @@ from typing import Any
 
 import sympy
 
+from theory.symbolic.evaluation import tidy
 from theory.symbolic.formula import Formula
-from theory.symbolic.parameter import Parameter
-from theory.symbolic.sheet import Bound, Sheet, Where
-from theory.symbolic.tidying import tidy
+from theory.symbolic.parameter import Bound, Parameter, Sheet, Where
 from theory.validation import fail
 
 K, V, Q, D = (sympy.Symbol(letter, positive=True) for letter in "KVQD")

@@ -22,8 +22,7 @@ from theory.symbolic import sample_sizes
 from theory.symbolic.checks import Comparison, FormulaCheck, agree, at_fewer_agents, draw_member
 from theory.symbolic.evaluation import Number, evaluate, to_ball
 from theory.symbolic.formula import Formula, Member
-from theory.symbolic.parameter import Parameter
-from theory.symbolic.sheet import Sheet
+from theory.symbolic.parameter import Parameter, Sheet
 
 _BITS = 320
 # Letters without an upper end are tried up to this.

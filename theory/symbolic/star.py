@@ -2,7 +2,7 @@
 
 The centre gives c to itself and shares the rest equally among the edges; an edge gives a to the
 centre and 1 − a to itself. P2 (sec. 1.4.1) has c = 1/N, which is what c stands for where it is not
-given. The rules of `theory.network.weights` are other values: uniform a = 1/2, c = 1/N; metropolis
+given. The rules of `theory.network.graphs` are other values: uniform a = 1/2, c = 1/N; metropolis
 and max-degree a = c = 1/N; lazy-metropolis a = 1/(2(N−1)), c = 1/2. (docs: mathematics/formulas)
 """
 
@@ -13,18 +13,18 @@ from fractions import Fraction
 import sympy
 
 from theory.symbolic.evaluation import Values
-from theory.symbolic.formula import Formula
-from theory.symbolic.letters import N, a, agents
-from theory.symbolic.parameter import Parameter
-from theory.symbolic.parts import (
+from theory.symbolic.formula import (
     AgentClass,
     Eigenvalues,
+    Formula,
     Matrix,
     Members,
     Pair,
     PairFormula,
     Statement,
 )
+from theory.symbolic.lattice import N, a, agents
+from theory.symbolic.parameter import Parameter
 
 c = sympy.Symbol("c", nonnegative=True)
 I_1, S_edges = sympy.symbols("I_1 S_edges", real=True)

@@ -9,19 +9,11 @@ from dataclasses import fields
 from typing import Any
 
 from empirical.messages.codec import Codec
-from empirical.messages.codecs.autoencoder import Autoencoded
-from empirical.messages.codecs.difference import Difference, Replica
-from empirical.messages.codecs.low_rank import LowRank
-from empirical.messages.codecs.plain import Plain
-from empirical.messages.codecs.posterior import Posterior
-from empirical.messages.codecs.pruned import Pruned
-from empirical.messages.codecs.quantised import Quantised
-from empirical.messages.codecs.samples import Samples
-from empirical.messages.codecs.seeds import Seeds
-from empirical.messages.codecs.sign import Sign
-from empirical.messages.codecs.spline import Spline
-from empirical.messages.codecs.topk import TopK
-from empirical.messages.codecs.wavelet import Wavelet
+from empirical.messages.codecs.difference import Difference, Replica, Sign
+from empirical.messages.codecs.low_rank import LowRank, Plain, Seeds
+from empirical.messages.codecs.pruned import Autoencoded, Pruned, Spline
+from empirical.messages.codecs.quantised import Quantised, TopK, Wavelet
+from empirical.messages.codecs.samples import Posterior, Samples
 from theory.validation import fail, meant
 
 _KINDS: tuple[Any, ...] = (

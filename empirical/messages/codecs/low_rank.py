@@ -10,13 +10,112 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from empirical.messages.checks import bad_body, check_said, words_of
-from empirical.messages.codec import Block, Heard, Layout, Memory, Said
-from empirical.messages.codecs.plain import Plain
-from empirical.messages.coordinates import bound, free, free_layout
-from empirical.messages.draws import signed
-from empirical.messages.numbers import KINDS, from_bytes, to_bytes
+from empirical.messages.codec import (
+    Block,
+    Coder,
+    Heard,
+    Layout,
+    Memory,
+    Said,
+    Written,
+    bad_body,
+    check_said,
+    share_of,
+    words_of,
+)
+from empirical.messages.draws import chosen, signed
+from empirical.messages.selected import (
+    KINDS,
+    PRECISION,
+    bound,
+    free,
+    free_layout,
+    from_bytes,
+    to_bytes,
+)
 from theory.validation import as_integer, fail
+
+# All numbers as they are, or rounded to half the bytes -------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Every number in one of three formats, in little-endian order.
+
+    Parameters
+    ----------
+    kind
+        ``"float32"``, without loss; ``"float16"``, 11 bits of precision, no number beyond 65 504;
+        ``"bfloat16"``, 8 bits and the range of float32.
+
+    Raises
+    ------
+    ValueError
+        If `kind` is none of them.
+    """
+
+    kind: str = "float32"
+    name: ClassVar[str] = "plain"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise fail("kind", " or ".join(KINDS), repr(self.kind), "choose one of them")
+
+    def words(self) -> dict[str, Any]:
+        """Name and settings."""
+        return words_of(self)
+
+    def coder(self, layout: Layout) -> _PlainCoder:
+        """Fits every layout."""
+        return _PlainCoder(self, layout)
+
+
+@dataclass(frozen=True, eq=False)
+class _PlainCoder:
+    codec: Plain
+    layout: Layout
+
+    def memory(self) -> Memory:
+        return {}
+
+    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        return self.encode_heard(said, memory, seed=seed).body
+
+    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
+        check_said(said, self.layout)
+        kind, parts = KINDS[self.codec.kind], []
+        heard: dict[str, Tensor] = {}
+        for name, values in said.items():
+            rounded = values.to(kind)
+            if not torch.isfinite(rounded).all() or _loses_sign(name, values, rounded):
+                raise fail(
+                    name, f"numbers that {self.codec.kind} holds", "some out of its range",
+                    "choose bfloat16 or float32",
+                )  # fmt: skip
+            parts.append(to_bytes(rounded))
+            heard[name] = rounded.float() if rounded.dtype != values.dtype else values.clone()
+        return Written(b"".join(parts), Heard(heard))
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        kind, size = KINDS[self.codec.kind], self.layout.size
+        width = size * kind.itemsize
+        if len(body) != width * len(self.layout.names):
+            wanted = f"{width * len(self.layout.names)} bytes"
+            raise bad_body(self.codec.name, wanted, len(body))
+        vectors: dict[str, Tensor] = {}
+        for k, name in enumerate(self.layout.names):
+            vectors[name] = from_bytes(body[k * width : (k + 1) * width], kind).float()
+            if not torch.isfinite(vectors[name]).all():
+                raise bad_body(self.codec.name, f"finite numbers of {name}", "others")
+        return Heard(vectors)
+
+
+def _loses_sign(name: str, values: Tensor, rounded: Tensor) -> bool:
+    """Whether a precision became 0."""
+    return name == PRECISION and bool(((rounded <= 0) & (values > 0)).any())
+
+
+# Every matrix by a few of its directions ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -150,3 +249,76 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 def _turn(memory: Tensor, right: Tensor) -> None:
     """Columns for the next step: those sent, but for zeros, from which no step leads away."""
     memory.copy_(torch.where((right != 0).any(dim=0), right, memory))
+
+
+# Coordinates drawn at random from the message's seed ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """A share of the coordinates, new ones in every message: dropout of coordinates.
+
+    Both ends draw the same set, so that no index is sent. All vectors of a message say something of
+    the same coordinates: a belief that is heard has a precision and a shift, or neither.
+
+    Parameters
+    ----------
+    share
+        Of the coordinates, in (0, 1]; ⌈share · d⌉ of them are sent.
+    kind
+        Format of the values, as of :class:`~empirical.messages.codecs.plain.Plain`.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+    """
+
+    share: float = 0.1
+    kind: str = "float32"
+    name: ClassVar[str] = "seeds"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share <= 1.0:
+            raise fail("share", "a number above 0 and at most 1", self.share, "give such a share")
+        Plain(self.kind)
+
+    def words(self) -> dict[str, Any]:
+        """Name and settings."""
+        return words_of(self)
+
+    def coder(self, layout: Layout) -> _SeedsCoder:
+        """Fits every layout."""
+        return _SeedsCoder(self, layout)
+
+
+@dataclass(frozen=True, eq=False)
+class _SeedsCoder:
+    codec: Seeds
+    layout: Layout
+
+    def memory(self) -> Memory:
+        return {}
+
+    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        check_said(said, self.layout)
+        some = self._chosen(seed)
+        values = {name: vector[some] for name, vector in said.items()}
+        return self._plain().encode(values, {}, seed=seed)
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        some = self._chosen(seed)
+        values = self._plain().decode(body, {}, seed=seed).vectors
+        whole = {name: torch.zeros(self.layout.size) for name in values}
+        for name, vector in values.items():
+            whole[name][some] = vector
+        return Heard(whole, some)
+
+    def _chosen(self, seed: int) -> torch.Tensor:
+        return chosen(seed, share_of(self.layout, self.codec.share), self.layout.size)
+
+    def _plain(self) -> Coder:
+        """The codec of the values alone."""
+        k = share_of(self.layout, self.codec.share)
+        begin = {name: values[:k] for name, values in self.layout.begin.items()}
+        return Plain(self.codec.kind).coder(Layout(begin, (Block("values", 0, (k,)),)))

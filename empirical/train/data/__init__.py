@@ -5,20 +5,29 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from empirical.train.data.agents_data import AgentsData
+    from empirical.train.data.agents_data import AgentsData, Scaling
     from empirical.train.data.arrays import data_of_arrays, read_npz
-    from empirical.train.data.builtin import BUILTINS, Builtin, read_builtin
-    from empirical.train.data.columns import Layout, labelled_rows, layout_of
+    from empirical.train.data.columns import Layout, labelled_rows, layout_of, read_images
     from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
-    from empirical.train.data.examples import Examples, Target
-    from empirical.train.data.idx import read_idx_files
-    from empirical.train.data.images import read_images
-    from empirical.train.data.labelled_rows import LabelledRows
-    from empirical.train.data.moments import Moments, pooled
+    from empirical.train.data.examples import (
+        Examples,
+        Moments,
+        Split,
+        Target,
+        pooled,
+        split_by_class,
+        split_rows,
+    )
     from empirical.train.data.preparing import LabelColumn, Preparation, prepare
-    from empirical.train.data.scaling import Scaling
-    from empirical.train.data.source_files import Sources, check_unchanged
-    from empirical.train.data.splitting import Split, split_by_class, split_rows
+    from empirical.train.data.source_files import (
+        BUILTINS,
+        Builtin,
+        LabelledRows,
+        Sources,
+        check_unchanged,
+        read_builtin,
+        read_idx_files,
+    )
     from empirical.train.data.tables import Table, read_table
 else:
     show_lazily(__name__)

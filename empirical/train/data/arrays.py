@@ -15,9 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import as_finite, plain
-from empirical.train.data.labelled_rows import LabelledRows, column_order, names_of_columns
 from empirical.train.data.preparing import Preparation, prepare
-from empirical.train.data.source_files import ZIP, SourceFile, Sources, check_kind, read_source
+from empirical.train.data.source_files import (
+    ZIP,
+    LabelledRows,
+    SourceFile,
+    Sources,
+    check_kind,
+    column_order,
+    names_of_columns,
+    read_source,
+)
 from theory.validation import fail
 
 INPUTS, LABELS = "inputs", "labels"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.validation import fail, read_only
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
+
+# Examples as learners take them ------------------------------------------------------------------
+
 
 Kind = Literal["classes", "numbers", "counts"]
 
@@ -205,3 +211,202 @@ def _odd_entry(array: NDArray[Any]) -> tuple[int, ...] | None:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The array as nobody can change it: a copy, if somebody else could."""
     return array if not array.flags.writeable else read_only(array.copy())
+
+
+# Means and variances of all agents' inputs, from sums that each agent takes of its own -----------
+
+
+# Rows that are turned to float64 at a time.
+_BLOCK = 1024
+# Numbers that differ by less, relatively, are one number: a few roundings apart.
+_LAST_BITS = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What an agent tells of its inputs.
+
+    Attributes
+    ----------
+    count
+        How many numbers there are of each feature.
+    mean, squares
+        Of each feature the mean, and the sum of squared deviations from the mean; shaped so that
+        they fit an input: (features,), (channels, 1, 1) or ().
+    """
+
+    count: int
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, inputs: ArrayLike) -> Moments:
+        """The moments of inputs of shape (n, …), n ≥ 1, in two passes over a block of rows each.
+
+        Examples
+        --------
+        >>> moments = Moments.of([[1.0, 5.0], [3.0, 5.0]])
+        >>> moments.count, moments.mean.tolist(), moments.squares.tolist()
+        (2, [2.0, 5.0], [2.0, 0.0])
+        """
+        array = np.asarray(inputs)
+        if array.ndim < 1 or not array.size:
+            raise fail("inputs", "at least one row", f"shape {array.shape}", "give some")
+        blocks = (array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK))
+        return pooled(cls._of_block(block.astype(np.float64)) for block in blocks)
+
+    @classmethod
+    def _of_block(cls, block: FloatArray) -> Moments:
+        kept = block.ndim in (2, 4)
+        shape = (block.shape[1], *(1 for _ in block.shape[2:])) if kept else ()
+        # Features first in two axes: the sums below then run along the other.
+        features = block.shape[1] if kept else 1
+        flat = np.moveaxis(block.reshape(len(block), features, -1), 1, 0).reshape(features, -1)
+        mean = flat.mean(axis=1, keepdims=True)
+        mean += (flat - mean).mean(axis=1, keepdims=True)  # what the first pass rounded away
+        squares = np.square(flat - mean).sum(axis=1)
+        return cls(flat.shape[1], mean.reshape(shape), squares.reshape(shape))
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both agents' inputs together."""
+        if self.mean.shape != other.mean.shape:
+            wanted = f"moments of shape {self.mean.shape}"
+            raise fail("other", wanted, other.mean.shape, "take them of the same features")
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        mean = self.mean + gap * (other.count / count)
+        squares = self.squares + other.squares + gap**2 * (self.count / count * other.count)
+        return Moments(count, mean, squares)
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviation of each feature, the root of the mean squared deviation."""
+        return np.asarray(np.sqrt(self.squares / self.count))
+
+    @property
+    def is_constant(self) -> NDArray[np.bool_]:
+        """Which features have one value everywhere, up to the last bits of a double.
+
+        What rounding makes of a constant, .3 and .1 + .2, is no scale to measure others by.
+        """
+        return np.asarray(self.std <= _LAST_BITS * np.abs(self.mean))
+
+
+def pooled(moments: Iterable[Moments]) -> Moments:
+    """The moments of all agents' inputs together."""
+    return reduce(Moments.merge, moments)
+
+
+def pooled_moments(
+    what: str, arrays: Sequence[NDArray[Any]], names: Sequence[str] | None
+) -> Moments:
+    """The moments of all agents' numbers together; `names` of the features are for messages.
+
+    Raises
+    ------
+    ValueError
+        If numbers are so large that a mean or a sum of squares is not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = pooled(Moments.of(array) for array in arrays)
+        wild = np.flatnonzero(~np.isfinite(moments.mean + moments.squares))
+    if wild.size:
+        place = f"{what}, {names[wild[0]] if names else f'number {wild[0]}'}"
+        wanted = "numbers whose squares are finite, to standardise them"
+        raise fail(place, wanted, "larger ones", "correct or rescale them")
+    return moments
+
+
+# Parts of an agent's examples --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Positions of examples that are kept and that are held out: sorted, together all of them."""
+
+    kept: IntArray
+    held: IntArray
+
+
+def generator(seed: int, *words: str) -> np.random.Generator:
+    """The random numbers of one purpose, such as ``"validation"`` for agent ``"mast"``.
+
+    Raises
+    ------
+    ValueError
+        If the seed is no whole number of at least 0.
+    """
+    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    key = int.from_bytes(digest[:16], "little")
+    return np.random.default_rng([as_integer("seed", seed, minimum=0), key])
+
+
+def split_rows(size: int, share: float, rng: np.random.Generator) -> Split:
+    """Hold out round(share · size) of the rows at random, one at least and not all.
+
+    A single row is kept.
+
+    Raises
+    ------
+    ValueError
+        If the share is not in [0, 1).
+
+    Examples
+    --------
+    >>> split = split_rows(10, 0.2, np.random.default_rng(0))
+    >>> len(split.kept), len(split.held)
+    (8, 2)
+    """
+    held = _held(size, share, size - 1)
+    order = rng.permutation(size)
+    return Split(np.sort(order[held:]), np.sort(order[:held]))
+
+
+def split_by_class(labels: ArrayLike, share: float, rng: np.random.Generator) -> Split:
+    """Hold out round(share · n) examples, of each class in proportion.
+
+    Every class keeps one example at least. One of each class that has two is held out too, if as
+    many are held out as there are such classes. The numbers held out are otherwise those nearest to
+    the proportional ones; fewer than round(share · n) only where too many classes have a single
+    example.
+
+    Parameters
+    ----------
+    labels
+        Shape (n,): the class of each example.
+
+    Raises
+    ------
+    ValueError
+        If the share is not in [0, 1).
+    """
+    values, numbers = np.unique(np.asarray(labels), return_inverse=True)
+    counts = np.bincount(numbers, minlength=len(values))
+    held = _held(len(numbers), share, int((counts - 1).sum()))
+    each = _allotted(counts, held, share)
+    chosen = [
+        rng.permutation(np.flatnonzero(numbers == label))[:number]
+        for label, number in enumerate(each)
+    ]
+    out = np.sort(np.concatenate(chosen)) if held else np.empty(0, dtype=np.int64)
+    return Split(np.setdiff1d(np.arange(len(numbers)), out, assume_unique=True), out)
+
+
+def _held(size: int, share: float, most: int) -> int:
+    if share == 0:
+        return 0
+    return min(max(round(as_probability("share", share) * size), 1), most)
+
+
+def _allotted(counts: IntArray, held: int, share: float) -> IntArray:
+    """How many of each class are held out, in all `held` ≤ Σ (count − 1)."""
+    most = counts - 1
+    fair = share * counts
+    least = np.minimum(most, 1) if held >= (most > 0).sum() else np.zeros_like(counts)
+    each = np.clip(np.floor(fair).astype(np.int64), least, most)
+    while (missing := held - int(each.sum())) != 0:
+        step = 1 if missing > 0 else -1
+        movable = each < most if step > 0 else each > least
+        need = np.where(movable, step * (fair - each), -np.inf)
+        each[np.argsort(-need, kind="stable")[: min(abs(missing), int(movable.sum()))]] += step
+    return np.asarray(each)

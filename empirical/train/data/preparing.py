@@ -20,14 +20,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.data.agents_data import AgentsData
-from empirical.train.data.examples import Examples, Kind, Target
-from empirical.train.data.labelled_rows import LabelledRows
-from empirical.train.data.labels import class_names, label_numbers, missing_classes
-from empirical.train.data.moments import pooled_moments
-from empirical.train.data.notation import names_alike
-from empirical.train.data.scaling import Dressing, Filling, Scaling
-from empirical.train.data.splitting import generator, split_by_class, split_rows
+from empirical.train.data.agents_data import AgentsData, Dressing, Filling, Scaling
+from empirical.train.data.examples import (
+    Examples,
+    Kind,
+    Target,
+    generator,
+    pooled_moments,
+    split_by_class,
+    split_rows,
+)
+from empirical.train.data.notation import class_names, label_numbers, missing_classes, names_alike
+from empirical.train.data.source_files import LabelledRows
 from theory.network.labels import as_names
 from theory.validation import as_integer, fail
 
@@ -292,7 +296,7 @@ def target_of(parts: Sequence[LabelledRows], column: int, label: LabelColumn) ->
     Raises
     ------
     ValueError
-        As for :func:`empirical.train.data.labels.class_names`.
+        As for :func:`empirical.train.data.notation.class_names`.
     """
     classes = class_names(parts, column, count=label.count) if label.kind == "classes" else None
     return Target(label.name, label.kind, classes)

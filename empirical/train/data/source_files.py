@@ -6,13 +6,25 @@ whether its data are still those that it began with.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import re
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from theory.validation import fail
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from empirical.data import CHECKSUMS, SPLITS, Images, load_digits, load_images, read_idx
+from empirical.train.data.examples import as_finite
+from theory.validation import IntArray, fail, read_only
+
+# The files that data come from -------------------------------------------------------------------
+
 
 # How files begin, what they then are, and what to do where another kind is wanted.
 PARQUET, GZIP, ZIP = b"PAR1\x15", b"\x1f\x8b", b"PK\x03\x04"
@@ -143,3 +155,279 @@ def relative_to(folder: str | Path, sources: Sources) -> Sources:
         return Path(os.path.relpath(os.path.abspath(path), start)).as_posix()
 
     return tuple((counted(path), digest) for path, digest in sources)
+
+
+# What one file holds -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Inputs and labels of a source.
+
+    Parameters
+    ----------
+    where
+        The file or folder, for messages.
+    inputs
+        Shape (n, …), n ≥ 1: numbers as the source has them.
+    labels
+        One array of shape (n,) for each target: float64 numbers, int64, or texts.
+    sources
+        The files and their checksums.
+    names
+        What each row is called in messages; left out: by its number, ``row 1`` the first.
+    numbers
+        Numbers of the rows, from 0; left out: 0 to n − 1.
+    class_names
+        What the classes 0, 1, … are called, where a source says so.
+    features
+        The names of the inputs' columns, where they have names.
+    missing
+        Whether inputs may be missing: NaN stands for them.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows, or not one label for each.
+    """
+
+    where: str
+    inputs: NDArray[Any]
+    labels: tuple[NDArray[Any], ...]
+    sources: Sources = ()
+    names: Sequence[str] | None = None
+    numbers: IntArray | None = None
+    class_names: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        inputs = as_finite(self.where, self.inputs, missing=self.missing)
+        if not len(inputs):
+            raise fail(self.where, "at least one example", "none", "add examples, or leave it out")
+        for labels in self.labels:
+            if labels.shape != (len(inputs),):
+                raise fail(
+                    self.where,
+                    f"one label for each of {len(inputs)} inputs",
+                    f"labels of shape {labels.shape}",
+                    "match them",
+                )
+        if self.numbers is None:
+            object.__setattr__(self, "numbers", np.arange(len(inputs)))
+        object.__setattr__(self, "inputs", read_only(inputs.view()))
+
+    def __len__(self) -> int:
+        return int(self.inputs.shape[0])
+
+    def place(self, row: int) -> str:
+        """How messages call a row, counted among those that are here."""
+        assert self.numbers is not None
+        number = int(self.numbers[row])
+        return f"row {number + 1}" if self.names is None else self.names[number]
+
+    def in_order_of(self, other: LabelledRows) -> LabelledRows:
+        """The same with the columns of the inputs in another's order, where both have names.
+
+        Raises
+        ------
+        ValueError
+            If they have other names, or two have one.
+        """
+        if self.features is None or other.features is None or self.features == other.features:
+            return self
+        order = column_order(f"{self.where}, inputs", self.features, other.features)
+        return replace(self, inputs=self.inputs[:, order], features=other.features)
+
+    def take(self, rows: ArrayLike) -> LabelledRows:
+        """Some of the rows, which keep their names."""
+        assert self.numbers is not None
+        kept = np.asarray(rows, dtype=np.int64)
+        return replace(
+            self,
+            inputs=self.inputs[kept],
+            labels=tuple(labels[kept] for labels in self.labels),
+            numbers=self.numbers[kept],
+        )
+
+
+def names_of_columns(values: object) -> tuple[str, ...] | None:
+    """What the columns of a frame are called (pandas, polars, pyarrow); None of other inputs."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    return None if names is None else tuple(map(str, names))
+
+
+def column_order(where: str, given: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Where each of the wanted columns stands among the given ones.
+
+    Raises
+    ------
+    ValueError
+        If they are other columns, or two have one name.
+    """
+    if sorted(given) != sorted(wanted) or len(set(given)) < len(given):
+        odd = next(iter([*(n for n in given if n not in wanted), *(set(wanted) - set(given))]), "")
+        shown = ", ".join(given[:12]) + (", …" if len(given) > 12 else "")
+        expected = f"the columns {', '.join(wanted[:12])}{', …' if len(wanted) > 12 else ''}"
+        remedy = f"add or leave out {odd!r}" if odd else "name each column once"
+        raise fail(where, expected, shown, remedy)
+    return [given.index(name) for name in wanted]
+
+
+# Images of one's own in the IDX format -----------------------------------------------------------
+
+
+_IMAGES = re.compile(r"images([-.])idx3")
+
+
+def is_idx(path: Path) -> bool:
+    """Whether a file is called as images in the IDX format are."""
+    return _IMAGES.search(path.name) is not None
+
+
+def read_idx_files(path: str | Path) -> LabelledRows:
+    """The images of one IDX file, packed by gzip or not, and the labels beside it.
+
+    Parameters
+    ----------
+    path
+        A file with ``images-idx3`` or ``images.idx3`` in its name; its labels are in the file with
+        ``labels-idx1`` or ``labels.idx1`` in that place, as in ``train-images-idx3-ubyte.gz`` and
+        ``train-labels-idx1-ubyte.gz``.
+
+    Returns
+    -------
+    LabelledRows
+        Inputs of shape (n, 1, height, width), grey values divided by 255, float32; labels int64.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or damaged, or there is not one label for each image.
+    """
+    path = Path(path)
+    if not is_idx(path):
+        wanted = "a file with images-idx3 in its name"
+        raise fail(str(path), wanted, path.name, "name the file as the format's own are")
+    images, labels = read_source(path), read_source(path.with_name(_labels_of(path.name)))
+    for source in (images, labels):
+        check_kind(source, "an IDX file", GZIP)
+    pixels = read_idx(_unpacked(images), ndim=3, source=images.path)
+    numbers = read_idx(_unpacked(labels), ndim=1, source=labels.path).astype(np.int64)
+    inputs = pixels[:, None].astype(np.float32) / np.float32(255)
+    return LabelledRows(images.path, inputs, (numbers,), images.sources + labels.sources)
+
+
+def _labels_of(name: str) -> str:
+    return _IMAGES.sub(r"labels\1idx1", name)
+
+
+def _unpacked(source: SourceFile) -> bytes:
+    if not source.content.startswith(b"\x1f\x8b"):
+        return source.content
+    try:
+        return gzip.decompress(source.content)
+    except (OSError, EOFError, zlib.error) as error:
+        got = f"a damaged one ({error})"
+        raise fail(source.path, "a gzip file", got, "fetch the file again") from None
+
+
+# The data sets that go by name -------------------------------------------------------------------
+
+
+BUILTINS = ("mnist", "fashion-mnist", "fmnist", "digits", "diabetes")
+
+
+@dataclass(frozen=True, eq=False)
+class Builtin:
+    """A data set that goes by its name.
+
+    Attributes
+    ----------
+    train
+        Images of shape (n, 1, height, width) in [0, 1], or rows of features.
+    test
+        The published test images; None where none are published.
+    target
+        What its labels are.
+    is_regression
+        Whether labels are numbers.
+    """
+
+    train: LabelledRows
+    test: LabelledRows | None
+    target: str
+    is_regression: bool = False
+
+
+def read_builtin(name: str, *, directory: Path | None = None) -> Builtin:
+    """A data set by its name: ``fmnist`` is ``fashion-mnist``.
+
+    ``diabetes`` has 442 patients with ten features in their own units, and the progression of the
+    disease a year later.
+
+    Parameters
+    ----------
+    directory
+        Of the files of MNIST and Fashion-MNIST; left out: the usual places
+        (:func:`empirical.locate`).
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set, or its files are not found or damaged.
+    """
+    if name not in BUILTINS:
+        raise fail("builtin", f"one of {', '.join(BUILTINS)}", repr(name), "choose one of them")
+    if name == "diabetes":
+        return _diabetes()
+    if name == "digits":
+        return Builtin(_images(load_digits(), "digits", ()), None, "digit")
+    dataset = "fashion-mnist" if name == "fmnist" else name
+    train, test = (
+        _images(
+            load_images(dataset, split, directory=directory), dataset, _checksums(dataset, split)
+        )
+        for split in SPLITS
+    )
+    return Builtin(train, test, "class")
+
+
+def _images(images: Images, name: str, sources: tuple[tuple[str, str], ...]) -> LabelledRows:
+    inputs = np.asarray(images.pixels[:, None], dtype=np.float32) / np.float32(images.white)
+    return LabelledRows(
+        name,
+        inputs,
+        (images.labels,),
+        sources or _own(name, images.pixels.tobytes(), images.labels.tobytes()),
+        class_names=images.classes,
+    )
+
+
+def _diabetes() -> Builtin:
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes(scaled=False)
+    inputs = np.asarray(bunch.data, dtype=np.float64)
+    labels = np.asarray(bunch.target, dtype=np.float64)
+    rows = LabelledRows(
+        "diabetes",
+        inputs,
+        (labels,),
+        _own("diabetes", inputs.tobytes(), labels.tobytes()),
+        features=tuple(bunch.feature_names),
+    )
+    return Builtin(rows, None, "progression", is_regression=True)
+
+
+def _checksums(dataset: str, split: str) -> tuple[tuple[str, str], ...]:
+    """The published files of a split, whose checksums were verified on loading."""
+    return tuple(
+        (f"builtin://{dataset}/{file}", digest)
+        for file, digest in CHECKSUMS[dataset].items()
+        if file.startswith(SPLITS[split])
+    )
+
+
+def _own(name: str, *contents: bytes) -> tuple[tuple[str, str], ...]:
+    return ((f"builtin://{name}", hashlib.sha256(b"".join(contents)).hexdigest()),)

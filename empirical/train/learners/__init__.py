@@ -6,11 +6,9 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from empirical.train.learners.averaging import Averaging, AveragingAdam
+from empirical.train.learners.averaging import Averaging, AveragingAdam, Learner
 from empirical.train.learners.backprop import Backprop
-from empirical.train.learners.learner import Learner
-from empirical.train.learners.natural_gradient import NaturalGradient
-from empirical.train.learners.sites import Sites
+from empirical.train.learners.natural_gradient import NaturalGradient, Sites
 from theory.validation import fail, meant
 
 _KINDS = (Backprop, Averaging, AveragingAdam, NaturalGradient, Sites)

@@ -15,9 +15,17 @@ import torch
 from torch import Tensor
 
 from empirical.nets.update import LARGEST_STEP
-from empirical.train.learners.averaging import adam
-from empirical.train.learners.checks import at_least_zero, below_one, one_of, words_of
-from empirical.train.learners.learner import Batch, Belief, Share, State
+from empirical.train.learners.averaging import (
+    Batch,
+    Belief,
+    Share,
+    State,
+    adam,
+    at_least_zero,
+    below_one,
+    one_of,
+    words_of,
+)
 from theory.validation import as_positive
 
 

@@ -2,17 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.train.likelihoods.likelihood import Likelihood
-from theory.validation import fail
+from empirical.nets.likelihood import Categorical
+from empirical.train.likelihoods.gaussian import (
+    Counts,
+    GaussianNoise,
+    InputNoise,
+    LearnedNoise,
+    as_whole,
+)
+from theory.validation import as_integer, fail, meant
+
+# One of several classes --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Classes:
+    """ℓ(y | outputs) = softmax(outputs)_y; labels are class numbers from 0.
+
+    Parameters
+    ----------
+    count
+        The number of classes, at least 2.
+
+    Examples
+    --------
+    >>> likelihood = Classes(3)
+    >>> outputs = torch.zeros(1, 1, 3)
+    >>> f"{likelihood.log_density(outputs, torch.tensor([[2]])).exp().item():.4f}"
+    '0.3333'
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        as_integer("count", self.count, minimum=2)
+
+    @property
+    def outputs(self) -> int:
+        """One logit a class."""
+        return self.count
+
+    @property
+    def constants(self) -> int:
+        """No constants."""
+        return 0
+
+    @property
+    def label_size(self) -> int:
+        """A label is one class number."""
+        return 1
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Its name and the number of classes."""
+        return {"kind": "classes", "count": self.count}
+
+    def as_labels(self, argument: str, labels: NDArray[Any]) -> NDArray[np.int64 | np.float32]:
+        """Class numbers, int64, shape (n,)."""
+        return as_whole(argument, labels, size=1, below=self.count)
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean cross-entropy in nats, shape (N,), and its derivative."""
+        return Categorical().loss(outputs, _places(labels))
+
+    def log_density(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Log probability of each label, shape (N, B)."""
+        logs = torch.log_softmax(outputs, dim=2)
+        return logs.gather(2, _places(labels)[:, :, None])[:, :, 0]
+
+    def mean(self, outputs: Tensor) -> Tensor:
+        """Probabilities of the classes, shape (N, B, count)."""
+        return torch.softmax(outputs, dim=2)
+
+    def variance(self, outputs: Tensor) -> Tensor:
+        """p(1 − p) of each class."""
+        p = self.mean(outputs)
+        return p * (1.0 - p)
+
+
+def _places(labels: Tensor) -> Tensor:
+    return labels.reshape(labels.shape[:2]).long()
+
+
+# What a likelihood has to say, of training and of prediction -------------------------------------
+
+
+class Likelihood(Protocol):
+    """ℓ(y | outputs) of one label given the numbers that a net puts out for its input.
+
+    Labels are one tensor of shape (N, B), or (N, B, k) where a label is k numbers.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a net must put out, :attr:`constants` among them."""
+        ...
+
+    @property
+    def constants(self) -> int:
+        """How many of them, the last, are no matter of the input: trained numbers of its own.
+
+        :func:`empirical.train.constants.with_constants` appends them to what a net puts out.
+        """
+        ...
+
+    @property
+    def label_size(self) -> int:
+        """The number k of numbers in a label."""
+        ...
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What names it: JSON, kept in records; ``"kind"`` is the likelihood's name."""
+        ...
+
+    def as_labels(self, argument: str, labels: NDArray[Any]) -> NDArray[np.int64 | np.float32]:
+        """Labels as they are stored, checked; shape (n,) or (n, k).
+
+        Raises
+        ------
+        ValueError
+            If one is none that the likelihood knows; `argument` names where they came from.
+        """
+        ...
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean of −log ℓ over a batch, shape (N,), and its derivative by `outputs`.
+
+        `outputs` has shape (N, B, outputs) and may be overwritten.
+        """
+        ...
+
+    def log_density(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Log ℓ of each label in nats, shape (N, B); for a density, per unit of the label."""
+        ...
+
+    def mean(self, outputs: Tensor) -> Tensor:
+        """What is predicted: probabilities of the classes, or means, shape (N, B, m)."""
+        ...
+
+    def variance(self, outputs: Tensor) -> Tensor:
+        """The label's own variance around :meth:`mean`, shape (N, B, m); p(1 − p) of a class."""
+        ...
+
+
+# Several labels at once, each with a likelihood of its own ---------------------------------------
 
 
 @dataclass(frozen=True)
@@ -147,3 +290,100 @@ class Heads:
         return torch.cat(
             [getattr(part, name)(own) for part, own in zip(self.parts, split, strict=True)], dim=2
         )
+
+
+# A likelihood from the words that name it in files and records -----------------------------------
+
+
+def likelihood_of(words: Mapping[str, Any], *, argument: str = "likelihood") -> Likelihood:
+    """The likelihood that a table of JSON or TOML names; the inverse of its ``words``.
+
+    Parameters
+    ----------
+    words
+        ``kind`` and its settings:
+
+        ============  ======================================================================
+        ``classes``   ``count``
+        ``gaussian``  ``std``: a number, ``"learned"`` or ``"input"``; ``count``, if not 1
+        ``counts``    ``count``, if not 1; ``dispersion = "learned"``, if not Poisson
+        ``heads``     ``parts``: a list of such tables
+        ============  ======================================================================
+    argument
+        How messages call the table.
+
+    Raises
+    ------
+    ValueError
+        If the kind or a setting is unknown, missing, or out of its domain.
+
+    Examples
+    --------
+    >>> likelihood_of({"kind": "gaussian", "std": "learned"})
+    LearnedNoise(count=1)
+    """
+    if not isinstance(words, Mapping):
+        raise fail(argument, 'a table such as {"kind": "classes"}', repr(words), "write a table")
+    kind = words.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        remedy = meant(str(kind), _KINDS, otherwise="choose one of them")
+        raise fail(f"{argument}.kind", f"one of {', '.join(_KINDS)}", repr(kind), remedy)
+    known, build = _KINDS[kind]
+    for key in words:
+        if key not in ("kind", *known):
+            raise fail(argument, f"settings {', '.join(known)}", repr(key), "leave it out")
+    return build({key: words[key] for key in known if key in words}, argument)
+
+
+def _needed(words: Mapping[str, Any], key: str, argument: str, what: str) -> Any:
+    if key not in words:
+        raise fail(f"{argument}.{key}", what, "none", "add it")
+    return words[key]
+
+
+def _count(words: Mapping[str, Any], argument: str) -> int:
+    return as_integer(f"{argument}.count", words.get("count", 1), minimum=1)
+
+
+def _classes(words: Mapping[str, Any], argument: str) -> Likelihood:
+    count = _needed(words, "count", argument, "the number of classes")
+    return Classes(as_integer(f"{argument}.count", count, minimum=2))
+
+
+def _gaussian(words: Mapping[str, Any], argument: str) -> Likelihood:
+    wanted = 'a number above 0, "learned" or "input"'
+    std, count = _needed(words, "std", argument, wanted), _count(words, argument)
+    if std == "learned":
+        return LearnedNoise(count)
+    if std == "input":
+        return InputNoise(count)
+    if isinstance(std, bool) or not isinstance(std, int | float) or not 0 < std < float("inf"):
+        raise fail(f"{argument}.std", wanted, repr(std), "choose one")
+    return GaussianNoise(float(std), count)
+
+
+def _counts(words: Mapping[str, Any], argument: str) -> Likelihood:
+    dispersion = words.get("dispersion")
+    if dispersion not in (None, "learned"):
+        wanted = '"learned", or nothing for Poisson'
+        raise fail(f"{argument}.dispersion", wanted, repr(dispersion), "choose one")
+    return Counts(_count(words, argument), dispersion)
+
+
+def _heads(words: Mapping[str, Any], argument: str) -> Likelihood:
+    parts = _needed(words, "parts", argument, "a list of likelihoods")
+    if not isinstance(parts, list | tuple) or not parts:
+        raise fail(f"{argument}.parts", "a list of likelihoods", repr(parts), "list one a head")
+    return Heads(
+        tuple(
+            likelihood_of(part, argument=f"{argument}.parts[{k}]") for k, part in enumerate(parts)
+        )
+    )
+
+
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any], str], Likelihood]]] = {
+    "classes": (("count",), _classes),
+    "gaussian": (("std", "count"), _gaussian),
+    "counts": (("count", "dispersion"), _counts),
+    "heads": (("parts",), _heads),
+}

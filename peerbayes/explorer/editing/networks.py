@@ -13,8 +13,8 @@ from peerbayes.explorer.editing.rows import Row, Table, as_number, written
 from peerbayes.problem.network_section import FORMS, EdgesNetwork, TopologyNetwork
 from peerbayes.problem.new_weights import MOST_ROWS
 from peerbayes.problem.specification import section_of
+from theory.network.graphs import links_of_edges, weight_denominators
 from theory.network.topologies import build_topology
-from theory.network.weights import links_of_edges, weight_denominators
 from theory.validation import fail
 
 # Networks of more agents are written link by link if so small a share of the pairs is linked.

@@ -32,7 +32,7 @@ from peerbayes.quantities.network import (
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
-from theory.values import Value
+from theory.showing import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,8 @@ from theory.design import place
 from theory.design.placement.placement_problem import law_key
 from theory.learning import expected_log_ratio
 from theory.progress import Progress
+from theory.showing import Value
 from theory.validation import IntArray
-from theory.values import Value
 
 # More placements than this are not listed class by class.
 MOST_LISTED = 100

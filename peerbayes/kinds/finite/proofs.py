@@ -37,7 +37,7 @@ from peerbayes.quantities.numbers import (
 from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.records import check_folder
 from theory import CertifiedSampleSize, account, learning_rate
-from theory.certified.evidence import Evidence
+from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
 from theory.certified.ladder import certify_sample_sizes
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
@@ -50,7 +50,7 @@ from theory.messages import certify_messages, message_levels
 from theory.numbers import Enclosure, as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
-from theory.rational.rate import RationalRate, rational_rate
+from theory.rational.model import RationalRate, rational_rate
 
 P = TypeVar("P", NetworkNumbers, Learnt, Sizes, MessageCosts)
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.

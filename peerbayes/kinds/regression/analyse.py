@@ -42,7 +42,7 @@ from theory.regression import (
     calibration,
     regression_limits,
 )
-from theory.regression.rational import RationalRegression, rational_regression
+from theory.regression.expansion import RationalRegression, rational_regression
 from theory.validation import FloatArray
 
 

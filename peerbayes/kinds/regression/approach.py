@@ -38,7 +38,7 @@ def coefficient(network: Network, model: RegressionModel, limits: RegressionLimi
     Examples
     --------
     >>> from theory.regression import regression_limits
-    >>> from theory.regression.papers import two_nodes
+    >>> from theory.regression.rational_model import two_nodes
     >>> case = two_nodes().as_floats()
     >>> limits = regression_limits(case.network, case.model)
     >>> coefficient(case.network, case.model, limits) == limits.excess_error_constant

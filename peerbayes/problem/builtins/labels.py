@@ -16,7 +16,7 @@ hypothesis             ℓ(y | x)
 
 The last two are there for the six pairs of labels whose looks are the most alike. An agent that
 holds a and has never seen b prefers ``a before b`` and is outvoted: that is a dispute
-(`theory.learnability.disputes`). All numbers are exact.
+(`theory.learnability.learnability`). All numbers are exact.
 """
 
 from __future__ import annotations

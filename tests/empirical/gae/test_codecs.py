@@ -12,9 +12,15 @@ from torch import Tensor
 from empirical.messages.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
 from empirical.messages.codec import Block, Coder, Layout
 from empirical.messages.codecs import codec_from_words, codec_of
-from empirical.messages.codecs.autoencoder import AutoencoderCoder
-from empirical.messages.codecs.pruned import Pruned, ascending, largest
-from empirical.messages.codecs.spline import Spline, knot_ranks, on_lines
+from empirical.messages.codecs.pruned import (
+    AutoencoderCoder,
+    Pruned,
+    Spline,
+    ascending,
+    knot_ranks,
+    largest,
+    on_lines,
+)
 from empirical.messages.index_lists import index_bits, list_bytes, pack, unpack
 from tests.empirical.support import refused
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical.gae.net import SIZE, blocks, gradient, initial, scores
-from empirical.gae.reference import reference_gradient, reference_scores
+from empirical.gae.passes import reference_gradient, reference_scores
 
 
 def module_of(weights: Tensor) -> nn.Sequential:

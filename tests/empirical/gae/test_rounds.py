@@ -16,7 +16,6 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.adam import Moments, step
-from empirical.gae.exchanges import closing_coder_of, coder_of, printed_bits
 from empirical.gae.local import epoch, stream
 from empirical.gae.net import SIZE, WEIGHTS, initial
 from empirical.gae.passes import passes
@@ -24,14 +23,17 @@ from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
     Nodes,
     accuracies,
+    closing_coder_of,
+    coder_of,
     merge,
     one_round,
+    printed_bits,
     prune,
     sources,
+    split_of,
     towards,
 )
 from empirical.gae.snapshots import SnapshotPlan, snapshots
-from empirical.gae.splits import split_of
 from empirical.messages.codec import Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import Pruned
 from tests.empirical.support import refused

@@ -13,8 +13,9 @@ from empirical.kernels.noise import (
     keys,
     normals,
     uniforms,
+    words,
+    words_by_torch,
 )
-from empirical.kernels.threefry import words, words_by_torch
 from tests.empirical.support import refused
 
 # Of Threefry-4x32 with 20 rounds, from the file kat_vectors of Random123: counter, key, words.

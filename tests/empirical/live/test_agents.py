@@ -8,25 +8,23 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.live.agent import AgentTraining, own_share
-from empirical.live.plan_agent import PlanAgent
-from empirical.live.recipe_agent import RecipeAgent
+from empirical.live.agent import AgentTraining, PlanAgent, RecipeAgent, own_share
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
+from empirical.nets.descent import Shares
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import data_of_arrays
 from empirical.train.data.preparing import LabelColumn, Preparation
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.likelihoods.words import likelihood_of
+from empirical.train.likelihoods.heads import likelihood_of
 from empirical.train.making import net_for
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from theory import Network
-from theory.changing.periodic import rotating_star
+from theory.changing.mixing import rotating_star
 from theory.network.structure import as_dense
 
 STAR = Network.from_topology("star", agents=4, edge_confidence=0.3)

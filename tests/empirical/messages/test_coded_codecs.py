@@ -12,11 +12,8 @@ from torch import Tensor
 
 from empirical.messages.codec import Block, Heard, Layout, Paced
 from empirical.messages.codecs import codec_of
-from empirical.messages.codecs.posterior import Posterior
-from empirical.messages.codecs.quantised import Quantised, lloyd_levels
-from empirical.messages.codecs.samples import Samples
-from empirical.messages.codecs.topk import TopK
-from empirical.messages.codecs.wavelet import Wavelet
+from empirical.messages.codecs.quantised import Quantised, TopK, Wavelet, lloyd_levels
+from empirical.messages.codecs.samples import Posterior, Samples
 from empirical.messages.limit import (
     UNIFORM_LOSS,
     Limit,

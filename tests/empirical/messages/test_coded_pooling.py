@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from empirical.messages.codecs import codec_from_words, codec_of
-from empirical.messages.codecs.posterior import PosteriorCoder
-from empirical.messages.frame import ALL, HEADER_BYTES
+from empirical.messages.codecs.samples import PosteriorCoder
+from empirical.messages.streams import ALL, HEADER_BYTES
 from empirical.train.coded_pooling import CodedPooling
 from empirical.train.learners import LEARNERS
-from empirical.train.links import Links
-from empirical.train.rounds import NetworkRounds
+from empirical.train.pooling import NetworkRounds
 from empirical.train.run import TrainingRun
+from empirical.train.streams import Links
 from tests.empirical.messages.layouts import NAMES, layout_of, message
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, same
 from tests.empirical.support import refused

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.messages.frame import (
+from empirical.messages.streams import (
     ALL,
     HEADER_BYTES,
     Address,

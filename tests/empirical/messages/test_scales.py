@@ -8,10 +8,10 @@ from math import erfc, sqrt
 import numpy as np
 import pytest
 
+from empirical.messages.beliefs import Scales, worth_sending
 from empirical.messages.codec import Block
 from empirical.messages.entropy import Reader, Writer, integers
-from empirical.messages.grids import nearest, powers
-from empirical.messages.scales import Scales, worth_sending
+from empirical.messages.selected import nearest, powers
 from tests.empirical.support import refused
 from theory.validation import IntArray
 

@@ -11,7 +11,7 @@ import torch
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.entropy import Reader, Writer
-from empirical.messages.sets import (
+from empirical.messages.selected import (
     FORMER,
     MEMBER,
     Flags,

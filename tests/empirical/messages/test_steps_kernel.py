@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from empirical.messages.beliefs import Scales, worth_sending
 from empirical.messages.codec import Block
-from empirical.messages.scales import Scales, worth_sending
 from theory.validation import FloatArray, IntArray
 
 SHAPES = ((30, 25), (12,), (1,), (8, 3, 5), (4, 5), (100, 1))
@@ -90,7 +90,7 @@ def test_a_choice_is_that_of_all_candidates_one_by_one() -> None:
     """Every candidate as the receiver would draw it; arrival times by torch's Threefry."""
     import torch
 
-    from empirical.kernels.threefry import words_by_torch
+    from empirical.kernels.noise import words_by_torch
     from empirical.messages.candidates import UNIT, chosen, drawn, key_of
 
     rng = np.random.default_rng(0)

@@ -7,14 +7,17 @@ import torch
 
 from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
-from empirical.messages.frame import (
+from empirical.messages.streams import (
     HEADER_BYTES,
     Address,
     DamagedFrameError,
     ForeignFrameError,
     OutOfStepError,
+    Receiver,
+    Sender,
+    fingerprint,
+    prepared,
 )
-from empirical.messages.streams import Receiver, Sender, fingerprint, prepared
 from tests.empirical.messages.layouts import NAMES, layout_of, message
 from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same
 from tests.empirical.support import refused

@@ -11,8 +11,7 @@ import torch
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.codecs import codec_of
-from empirical.messages.limit import UNIFORM_LOSS, divergence
-from empirical.messages.trials import curves, primed, trial
+from empirical.messages.limit import UNIFORM_LOSS, curves, divergence, primed, trial
 
 ROWS, COLUMNS, STD, TAU = 100, 200, 0.5, 2.0
 SIZE = ROWS * COLUMNS

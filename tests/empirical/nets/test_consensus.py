@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from empirical.nets.consensus import Consensus, OneProcess, block_of
 from tests.empirical.support import refused
 from theory import Network
-from theory.changing.periodic import PeriodicNetwork, rotating_star
+from theory.changing.mixing import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
 
 STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)

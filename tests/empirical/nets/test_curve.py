@@ -16,12 +16,11 @@ from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
 from empirical.nets.curve import Curve, Schedule, Test, follow
+from empirical.nets.descent import Shares, as_inputs
 from empirical.nets.fedavg import FedAvg
-from empirical.nets.fedavg_recipe import FedAvgRecipe
 from empirical.nets.learners import Alone, Learner, Server, Together
 from empirical.nets.likelihood import mean_probabilities
-from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares, as_inputs
+from empirical.nets.recipe import FedAvgRecipe, Recipe
 from empirical.nets.training import Training, TrainingFailed
 from tests.empirical.support import refused
 from theory.network import Network

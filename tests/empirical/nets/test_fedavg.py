@@ -18,11 +18,10 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.fedavg_recipe import FEDAVG_RECIPES, FedAvgRecipe
-from empirical.nets.local_sgd import descend, epochs_of_batches
+from empirical.nets.descent import Shares
+from empirical.nets.fedavg import FedAvg, descend, epochs_of_batches
 from empirical.nets.posterior import shared_initialisation
-from empirical.nets.shares import Shares
+from empirical.nets.recipe import FEDAVG_RECIPES, FedAvgRecipe
 from empirical.nets.training import TrainingFailed
 from tests.empirical.nets.torch_nets import flat, module_of
 from tests.empirical.support import refused

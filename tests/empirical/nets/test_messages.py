@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.nets.messages import Natural
+from empirical.nets.pooling import Natural
 
 U = 2.0**-24  # half a unit of float32's last place, relatively
 

@@ -9,9 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from empirical.nets import messages, pooling
-from empirical.nets.messages import Natural
-from empirical.nets.pooling import WeightRows, pool_all, pool_by_torch, pool_heard
+from empirical.nets import pooling
+from empirical.nets.pooling import Natural, WeightRows, pool_all, pool_by_torch, pool_heard
 from exact.regression import GaussianBeliefs
 from tests.empirical.support import refused
 
@@ -221,7 +220,7 @@ def test_numbers_that_are_no_gaussian(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not kernel:
-        monkeypatch.setattr(messages, "HAS_KERNEL", ())
+        monkeypatch.setattr(pooling, "HAS_KERNEL", ())
     mean, variance = drawn(7, agents=4, parameters=1100)
     {"mean": mean, "variance": variance}[name][agent, 1050] = value
     refused(rf"^{said} parameter 1050; lower the learning rates", pooled, way, STAR, mean, variance)
@@ -233,7 +232,7 @@ def test_who_only_listens_is_checked_and_who_rests_is_not(
     way: Any, kernel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not kernel:
-        monkeypatch.setattr(messages, "HAS_KERNEL", ())
+        monkeypatch.setattr(pooling, "HAS_KERNEL", ())
     w = [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]
     mean, variance = drawn(8, agents=3, parameters=5)
     mean[2, 1] = torch.nan

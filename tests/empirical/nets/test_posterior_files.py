@@ -8,8 +8,7 @@ import torch
 
 from empirical.keeping import save_tensors
 from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import shared_initialisation
-from empirical.nets.posterior_files import load_posterior, save_posterior
+from empirical.nets.posterior import load_posterior, save_posterior, shared_initialisation
 from tests.empirical.support import refused
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from empirical.nets.architecture import perceptron
+from empirical.nets.descent import Shares
 from empirical.nets.likelihood import GaussianNoise, mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training, TrainingFailed
 from exact.regression import GaussianBeliefs
 from tests.empirical.support import refused

@@ -9,17 +9,17 @@ import torch
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.codecs import codec_from_words, codec_named
-from empirical.messages.codecs.plain import Plain
+from empirical.messages.codecs.low_rank import Plain
 from empirical.nets.architecture import perceptron
 from empirical.nets.consensus import Consensus
+from empirical.nets.descent import Shares
 from empirical.nets.recipe import Recipe
-from empirical.nets.shares import Shares
 from empirical.nets.training import Training, TrainingFailed
-from empirical.train.coded_consensus import CodedConsensus, layout_of_beliefs
+from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
 from tests.empirical.support import refused
 from tests.empirical.train.linear import classified
 from theory import Network
-from theory.changing.periodic import PeriodicNetwork, rotating_star
+from theory.changing.mixing import PeriodicNetwork, rotating_star
 from theory.changing.phase import Phase
 
 ROTATING = rotating_star(groups=2, group_size=2, edge_confidence=0.3)

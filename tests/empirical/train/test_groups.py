@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from empirical.train.groups import Groups
+from empirical.train.kernel_net import Groups
 
 SIZE = 3
 

@@ -13,8 +13,8 @@ from empirical.kernels.noise import (
     normals,
 )
 from empirical.nets.architecture import perceptron
+from empirical.nets.descent import Order, Shares
 from empirical.nets.likelihood import Categorical, gradient
-from empirical.nets.shares import Order, Shares
 from empirical.nets.update import Moments, Numbers, update_by_torch
 from empirical.train.learners import (
     LEARNERS,
@@ -24,7 +24,7 @@ from empirical.train.learners import (
     Sites,
     learner_of,
 )
-from empirical.train.learners.learner import Share
+from empirical.train.learners.averaging import Share
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, regression

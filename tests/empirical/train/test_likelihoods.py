@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.likelihoods.counts import Counts
 from empirical.train.likelihoods.gaussian import (
+    Counts,
     GaussianNoise,
     InputNoise,
     LearnedNoise,
 )
-from empirical.train.likelihoods.heads import Heads
-from empirical.train.likelihoods.words import likelihood_of
+from empirical.train.likelihoods.heads import Classes, Heads, likelihood_of
 from tests.empirical.support import refused
 
 ALL = {

@@ -14,12 +14,9 @@ from empirical.nets.architecture import (
     perceptron,
 )
 from empirical.train.constants import with_constants
-from empirical.train.groups import aligned_rows
-from empirical.train.kernel_net import KernelNet, sequential
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.likelihoods.counts import Counts
-from empirical.train.likelihoods.gaussian import LearnedNoise
-from empirical.train.likelihoods.heads import Heads
+from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
+from empirical.train.likelihoods.gaussian import Counts, LearnedNoise
+from empirical.train.likelihoods.heads import Classes, Heads
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
 from empirical.train.recognise import net_of

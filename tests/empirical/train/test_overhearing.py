@@ -10,7 +10,7 @@ import torch
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.classes import Classes
+from empirical.train.likelihoods.heads import Classes
 from empirical.train.overhearing import overheard
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import classified

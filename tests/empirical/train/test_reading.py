@@ -32,8 +32,7 @@ from empirical.train.data import (
     read_table,
 )
 from empirical.train.data.examples import as_finite
-from empirical.train.data.labels import class_names
-from empirical.train.data.notation import text_column
+from empirical.train.data.notation import class_names, text_column
 from tests.empirical.support import refused
 from theory.validation import IntArray
 

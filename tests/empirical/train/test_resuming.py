@@ -18,12 +18,11 @@ import torch
 from empirical.keeping import load_tensors, save_tensors
 from empirical.nets.consensus import OneProcess
 from empirical.nets.fedavg import FedAvg
-from empirical.nets.fedavg_recipe import FedAvgRecipe
-from empirical.nets.recipe import Recipe
+from empirical.nets.recipe import FedAvgRecipe, Recipe
 from empirical.nets.training import Training
 from empirical.train.course import Course
 from empirical.train.learners import LEARNERS
-from empirical.train.learners.learner import Belief
+from empirical.train.learners.averaging import Belief
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
 from tests.empirical.nets.test_fedavg import PERCEPTRON, RECIPES, shares
 from tests.empirical.nets.test_training import NET, RECIPE, W, blobs

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.train.rounds import NetworkRounds, Round
+from empirical.train.pooling import NetworkRounds, Round
 from exact.changing.beliefs import draw_rounds
 from tests.empirical.support import refused
 from theory import Network

@@ -9,11 +9,9 @@ from scipy import stats
 
 from empirical.nets.metrics import image_scores, negative_log_likelihood
 from empirical.train import mixture
-from empirical.train.likelihoods.classes import Classes
-from empirical.train.likelihoods.counts import Counts
-from empirical.train.likelihoods.gaussian import GaussianNoise, InputNoise
-from empirical.train.likelihoods.heads import Heads
-from empirical.train.mixture import drawn_weights, predict
+from empirical.train.likelihoods.gaussian import Counts, GaussianNoise, InputNoise
+from empirical.train.likelihoods.heads import Classes, Heads
+from empirical.train.mixture import doubt, drawn_weights, predict, uncertainty_of
 from empirical.train.scores import (
     as_rows,
     from_rows,
@@ -23,7 +21,6 @@ from empirical.train.scores import (
     scores_from_words,
     scores_words,
 )
-from empirical.train.uncertainty import doubt, uncertainty_of
 from tests.empirical.train.linear import LinearNet
 
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from empirical.rules import Rule
 from empirical.train.data import Balanced, Dirichlet, Sizes, split_by_class, split_rows
-from empirical.train.data.splitting import generator
+from empirical.train.data.examples import generator
 from tests.empirical.support import refused
 
 LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=60)

@@ -14,7 +14,7 @@ from exact.faults.process import FaultyProcess
 from tests.exact.changing.runs import log_ratios, run_on_own_clocks
 from theory import FiniteAgent, FiniteModel, Network
 from theory.robustness import Average, Clip, Median, TrimmedMean
-from theory.robustness.rules import Rule
+from theory.robustness.faults import Rule
 
 WEIGHTS = [0.5, 0.3, 0.2, 0.0]
 HEAD = np.log([0.8, 0.4])

@@ -8,8 +8,8 @@ import pytest
 from exact import Run, simulate
 from exact.changing import process_for, run_process
 from exact.changing.process import ProcessRunner
-from exact.plan import Plan
-from exact.replicates import chunks
+from exact.learning import chunks
+from exact.propagation import Plan
 from tests.exact.test_learning import mixed_model
 from tests.models import coins
 from tests.runs import arguments

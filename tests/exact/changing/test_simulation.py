@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from exact import Run, prepare, simulate
+from exact.changing.exchange import worth_dense
 from exact.changing.simulation import changing_task
-from exact.changing.weights import worth_dense
 from tests.exact.test_learning import assert_within, mixed_model
 from tests.models import coins
 from tests.runs import arguments
@@ -26,7 +26,7 @@ from theory.changing import (
     influence,
     rotating_star,
 )
-from theory.changing.moving_rows import moving_rows
+from theory.changing.phase import moving_rows
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
@@ -272,7 +272,7 @@ def test_dense_products_and_loops_give_the_same(name: str, monkeypatch: pytest.M
     how = Run(rounds=30, replicates=300, seed=6, paths=5)
     dense = simulate(NETWORKS[name], mixed_model(3), run=how)
     assert worth_dense(moving_rows(TRIO.weights), TRIO.agents)
-    monkeypatch.setattr("exact.changing.weights.DENSE_SPEED", 0)
+    monkeypatch.setattr("exact.changing.exchange.DENSE_SPEED", 0)
     assert not worth_dense(moving_rows(TRIO.weights), TRIO.agents)
     loops = simulate(NETWORKS[name], mixed_model(3), run=how)
     np.testing.assert_allclose(loops.paths, dense.paths, rtol=1e-12, atol=1e-12)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exact import Run, draw_log_likelihoods, learn, proportion, simulate
 from exact.law import belief_law, pair_law
-from exact.law.doubles import in_doubles
+from exact.law.law_problem import in_doubles
 from tests.exact.law.oracles import error_patterns, log_ratio_moments, reference_of
 from tests.models import COIN, coins, error_probability
 from tests.strategies import finite_models, networks, rational_models, rational_networks

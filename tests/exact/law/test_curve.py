@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.law import belief_law, error_law, exact_sample_size
-from exact.law.doubles import in_doubles
+from exact.law.law_problem import in_doubles
 from tests.exact.law.test_belief_law import (
     EVEN_COIN,
     GAUSSIAN,

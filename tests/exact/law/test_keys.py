@@ -9,9 +9,8 @@ from math import gcd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact.law.bases import coprime_base, exponents
-from exact.law.keys import EncodedStep, KeySpace, Step
-from exact.law.masses import Masses
+from exact.law.keys import EncodedStep, KeySpace, Masses, Step
+from exact.law.law_problem import coprime_base, exponents
 
 FRACTIONS = st.fractions(-3, 3, max_denominator=6)
 

@@ -12,9 +12,8 @@ from scipy.stats import norm
 
 from exact import Run, simulate
 from exact.law import RareError, belief_law, error_law, rare_errors
-from exact.law.lags import lags
+from exact.law.mixture import Cumulants, lags
 from exact.law.rare import _prepare, _Sums
-from exact.law.saddle import Cumulants
 from tests.exact.law.test_belief_law import PAIR, RATIONAL_PAIR, SAME, rational_coins
 from tests.exact.test_learning import mixed_model
 from tests.models import coins

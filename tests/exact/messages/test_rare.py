@@ -11,7 +11,7 @@ import pytest
 
 from exact import Run, simulate
 from exact.messages import lossy
-from exact.messages.process import CompressedProcess
+from exact.messages.lossy import CompressedProcess
 from tests.theory.messages.oracles import (
     acknowledged_run,
     lazy,
@@ -34,7 +34,7 @@ from theory.messages import (
     sampled_ceiling,
     speaking_shares,
 )
-from theory.messages.exposure import exposure
+from theory.messages.deviation import exposure
 from theory.network.structure import as_dense, off_diagonal
 
 STAR = Network.from_topology("star", agents=9, edge_confidence=0.5)

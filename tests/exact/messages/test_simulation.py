@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import Run, simulate
-from exact.messages.process import CompressedProcess
+from exact.messages.lossy import CompressedProcess
 from tests.strategies import Problem, problems, seeds
 from tests.theory.messages.oracles import (
     compressed_run,

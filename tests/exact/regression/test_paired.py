@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.checkpoint import Arrays
-from exact.regression.paired import NAMES, merge_pairs, no_pairs, pairs_of, ratio_standard_error
+from exact.regression.results import NAMES, merge_pairs, no_pairs, pairs_of, ratio_standard_error
 from theory.validation import FloatArray
 
 

@@ -16,9 +16,8 @@ from exact import Run, prepare_regression
 from exact.parallel import run_units
 from exact.regression import GaussianBeliefs, simulate_regression
 from exact.regression import learners as learners_module
-from exact.regression.observations import Observer, samples_of
-from exact.regression.state import distance, settling_rounds
-from exact.regression.work import RegressionWork
+from exact.regression.cost import RegressionWork
+from exact.regression.state import Observer, distance, samples_of, settling_rounds
 from tests.runs import arguments
 from tests.strategies import networks
 from theory import Network

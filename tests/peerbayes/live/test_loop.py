@@ -13,7 +13,7 @@ import pytest
 
 import peerbayes as pb
 from exact import exchange
-from exact.changing.message import Receipt
+from exact.changing.peer_state import Receipt
 from peerbayes.live.evidence import drawn
 from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame, seal, unseal

@@ -14,7 +14,7 @@ pytest.importorskip("safetensors")
 
 import peerbayes as pb  # noqa: E402
 from empirical.nets.evaluation import evaluate  # noqa: E402
-from exact.changing.message import Receipt  # noqa: E402
+from exact.changing.peer_state import Receipt  # noqa: E402
 from peerbayes.cli import main  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
 from peerbayes.experiments.net_parts import Part  # noqa: E402

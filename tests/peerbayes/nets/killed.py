@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import Tensor
 
-from empirical.train.checkpoints import Checkpoints
+from empirical.train.follow import Checkpoints
 from exact import checkpoint
 from peerbayes.front.train_file import train_file
 

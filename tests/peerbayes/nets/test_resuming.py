@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from empirical.keeping import load_tensors
-from empirical.train.checkpoints import Checkpoints
+from empirical.train.follow import Checkpoints
 from peerbayes.front.train_file import train_file
 from peerbayes.records import read_record
 from tests.peerbayes.nets.support import NUMBERS, write_net

@@ -19,7 +19,7 @@ from theory import (
     sample_sizes,
 )
 from theory.certified import certify_learning
-from theory.design.exponent.worst_case_exponent import worst_case_exponent
+from theory.design.exponent.best_exponent import worst_case_exponent
 from theory.design.placement.placement_problem import law_key
 from theory.design.samples.converse import _restricted
 from theory.messages import Uniform, message_levels
@@ -139,7 +139,7 @@ def test_proved_sizes_of_batches() -> None:
     doubles = coins(2).batched([4, 1])
     assert found.rate.lower <= learning_rate(PAIR, doubles).rate * (1 + 1e-12)
     assert found.rate.upper >= learning_rate(PAIR, doubles).rate * (1 - 1e-12)
-    from theory.certified.evidence import Evidence
+    from theory.certified.cumulant import Evidence
     from theory.certified.information import decide_reference
     from theory.certified.ladder import certify_sample_sizes
     from theory.certified.learning import certified_ladder

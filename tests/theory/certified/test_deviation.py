@@ -18,10 +18,9 @@ from tests.theory.certified.adversaries import (
 )
 from tests.theory.rational.networks import reset_chain
 from theory import Network
-from theory.certified.deviation import certified_deviation, deviation_matrix_balls
-from theory.certified.quotient import difference_matrix
+from theory.certified.network import certified_deviation, deviation_matrix_balls
 from theory.certified.running_sum import CertifiedDeviation, RunningSum
-from theory.certified.spectrum import certified_spectrum, refined_bases
+from theory.certified.spectrum import certified_spectrum, difference_matrix, refined_bases
 from theory.numbers import Enclosure, precision
 from theory.rational import RationalNetwork
 

@@ -19,11 +19,9 @@ from tests.theory.certified.cases import (
     random_network,
 )
 from theory.certified import ladder as ladders
-from theory.certified.chernoff import ChernoffUnion
-from theory.certified.evidence import Evidence
-from theory.certified.exponent import certify_exponent
-from theory.certified.hoeffding import HoeffdingSingle, HoeffdingUnion
-from theory.certified.information import Reference, decide_reference
+from theory.certified.chernoff import ChernoffUnion, HoeffdingSingle, HoeffdingUnion
+from theory.certified.cumulant import Evidence
+from theory.certified.information import Reference, certify_exponent, decide_reference
 from theory.certified.ladder import Ladder, certify_sample_sizes, verify_rounds
 from theory.certified.rounds import enclose_rounds
 from theory.numbers import Enclosure, as_ball

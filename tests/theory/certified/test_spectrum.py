@@ -12,10 +12,10 @@ from hypothesis import given
 from tests.strategies import networks
 from tests.theory.certified.adversaries import adversaries, dense, other_eigenvalues
 from tests.theory.rational.networks import reset_chain
-from theory.certified.quotient import difference_matrix
 from theory.certified.spectrum import (
     CertifiedSpectrum,
     certified_spectrum,
+    difference_matrix,
     disc_bounds,
     polynomial_bounds,
     refined_bases,

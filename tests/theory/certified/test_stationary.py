@@ -7,9 +7,10 @@ from fractions import Fraction
 import pytest
 
 from tests.theory.certified.adversaries import adversaries, holds
-from theory.certified.refinement import check_relative_width, refine
-from theory.certified.stationary import (
+from theory.certified.eigenbasis import (
     certified_stationary,
+    check_relative_width,
+    refine,
     stationary_balls,
 )
 from theory.numbers import Enclosure, as_ball

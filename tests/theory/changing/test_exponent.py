@@ -18,9 +18,12 @@ from theory.changing import (
     influence,
     rotating_star,
 )
-from theory.changing.correlation import correlation_time, measured_correlation_time
 from theory.changing.stationary import by_phase
-from theory.changing.trajectories import influence_samples
+from theory.changing.trajectories import (
+    correlation_time,
+    influence_samples,
+    measured_correlation_time,
+)
 
 SKEW = Network([[0.2, 0.5, 0.3], [0.4, 0.0, 0.6], [0.9, 0.1, 0.0]])
 

@@ -21,7 +21,7 @@ from theory.changing import (
     rotating_star,
 )
 from theory.changing.expected_weights import expected_weights, mean_shares
-from theory.changing.joint_presence import joint_presence
+from theory.changing.presence import joint_presence
 from theory.changing.stationary import (
     before_first,
     by_markov_phase,

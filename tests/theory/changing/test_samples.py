@@ -25,7 +25,7 @@ from theory.changing import (
     RandomLinks,
     rotating_star,
 )
-from theory.changing.lagged import lagged_weights
+from theory.changing.delays import lagged_weights
 
 PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 RING = Network.from_topology("ring", agents=5)

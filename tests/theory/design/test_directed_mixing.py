@@ -16,14 +16,13 @@ from theory.design import (
     fastest_mixing,
     local_mixing,
 )
-from theory.design.directed.flow_coordinates import FlowCoordinates
-from theory.design.directed.flow_descent import FlowDescent, Influence
-from theory.design.directed.mixing_limits import (
+from theory.design.directed.directed_mixing import (
     deviation_limit,
     free_deviation_limit,
     modulus_limit,
 )
-from theory.design.directed.mixing_measures import modulus_bound
+from theory.design.directed.flow_coordinates import FlowCoordinates
+from theory.design.directed.flow_descent import FlowDescent, Influence, modulus_bound
 from theory.network.structure import as_dense
 
 # In each of three rounds an agent hears two more agents each: after three, all eight alike.

@@ -15,7 +15,7 @@ from tests.strategies.networks import connected_edges
 from theory.design import Constraints, DesignGraph, choose_edges, fastest_mixing, realise
 from theory.design.edges.edge_limits import EdgeLimits, without_budgets
 from theory.design.edges.edge_master import SOLVER_TOLERANCE, EdgeMaster
-from theory.design.edges.frobenius_bound import frobenius_bound
+from theory.design.edges.edge_search import frobenius_bound
 from theory.design.mixing.mixing_problem import mixing_problem
 
 # What the search leaves of a gap, and what fastest_mixing does.

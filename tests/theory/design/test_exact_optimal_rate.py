@@ -23,8 +23,7 @@ from tests.theory.design.rate_oracles import (
     vertices,
 )
 from tests.theory.design.test_optimal_rate import divergences
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
 from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly
@@ -227,7 +226,9 @@ def exact_optimal_rate_interval(
         raise BasisError("refused")
 
     monkeypatch.setattr(module, "maximise_least", whole)
-    monkeypatch.setattr(import_module("theory.design.rate.exact_game"), "solve_exactly", refuse)
+    monkeypatch.setattr(
+        import_module("theory.design.rate.exact_optimal_rate"), "solve_exactly", refuse
+    )
     return exact_optimal_rate(model, influences=InfluenceSet(6, 0))
 
 

@@ -12,8 +12,7 @@ from scipy.special import logsumexp
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
-from theory.design.samples.sample_descent import stationary_of
-from theory.design.samples.smooth_errors import SmoothErrors
+from theory.design.samples.smooth_errors import SmoothErrors, stationary_of
 from theory.design.samples.weight_variables import expected_weights, weight_variables
 
 FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]

@@ -23,7 +23,7 @@ from theory import FiniteModel
 from theory.design.constraints import Constraints
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
-from theory.design.rate.reachable_targets import reachable_targets
+from theory.design.rate.rate_program import reachable_targets
 
 FLOORS = [Fraction(0), Fraction(1, 50), Fraction(1, 6)]
 

@@ -21,10 +21,9 @@ from tests.theory.design.targets import (
     undirected_graphs,
 )
 from theory.design import DesignGraph, realise, realise_exactly
-from theory.design.realisation import directed
-from theory.design.realisation.circulation import balanced, closed_walks, surpluses
-from theory.design.realisation.metropolis import LAW_ERROR
-from theory.design.realisation.scaling import nearest_flow
+from theory.design.realisation import circulation
+from theory.design.realisation.circulation import balanced, closed_walks, nearest_flow, surpluses
+from theory.design.realisation.weights import LAW_ERROR
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
@@ -143,7 +142,7 @@ def test_a_long_path_accumulates_nothing() -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_large_torus(directed: bool) -> None:
-    check_torus(side=50, directed=directed)
+    check_torus(side=50, directed=circulation)
 
 
 def check_torus(*, side: int, directed: bool) -> None:
@@ -153,7 +152,7 @@ def check_torus(*, side: int, directed: bool) -> None:
     right = (here // side) * side + (here + 1) % side
     down = (here + side) % (side * side)
     edges = np.concatenate([np.column_stack([here, right]), np.column_stack([here, down])])
-    graph = DesignGraph.from_edges(edges, agents=len(here), directed=directed)
+    graph = DesignGraph.from_edges(edges, agents=len(here), directed=circulation)
     v = rng.uniform(0.2, 1.0, len(here))
     v /= v.sum()
     network = realise(graph, v)
@@ -226,7 +225,7 @@ def test_closed_walks_stand_in_where_doubles_give_up(monkeypatch: pytest.MonkeyP
     def unresolved(graph: DesignGraph, v: FloatArray) -> FloatArray:
         raise ValueError("weights: no law in doubles")
 
-    monkeypatch.setattr(directed, "nearest_flow", unresolved)
+    monkeypatch.setattr(circulation, "nearest_flow", unresolved)
     rng = np.random.default_rng(13)
     for _ in range(20):
         graph, v = graph_of("chords", 7, rng), influence_of("decades", 7, rng)

@@ -21,7 +21,7 @@ from tests.theory.design.targets import (
 from theory.design import Constraints, DesignGraph, realise
 from theory.network import Network
 from theory.network.structure import as_dense
-from theory.rational.stationary import stationary_distribution
+from theory.rational.network import stationary_distribution
 from theory.validation import FloatArray
 
 ULP = 2.0**-52

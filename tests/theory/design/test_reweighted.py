@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.theory.design.targets import directed_graphs, undirected_graphs
 from theory.design import DesignFailed, DesignGraph, realise, reweighted
-from theory.design.mixing import reweighting
+from theory.design.mixing import fastest
 from theory.network import Network
 from theory.network.structure import as_dense
 
@@ -76,6 +76,6 @@ def test_where_the_search_fails_other_weights_are_taken(monkeypatch: pytest.Monk
     def fails(*_: object) -> None:
         raise DesignFailed("stalled", tried=("barrier",), best=None, remedy="")
 
-    monkeypatch.setattr(reweighting, "fastest_mixing", fails)
+    monkeypatch.setattr(fastest, "fastest_mixing", fails)
     found = reweighted(Network.from_topology("star", agents=3), [2, 1, 1])
     assert found.stationary_distribution.tolist() == [0.5, 0.25, 0.25]

@@ -21,9 +21,9 @@ from theory import (
     sample_sizes,
 )
 from theory.certified import certify_learning
-from theory.design.edges.effects import learning_effects
-from theory.design.placement.exponents import Exponents
+from theory.design.edges.quick_chernoff import learning_effects
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.placement_tilts import Exponents
 from theory.design.samples.bent_laws import Evidence
 from theory.learnability.silence import silent_exponents
 from theory.numbers import exact_distribution

@@ -20,8 +20,8 @@ from theory.messages import (
     compressed_learning,
     message_levels,
 )
-from theory.messages.exposure import exposure
-from theory.messages.mixing import mixed_network
+from theory.messages.deviation import exposure
+from theory.messages.levels import mixed_network
 from theory.rational import RationalNetwork
 
 STEP = Fraction(1, 2)

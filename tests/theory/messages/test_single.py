@@ -22,7 +22,7 @@ from theory.messages import (
     message_levels,
     replica_deviation,
 )
-from theory.messages.mixing import mixed_network
+from theory.messages.levels import mixed_network
 from theory.network.structure import as_dense
 
 # What each face says of the first hypothesis against the others, as the doubles they are.

@@ -20,7 +20,7 @@ from theory.messages import (
     speaking,
     speaking_shares,
 )
-from theory.messages.mixing import mixed_network
+from theory.messages.levels import mixed_network
 
 RATE = math.log(4 / 3) / 2
 SPREAD = math.log(3) / 2

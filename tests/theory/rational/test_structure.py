@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import rational_networks
 from theory.rational import RationalNetwork
-from theory.rational.structure import classes, is_reversible_flow, unbalanced_products
+from theory.rational.spectrum import classes, is_reversible_flow, unbalanced_products
 
 
 @settings(deadline=None)

@@ -15,7 +15,7 @@ from theory.regression import (
     best_stationary_distribution,
     regression_limits,
 )
-from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational_model import four_agents, two_nodes
 
 KINDS = ("positive", "directed", "non-normal", "symmetric", "star", "sparse")
 

@@ -19,7 +19,7 @@ from theory.regression import (
     draw_inputs,
     regression_limits,
 )
-from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational_model import four_agents, two_nodes
 
 # Weights v_j below 1e-6 leave A regular only by luck in doubles: those are for fractions.
 KINDS = ("positive", "directed", "nearly-decomposable", "non-normal", "symmetric", "star", "sparse")

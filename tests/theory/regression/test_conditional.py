@@ -17,7 +17,7 @@ from theory.regression import (
     conditional_error,
     draw_inputs,
 )
-from theory.regression.papers import two_nodes
+from theory.regression.rational_model import two_nodes
 
 
 @given(networks(max_agents=3), st.data())

@@ -17,7 +17,7 @@ from theory.regression import (
     predicted_error,
     regression_limits,
 )
-from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational_model import four_agents, two_nodes
 
 BENIGN = ("positive", "directed", "symmetric", "star", "sparse", "reversible")
 N_ROUNDS = mp.mpf(10) ** 30

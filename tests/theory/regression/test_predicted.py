@@ -17,7 +17,7 @@ from theory.regression import (
     predicted_error,
     regression_limits,
 )
-from theory.regression.papers import four_agents, two_nodes
+from theory.regression.rational_model import four_agents, two_nodes
 
 
 def scalar_expectation(rounds: int) -> tuple[float, float]:

@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from theory.rational import RationalNetwork
 from theory.regression import calibration, regression_limits
-from theory.regression.papers import four_agents, two_nodes
-from theory.regression.rational import rational_limits, rational_regression
-from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
+from theory.regression.expansion import rational_limits, rational_regression
+from theory.regression.rational_model import (
+    RationalRegressionAgent,
+    RationalRegressionModel,
+    four_agents,
+    two_nodes,
+)
 
 F = Fraction
 

@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from scipy.spatial import Voronoi
 
 from theory import Box, Covering, Ellipsoid, cover, covering_lower_bound, interval_covering_number
-from theory.risk.domains import Domain, log_ball_volume
-from theory.risk.grids import grid_density
-from theory.risk.lattices import deep_hole, dual_lattice, lattice_density
+from theory.risk.domains import (
+    Domain,
+    deep_hole,
+    dual_lattice,
+    grid_density,
+    lattice_density,
+    log_ball_volume,
+)
 
 # Distances are sums of a few rounded products; the coverings promise their radius to this.
 ROUNDING = 1 + 1e-9

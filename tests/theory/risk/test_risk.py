@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.oracles import precision
 from theory import CoinTrial, reversal_factor, risk_bound
-from theory.risk.corollary import EMPTY_INTERSECTION, HALVED_PINSKER, REVERSED_COVERING
+from theory.risk.quantised import EMPTY_INTERSECTION, HALVED_PINSKER, REVERSED_COVERING
 
 probabilities = st.builds(Fraction, st.integers(1, 59), st.just(60))
 

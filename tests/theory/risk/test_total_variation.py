@@ -7,7 +7,7 @@ from scipy.special import erf
 
 from tests.oracles import precision
 from theory import largest_total_variation
-from theory.risk.total_variation import bretagnolle_huber, coin_divergence, pinsker
+from theory.risk.risk import bretagnolle_huber, coin_divergence, pinsker
 
 DIVERGENCES = [1e-12, 1e-6, 1e-3, 0.02, 0.3, 1.0, 2.5, 7.0, 16.0, 30.0]
 

@@ -23,7 +23,7 @@ from theory.numbers import as_fmpq, precision
 from theory.rational.network import RationalNetwork
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import agree, check_formula, draw_member
-from theory.symbolic.letters import N, a
+from theory.symbolic.lattice import N, a
 
 
 @pytest.mark.parametrize("name", FAMILIES)

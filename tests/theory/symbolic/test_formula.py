@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from theory.numbers import as_fmpq, precision
 from theory.symbolic import FAMILIES, closed_form
 from theory.symbolic.checks import draw_member
-from theory.symbolic.evaluation import evaluate
+from theory.symbolic.evaluation import evaluate, tidy
 from theory.symbolic.parameter import exact_number
-from theory.symbolic.tidying import tidy
 
 p, q, n = sympy.symbols("p q n", positive=True)
 

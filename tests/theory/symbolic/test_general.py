@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.theory.rational.networks import reset_chain
 from theory.rational.network import RationalNetwork
 from theory.symbolic.checks import check_formula
-from theory.symbolic.general import weights_formula
-from theory.symbolic.letters import x
-from theory.symbolic.parsing import parse_entry, parse_text
+from theory.symbolic.general import parse_entry, parse_text, weights_formula
+from theory.symbolic.lattice import x
 
 a, b, c = sympy.symbols("a b c", positive=True)
 

@@ -21,9 +21,8 @@ from theory.rational import RationalNetwork
 from theory.symbolic import FAMILIES, closed_form
 from theory.symbolic.evaluation import to_ball
 from theory.symbolic.formula import Member
-from theory.symbolic.risk_bounds import risk_formulas
+from theory.symbolic.parameter import Sheet, risk_formulas
 from theory.symbolic.sample_sizes import sample_size_formulas
-from theory.symbolic.sheet import Sheet
 from theory.symbolic.sheet_checks import check_risk, check_sample_sizes
 
 DELTA = Fraction(1, 20)

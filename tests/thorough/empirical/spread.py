@@ -20,14 +20,14 @@ from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
 from empirical.nets.recipe import Recipe
 from empirical.nets.training import Training
-from empirical.train.coded_consensus import CodedConsensus
+from empirical.train.coded_pooling import CodedConsensus
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import LinearNet, Unit, classified
 from tests.empirical.train.test_rounds import NETWORKS as CHANGING
 from tests.empirical.train.test_run import SHARES
 from theory import Network
-from theory.changing.periodic import rotating_star
+from theory.changing.mixing import rotating_star
 
 ROUNDS = 3
 NETWORKS: dict[str, Any] = {

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.bounds.accounting.account import ErrorAccount, ErrorProbability, account
-    from theory.bounds.accounting.margin import CertifiedMargin
+    from theory.bounds.accounting.account import (
+        CertifiedMargin,
+        ErrorAccount,
+        ErrorProbability,
+        account,
+    )
     from theory.bounds.accounting.rounds import CertifiedSampleSize
 else:
     show_lazily(__name__)

@@ -21,8 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.bounds.accounting.laws import Laws, mixed_laws, pair_laws
-from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.laws import EPS, Laws, mixed_laws, pair_laws
 from theory.bounds.accounting.terms import (
     EventTerms,
     Powers,

@@ -2,7 +2,7 @@
 
 With X = Λ − x and t > 0, under the law tilted by e^{−tX}, P(X ≤ 0) = e^{K} E_t[e^{−tY} 1{Y ≥ 0}],
 Y = −X, K = log E e^{−tX}. Replace the one-sided exponential by the extremal functions of
-:mod:`theory.bounds.accounting.majorant`, and their integral by a sum over frequencies: the sum is
+:mod:`theory.bounds.accounting.laws`, and their integral by a sum over frequencies: the sum is
 the expectation of the periodised function, hence itself a bound. The tilt moves the mean of X to
 zero, so that nothing cancels, and probabilities of 1e-300 are as sharp as those of one half.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from theory.bounds.accounting import small_loops
 from theory.bounds.accounting.inversion_tilts import PERIOD_DEVIATIONS, Grid
-from theory.bounds.accounting.majorant import EPS, transform_error
+from theory.bounds.accounting.laws import EPS, transform_error
 from theory.bounds.accounting.small_loops import Tilts, suit
 from theory.bounds.accounting.terms import EventTerms
 from theory.validation import FloatArray

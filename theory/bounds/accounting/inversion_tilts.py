@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theory.bounds.accounting.majorant import majorant_transform, transform_error
+from theory.bounds.accounting.laws import majorant_transform, transform_error
 from theory.bounds.accounting.small_loops import Factors, suit
 from theory.bounds.accounting.terms import EventTerms
 from theory.validation import FloatArray

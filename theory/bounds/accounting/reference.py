@@ -23,8 +23,7 @@ import numpy as np
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
 from theory.bounds.accounting.inversion_tilts import Grid, Tilt, choose_tilt
-from theory.bounds.accounting.laws import Laws, slanted_laws
-from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.laws import EPS, Laws, slanted_laws
 from theory.bounds.accounting.terms import EventTerms, constant_terms
 from theory.scientific import logsumexp
 from theory.validation import FloatArray

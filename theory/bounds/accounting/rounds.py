@@ -13,8 +13,7 @@ import numpy as np
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
-from theory.learning.agents import Agent
-from theory.learning.finite_agent import FiniteAgent
+from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
 from theory.showing import Shown
 

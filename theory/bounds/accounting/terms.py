@@ -24,8 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.bounds.accounting.laws import Laws
-from theory.bounds.accounting.majorant import EPS
+from theory.bounds.accounting.laws import EPS, Laws
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, read_only
 

@@ -33,7 +33,7 @@ from theory.showing import Shown
 from theory.validation import FloatArray, as_integer, as_probability
 
 if TYPE_CHECKING:
-    from theory.changing.kinds import AnyNetwork
+    from theory.changing.delays import AnyNetwork
 
 # Sample sizes beyond this are reported as not found: no run is that long.
 LARGEST_ROUNDS = 10**15

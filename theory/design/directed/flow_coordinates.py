@@ -20,10 +20,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.constraints import Constraints, DesignGraph
 from theory.network import Network
-from theory.network.weights import assemble
+from theory.network.graphs import assemble
 from theory.validation import FloatArray, IntArray, fail
 
 # Rows are met to this part of the smallest influence.

@@ -15,11 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
-from theory.design.edges.edge_search import EdgeSearch
-from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
-from theory.design.graph import DesignGraph
+from theory.design.edges.edge_search import ChosenEdges, EdgeSearch, EdgeSets
 from theory.design.mixing.mixing_problem import mixing_problem
 from theory.typed import typed
 from theory.validation import as_integer, as_positive, fail

@@ -21,7 +21,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from theory.design.edges.edge_limits import EdgeLimits, Mask, cut_of
-from theory.design.mixing.bound import MixingBound, edge_stress
+from theory.design.mixing.fastest import MixingBound, edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.validation import FloatArray
 

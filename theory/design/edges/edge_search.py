@@ -9,14 +9,213 @@ proposes a set, or proves that none is better.
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from theory.design.edges.edge_limits import Mask
-from theory.design.edges.edge_sets import ChosenEdges, EdgeSets
-from theory.design.edges.edge_surrogate import descended, surrogate_slem
-from theory.design.edges.frobenius_bound import frobenius_bound
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, vstack
+
+from theory.design.certificate import Certificate
+from theory.design.constraints import Constraints, DesignGraph
+from theory.design.edges.edge_limits import (
+    EdgeLimits,
+    Mask,
+    descended,
+    surrogate_slem,
+    without_budgets,
+)
+from theory.design.edges.edge_master import EdgeMaster
+from theory.design.failure import DesignFailed
+from theory.design.mixing import FastestMixing, fastest_mixing
+from theory.design.mixing.fastest import edge_stress
+from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.time_budget import is_spent, seconds_left
-from theory.validation import FloatArray
+from theory.showing import Shown
+from theory.validation import FloatArray, IntArray, read_only
+
+# Sets of edges, each with the fastest W on it, computed once -------------------------------------
+
+
+# How exactly W is computed while sets are compared, and in the end.
+_SEARCH_TOLERANCE = 1e-5
+_FINAL_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenEdges(Shown):
+    """The edges kept, the fastest W on them, and how far from the best choice they are.
+
+    Attributes
+    ----------
+    rows
+        Shape (m,): rows of `edges` of the graph that was given, sorted.
+    graph
+        The graph of the kept edges; v reaches every stationary distribution on it as well.
+    mixing
+        The fastest reversible W there. It may leave some kept edges without weight.
+    certificate
+        Its slem beside a lower bound for every allowed set of edges.
+    method
+        "exhaustive", "search" or, where no edge had to go, "all".
+    evaluated
+        Sets of edges for which the fastest W was computed.
+
+    The certificate's note says what the bound rests on.
+    """
+
+    rows: IntArray
+    graph: DesignGraph
+    mixing: FastestMixing
+    certificate: Certificate
+    method: str
+    evaluated: int
+
+
+class EdgeSets:
+    """Sets of edges with the fastest W on each, computed once; every one gives a cut."""
+
+    def __init__(
+        self, problem: MixingProblem, limits: EdgeLimits, constraints: Constraints
+    ) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.constraints = constraints
+        self.master = EdgeMaster(problem, limits)
+        self._known: dict[bytes, FastestMixing] = {}
+
+    @property
+    def evaluated(self) -> int:
+        """How many sets there are."""
+        return len(self._known)
+
+    def knows(self, chosen: Mask) -> bool:
+        """Whether a set is one of them."""
+        return chosen.tobytes() in self._known
+
+    def mixing(self, chosen: Mask) -> FastestMixing:
+        """The fastest W on a connected set of edges, to the accuracy of the search."""
+        key = chosen.tobytes()
+        if key not in self._known:
+            self._known[key] = self._solved(chosen, _SEARCH_TOLERANCE)
+            self.master.add_bound(self._known[key].bound)
+        return self._known[key]
+
+    def flows(self, chosen: Mask) -> FloatArray:
+        """The fastest W's flows on all edges, shape (E,), in units of the smaller influence."""
+        flows = np.zeros(len(chosen))
+        flows[chosen] = self.mixing(chosen).flows
+        return flows / self.problem.unit
+
+    def stress(self, chosen: Mask) -> FloatArray:
+        """How much each edge pulls the fastest W's worst places together, shape (E,)."""
+        bound = self.mixing(chosen).bound
+        return edge_stress(self.problem, bound.slow, bound.alternating) * self.problem.unit
+
+    def result(self, chosen: Mask, bound: float, method: str, note: str) -> ChosenEdges:
+        """The set with its fastest W to full accuracy."""
+        mixing = self._solved(chosen, _FINAL_TOLERANCE)
+        value = mixing.certificate.value
+        # The set's own bound and that of all sets come from different programs.
+        bound = min(bound, mixing.certificate.bound, value)
+        return ChosenEdges(
+            rows=read_only(np.flatnonzero(chosen).astype(np.int64)),
+            graph=self.problem.graph.restricted_to(np.flatnonzero(chosen)),
+            mixing=mixing,
+            certificate=Certificate(value, max(bound, 0.0), "minimise", "rounded", note),
+            method=method,
+            evaluated=self.evaluated,
+        )
+
+    def _solved(self, chosen: Mask, tolerance: float) -> FastestMixing:
+        graph = self.problem.graph.restricted_to(np.flatnonzero(chosen))
+        constraints = without_budgets(self.constraints, graph)
+        try:
+            return fastest_mixing(
+                graph, self.problem.v, constraints=constraints, tolerance=tolerance
+            )
+        except DesignFailed as failure:
+            # Its bound holds all the same, and its W is feasible.
+            if isinstance(failure.best, FastestMixing):
+                return failure.best
+            raise
+
+
+# A lower bound on the slem from how many edges there are, whichever they are ---------------------
+
+
+# Steps of Frank and Wolfe's method: each halves the distance to the best μ or so at first.
+_STEPS = 60
+# Of linear programs, whose rows are met to 1e-7.
+_SLACK = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FrobeniusBound:
+    """The bound, and the numbers that prove it.
+
+    Attributes
+    ----------
+    value
+        No allowed set of edges has a smaller slem; 0 where nothing follows.
+    multipliers
+        μ, shape (N,), at least 0.
+    heaviest
+        No allowed set has a larger Σ w_e.
+    """
+
+    value: float
+    multipliers: FloatArray
+    heaviest: float
+
+
+def frobenius_bound(limits: EdgeLimits, v: FloatArray) -> FrobeniusBound:
+    """The best of the bounds along a minimisation of tr W² over parts of edges."""
+    edges = limits.graph.edges
+    i, j = edges.T
+    agents, count = len(v), len(edges)
+    matrix = vstack(
+        [csr_array(np.ones((1, count))), limits.incidence, csr_array(limits.costs[None, :])]
+    )
+    most = np.concatenate(
+        [[limits.most_edges], np.full(agents, limits.most_neighbours), [limits.most_cost]]
+    )
+    finite = np.isfinite(most)
+    matrix, most = csr_array(matrix)[np.flatnonzero(finite)], most[finite]
+    least, largest = limits.required.astype(float), 1.0 - limits.forbidden.astype(float)
+    best = FrobeniusBound(0.0, read_only(np.zeros(agents)), 0.0)
+    # The same part of every edge, as much as budgets allow: for symmetric graphs the optimum.
+    used = np.asarray(matrix @ largest)
+    part_of_all = float(np.min(most / np.maximum(used, 1e-300), initial=1.0))
+    share = part_of_all * largest
+    for step in range(_STEPS):
+        Q = np.diag(v * v)
+        part = share * v[i] * v[j] / 2
+        np.add.at(Q, (i, j), part)
+        np.add.at(Q, (j, i), part)
+        Q[np.arange(agents), np.arange(agents)] += np.bincount(
+            edges.ravel(), np.repeat(part, 2), minlength=agents
+        )
+        mu = np.maximum(np.linalg.solve(Q, v), 0.0)
+        weight = (mu[i] + mu[j]) ** 2 * v[i] * v[j] / 2
+        # Without whole numbers: a linear program.
+        found = milp(
+            -weight / max(float(weight.max()), 1e-300),
+            constraints=LinearConstraint(matrix, np.full(len(most), -np.inf), most),
+            bounds=Bounds(least, largest),
+        )
+        if found.x is None:
+            break
+        heaviest = float(weight @ found.x) + _SLACK * float(weight.max())
+        trace = float(2 * mu @ v - (mu * mu) @ (v * v)) - heaviest
+        value = float(np.sqrt(max(trace - 1.0, 0.0) / max(agents - 1, 1)))
+        if value > best.value:
+            best = FrobeniusBound(value, read_only(mu), heaviest)
+        share = share + 2.0 / (step + 3) * (found.x - share)
+    return best
+
+
+# A search for edges to keep ----------------------------------------------------------------------
+
 
 # A gap that is no use closing.
 _TOLERANCE = 1e-4

@@ -9,12 +9,12 @@ from functools import cached_property
 import networkx as nx
 import numpy as np
 
-from theory.design.graph import DesignGraph
+from theory.design.constraints import DesignGraph
 from theory.design.mixing import fastest_mixing
 from theory.network import RULES, Network
+from theory.network.graphs import weights_on_links
 from theory.network.stationary import eliminate
 from theory.network.structure import as_dense
-from theory.network.weights import weights_on_links
 from theory.scientific import csgraph
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 

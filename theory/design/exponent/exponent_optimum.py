@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.exponent.exponent_bound import ExponentBound
-from theory.design.exponent.exponent_search import Search
+from theory.design.exponent.exponent_search import ExponentBound, Search
 from theory.design.exponent.log_ratio_table import LogRatioTable
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import maximise_least

@@ -8,7 +8,7 @@ worst mean log-ratio that data bent by c nats can show. It is concave in v, and 
 
 with the vertices of the set of influences as the columns of B. A primal-dual interior point method
 finds a point (v, c, λ) at which these conditions and the multipliers' nearly hold; what it proves
-is worked out elsewhere (:mod:`theory.design.exponent.exponent_bound`), from v and λ alone.
+is worked out elsewhere (:mod:`theory.design.exponent.exponent_search`), from v and λ alone.
 """
 
 from __future__ import annotations

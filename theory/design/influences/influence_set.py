@@ -14,6 +14,7 @@ of edges is left and no row is given; they are not looked at here.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,25 +22,84 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.flow_rows import (
     ExactRows,
     LinearRows,
+    LinearSolution,
     evenest,
     flow_rows,
     mutual_rows,
     simplex_rows,
     violation,
 )
-from theory.design.influences.linear_program import LinearSolution
-from theory.design.influences.outward_bounds import lagrangian_bound, simplex_bound
 from theory.network.structure import name_groups
-from theory.numbers import as_fraction
+from theory.numbers import Enclosure, as_fraction
 from theory.numbers.rational import Exact
 from theory.scientific import csgraph, sparse
+from theory.showing import Value
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
-from theory.values import Value
+
+# Bounds on linear programs over influences, every rounding accounted for -------------------------
+
+
+UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class OutwardProduct:
+    """Bounds on every entry of a product, rounding included."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+def outward_product(left: FloatArray, right: FloatArray) -> OutwardProduct:
+    """Left @ right, for `left` of shape (n,) or (m, n) and `right` of shape (n,) or (n, m)."""
+    terms = right.shape[0] + 2
+    middle = left @ right
+    # Twice γ: the sum of sizes is itself rounded, and so are the two ends.
+    reach = 2.0 * terms * UNIT * (np.abs(left) @ np.abs(right)) + terms * np.finfo(float).tiny
+    reach = reach + UNIT * np.abs(middle)
+    return OutwardProduct(
+        np.nextafter(middle - reach, -np.inf), np.nextafter(middle + reach, np.inf)
+    )
+
+
+def simplex_bound(floor: Fraction, coefficients: FloatArray) -> float:
+    """An upper bound on max c·v over {v ≥ floor, Σ v = 1}: floor Σ c + (1 − N floor) max c."""
+    agents = coefficients.size
+    total = Fraction(math.fsum(coefficients.tolist()))
+    # math.fsum rounds once.
+    total += abs(total) * Fraction(1, 2**52)
+    exact = floor * total + (1 - agents * floor) * Fraction(float(coefficients.max()))
+    return Enclosure.from_rational(exact).upper
+
+
+def lagrangian_bound(rows: LinearRows, coefficients: FloatArray, multipliers: FloatArray) -> float:
+    """An upper bound on max c·v over a set of rows, from any multipliers y (y ≥ 0 for A_ub).
+
+    c·x ≤ y·b + Σ_k max_{lower_k ≤ x_k ≤ 1} (c − Aᵀy)_k x_k.
+    """
+    first = rows.b_ub.size
+    above, equal = np.maximum(multipliers[:first], 0.0), multipliers[first:]
+    c = np.zeros(rows.variables)
+    c[: rows.agents] = coefficients
+    used = rows.A_ub.T @ above + rows.A_eq.T @ equal
+    sizes = abs(rows.A_ub).T @ above + abs(rows.A_eq).T @ np.abs(equal)
+    terms = first + rows.b_eq.size + 4
+    rest = c - used
+    reach = 2.0 * terms * UNIT * (sizes + np.abs(c)) + terms * np.finfo(float).tiny
+    most = rest + reach
+    parts = np.where(most > 0, most, most * rows.lower)
+    sides = [*(above * rows.b_ub).tolist(), *(equal * rows.b_eq).tolist(), *parts.tolist()]
+    # Each product is rounded once, and so is the sum.
+    total = math.fsum(sides)
+    return math.nextafter(total + 4 * UNIT * math.fsum(map(abs, sides)), math.inf)
+
+
+# The stationary distributions that a design can choose from --------------------------------------
+
 
 # A floor of 1/N that was computed as a double differs from 1/N by rounding alone.
 _ROUNDING = 1e-12

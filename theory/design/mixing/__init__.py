@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.mixing.bound import MixingBound
-    from theory.design.mixing.fastest import FastestMixing, fastest_mixing
-    from theory.design.mixing.reweighting import reweighted
+    from theory.design.mixing.fastest import FastestMixing, MixingBound, fastest_mixing, reweighted
 else:
     show_lazily(__name__)
 

@@ -22,12 +22,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.constraints import Constraints, DesignGraph
 from theory.network import Network
+from theory.network.graphs import assemble
 from theory.network.labels import called
 from theory.network.structure import EPS, name_groups
-from theory.network.weights import assemble
 from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, as_distribution, fail, read_only
 

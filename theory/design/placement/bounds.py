@@ -11,12 +11,69 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment, linprog
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, linprog, milp
 
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.design.placement.relaxation import Division, divide
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
+
+# The linear program in which data sets may be divided --------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Multipliers over the sums, shape (H,), that sum to one, and x, shape (C, S).
+
+    Where the solver fails, all multipliers are alike and data sets evenly divided: bounds made
+    from them hold all the same.
+    """
+
+    multipliers: FloatArray
+    shares: FloatArray
+
+
+def transport(problem: PlacementProblem) -> tuple[sparse.csr_array, FloatArray]:
+    """The equations of x: groups are filled, and the stock is used up."""
+    groups, sorts = problem.sizes.size, problem.stock.size
+    by_group = sparse.kron(sparse.eye_array(groups), np.ones((1, sorts)))
+    by_sort = sparse.kron(np.ones((1, groups)), sparse.eye_array(sorts))
+    right = np.concatenate([problem.sizes, problem.stock]).astype(np.float64)
+    return sparse.csr_array(sparse.vstack([by_group, by_sort])), right
+
+
+def divide(
+    problem: PlacementProblem, gains: FloatArray, levels: FloatArray, *, unit: float
+) -> Division:
+    """Solve it for `gains` (H, C, S) and `levels` (H,), in units that suit the tolerances.
+
+    Each sum is divided by the size of its own terms if these exceed the unit.
+    """
+    shape = gains.shape[1:]
+    rows = gains.reshape(len(gains), -1)
+    sizes = np.maximum(np.abs(rows).max(axis=1, initial=0.0), unit)[:, None]
+    rows = rows / sizes
+    equations, right = transport(problem)
+    solved = linprog(  # type: ignore[call-overload]  # sparse A_eq, which the stubs do not know
+        np.concatenate([np.zeros(rows.shape[1]), [-1.0]]),
+        A_ub=np.hstack([-rows, unit / sizes]),
+        b_ub=levels / sizes[:, 0],
+        A_eq=sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]),
+        b_eq=right,
+        bounds=[*[(0, None)] * rows.shape[1], (None, None)],
+        method="highs",
+    )
+    weights = np.ones(len(rows))
+    shares = np.outer(problem.sizes, problem.stock) / problem.free.size
+    if solved.x is not None:
+        found = np.maximum(-solved.ineqlin.marginals, 0.0) * (unit / sizes[:, 0])
+        weights = found if found.any() else weights
+        shares = np.maximum(solved.x[:-1].reshape(shape), 0.0)
+    return Division(weights / weights.sum(), shares)
+
+
+# How large K can be under any placement, and how small -------------------------------------------
+
 
 # Steps that gain less than this, relative, are the last.
 _GAIN = 1e-4
@@ -197,3 +254,82 @@ def _by_cuts(problem: PlacementProblem) -> RateBound:
         read_only(np.array([best])),
         read_only(np.array(fillings)[chosen]),
     )
+
+
+# The largest K by mixed-integer programming, in counts instead of agents -------------------------
+
+
+# K in the program's units. HiGHS takes a row for satisfied within 1e-6, and an optimum for found
+# within 1e-6, both absolute.
+_SCALE = 100.0
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerSolution:
+    """What the solver found.
+
+    Attributes
+    ----------
+    filling
+        Shape (F,): the best placement it found; None if none.
+    bound
+        No placement has a larger K, in nats per round; valid to the solver's tolerances, for which
+        it is raised by 2e-8 of `rate_bound`. Infinite if there is none.
+    is_optimal
+        Whether the solver stopped because bound and value met within the tolerance asked for.
+    status
+        The solver's words.
+    """
+
+    filling: IntArray | None
+    bound: float
+    is_optimal: bool
+    status: str
+
+
+def solve(
+    problem: PlacementProblem, bound: RateBound, *, tolerance: float, seconds: float
+) -> IntegerSolution:
+    """The placement of the largest K, to a relative gap of `tolerance` or for `seconds`."""
+    ceiling = bound.value
+    # Clipping the terms (`bounds.clipped`) tightens the program as it tightens the bound.
+    clips = float(problem.information.min()) >= 0
+    rates = coefficients(problem, ceiling if clips else np.inf)
+    groups, sorts, _ = rates.shape
+    count = groups * sorts
+    unit = ceiling / _SCALE
+    equations, right = transport(problem)
+    rows = rates.reshape(count, -1).T / unit
+    most = np.minimum.outer(problem.sizes, problem.stock).ravel().astype(np.float64)
+    found = milp(
+        np.concatenate([np.zeros(count), [-1.0]]),
+        constraints=[
+            LinearConstraint(
+                sparse.csr_array(np.hstack([rows, -np.ones((len(rows), 1))])),
+                -problem.base / unit,
+                np.inf,
+            ),
+            LinearConstraint(
+                sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]), right, right
+            ),
+        ],
+        integrality=np.concatenate([np.ones(count), [0]]),
+        # Nothing is gained beyond the bound.
+        bounds=Bounds(
+            np.concatenate([np.zeros(count), [-np.inf]]),
+            np.concatenate([most, [_SCALE * (1 + _TOLERANCE)]]),
+        ),
+        options={"mip_rel_gap": tolerance, "time_limit": seconds},
+    )
+    dual = getattr(found, "mip_dual_bound", None)
+    upper = np.inf
+    if dual is not None and np.isfinite(dual):
+        upper = (-float(dual) + 2 * _TOLERANCE) * unit
+    filling = None
+    if found.x is not None:
+        table = np.rint(found.x[:-1]).astype(np.int64).reshape(groups, sorts)
+        right_sizes = (table.sum(axis=1) == problem.sizes).all()
+        if right_sizes and (table.sum(axis=0) == problem.stock).all():
+            filling = read_only(np.concatenate([np.repeat(np.arange(sorts), row) for row in table]))
+    return IntegerSolution(filling, upper, found.status == 0, str(found.message))

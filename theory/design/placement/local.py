@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.design.placement.exponents import Exponents
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.placement_tilts import Exponents
 from theory.validation import FloatArray, IntArray
 
 # Pairs looked at together, for each place: the best of them is taken, if it is better.

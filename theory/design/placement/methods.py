@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theory.design.certificate import Kind
-from theory.design.placement.bounds import RateBound, rate_bound, worst_rate
-from theory.design.placement.exhaustive import TIE, Extremes, extreme_exponents, extreme_rates
-from theory.design.placement.exponents import Exponents
-from theory.design.placement.fillings import MOST_ENTRIES
+from theory.design.placement.bounds import RateBound, rate_bound, solve, worst_rate
 from theory.design.placement.local import ExponentObjective, RateObjective, search
-from theory.design.placement.milp import solve
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.design.placement.placement_tilts import exponent_bound
+from theory.design.placement.placement_tilts import Exponents, exponent_bound
 from theory.design.placement.samples import (
     FEW_CLASSES,
+    MOST_ENTRIES,
+    TIE,
+    Extremes,
     FewestRounds,
     Rounds,
+    extreme_exponents,
+    extreme_rates,
     fewest_by_searching,
     fewest_by_trying,
     network_orbits,

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from theory.design.placement.counting import shares
-from theory.design.placement.placement_problem import twins
+from theory.design.placement.placement_problem import shares, twins
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork

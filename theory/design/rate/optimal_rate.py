@@ -14,23 +14,189 @@ being heard above the floor; the exponent does not (docs: mathematics/optimal-ra
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 
 from theory.design.certificate import Certificate
 from theory.design.failure import DesignFailed
 from theory.design.influences.flow_rows import flattest
-from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.agent_groups import Groups, group_agents, influences_for
-from theory.design.rate.even_influence import EvenInfluence, most_even
-from theory.design.rate.rate_program import RateSolution, maximise_least
-from theory.design.rate.rate_target import RateTarget, named, rate_target, wins
-from theory.design.rate.weak_duality import achieved, proved_bound
+from theory.design.influences.influence_set import UNIT, InfluenceSet, outward_product
+from theory.design.rate.rate_program import (
+    Groups,
+    RateSolution,
+    RateTarget,
+    group_agents,
+    influences_for,
+    maximise_least,
+    named,
+    rate_target,
+    wins,
+)
 from theory.learning.model import FiniteModel
+from theory.numbers import Enclosure
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
+
+# The learning rate of an influence, and a bound on all of them by weak duality; certified --------
+
+
+def achieved(payoffs: FloatArray, shares: FloatArray) -> Enclosure:
+    """min_θ Σ_g u_g I_gθ / Σ_g u_g, enclosed; payoffs of shape (G, M'), shares of shape (G,)."""
+    used = shares != 0  # the fewer terms, the less rounding
+    rates = outward_product(shares[used], payoffs[used])
+    total = math.fsum(shares.tolist())
+    lower, upper = float(rates.lower.min()), float(rates.upper.min())
+    return Enclosure(_quotient(lower, total, up=False), _quotient(upper, total, up=True))
+
+
+def proved_bound(
+    influences: InfluenceSet,
+    payoffs: FloatArray,
+    multipliers: FloatArray,
+    *,
+    membership: IntArray | None = None,
+) -> float:
+    """An upper bound on max_v min_θ Σ_j v_j I_jθ, from any multipliers λ ≥ 0 that are not all 0.
+
+    min_θ Σ_j v_j I_jθ ≤ Σ_θ λ_θ Σ_j v_j I_jθ / Σ_θ λ_θ, whose maximum over v is a support function.
+
+    Parameters
+    ----------
+    payoffs
+        I_jθ against every wrong hypothesis, shape (N, M'); of groups of agents, shape (G, M'),
+        where `membership`, of shape (N,), says to which group each agent belongs.
+    multipliers
+        λ, shape (M',).
+    """
+    used = multipliers != 0
+    worth = outward_product(payoffs[:, used], multipliers[used]).upper
+    each = worth if membership is None else worth[membership]
+    return _quotient(influences.maximise(each).bound, math.fsum(multipliers.tolist()), up=True)
+
+
+def _quotient(value: float, total: float, *, up: bool) -> float:
+    """Value / total, rounded outward, where `total` is right to a unit in its last place."""
+    found = value / total
+    slack = 4 * UNIT * abs(found)
+    return (
+        math.nextafter(found + slack, math.inf) if up else math.nextafter(found - slack, -math.inf)
+    )
+
+
+# Among equally good influences, the most even ----------------------------------------------------
+
+
+# What HiGHS leaves of a zero after its last pivots, in units of the data.
+_ZERO = 1e-9
+# Slack that rounding may ask for where equations and inequalities are to hold together, in units
+# of the data; the least that leaves a solution is used.
+_SLACKS = (0.0, 1e-15, 1e-14, 1e-13)
+
+# A residual of so little is one of zero: no point meets all inequalities.
+_NONE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class EvenInfluence:
+    """A best influence for groups of like agents, shape (G,), and whether it is the only one.
+
+    `is_unique` is None where that was not decided; zeros are judged to 1e-9 of the data.
+    """
+
+    shares: FloatArray
+    is_unique: bool | None
+
+
+def most_even(
+    payoffs: FloatArray,
+    counts: FloatArray,
+    *,
+    floor: float,
+    shares: FloatArray,
+    multipliers: FloatArray,
+) -> EvenInfluence:
+    """The optimal shares u nearest to uniform, Σ_g n_g (u_g/n_g − 1/N)² least.
+
+    Parameters
+    ----------
+    payoffs
+        I_gθ, shape (G, M'): what each agent of a group observes against each wrong hypothesis.
+    counts
+        n_g, shape (G,): how many agents a group has; they share u_g evenly.
+    floor
+        v_min: u_g ≥ n_g v_min.
+    shares, multipliers
+        An optimal basic solution: shapes (G,) and (M',).
+    """
+    agents = float(counts.sum())
+    lowest = counts * floor
+    value = float((shares @ payoffs).min())
+    # What influence is worth has one size, the hypotheses have others: those that do not bind may
+    # be larger by far, and must not blur the comparison.
+    scale = float((np.abs(payoffs) @ multipliers).max()) or 1.0
+    largest = np.abs(payoffs).max(axis=0)
+    largest[largest == 0] = scale
+    worth = payoffs @ multipliers
+    free = np.flatnonzero(worth >= worth.max() - _ZERO * scale)
+    binding = multipliers > _ZERO
+    # In y_g = u_g/√n_g − √n_g/N the distance to uniform is the length of y.
+    root = np.sqrt(counts[free])
+    gain = payoffs[free] * root[:, None] / largest
+    offset = lowest.copy()
+    offset[free] = counts[free] / agents
+    left = np.vstack([gain[:, binding].T, root])
+    short = (value - offset @ payoffs) / largest
+    right = np.append(short[binding], 1.0 - float(offset.sum()))
+    axes, sizes, rest = np.linalg.svd(left, full_matrices=True)
+    rank = int(np.count_nonzero(sizes > _ZERO * sizes[0]))
+    several = bool(((counts > 1) & (shares > lowest + _ZERO)).any())
+    if rank == free.size:
+        return EvenInfluence(shares, not several)
+    nearest = rest[:rank].T @ ((axes[:, :rank].T @ right) / sizes[:rank])
+    plane = rest[rank:].T
+    lower = np.vstack([np.diag(root), gain[:, ~binding].T])
+    least = np.concatenate(
+        [
+            lowest[free] - offset[free],
+            short[~binding],
+        ]
+    )
+    for slack in _SLACKS:
+        steps = _least_length(lower @ plane, least - lower @ nearest - slack)
+        if steps is None:
+            continue
+        even = lowest.copy()
+        even[free] = counts[free] / agents + root * (nearest + plane @ steps)
+        even = np.maximum(even, lowest)
+        even /= even.sum()
+        # Ten roundings more than the slack itself may cost.
+        if float((even @ payoffs).min()) >= value - 10 * (slack + np.finfo(float).eps) * scale:
+            moved = bool(np.abs(even - shares).max() > _ZERO)
+            return EvenInfluence(even, False if several or moved else None)
+    return EvenInfluence(shares, False if several else None)
+
+
+def _least_length(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """The shortest z with matrix @ z ≥ right; None if rounding leaves none."""
+    stacked = np.vstack([matrix.T, right])
+    unit = np.zeros(len(stacked))
+    unit[-1] = 1.0
+    try:
+        found, _ = nnls(stacked, unit)
+    except RuntimeError:  # too many iterations
+        return None
+    residual = stacked @ found - unit
+    if -residual[-1] <= _NONE:
+        return None
+    return np.asarray(-residual[:-1] / residual[-1])
+
+
+# The stationary distribution with the best learning rate -----------------------------------------
+
 
 # Influence this near to the floor, in units of 1/N, is at the floor.
 _AT_FLOOR = 1e-9

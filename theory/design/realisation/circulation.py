@@ -12,13 +12,19 @@ distribution v (docs: mathematics/realising). Two constructions, both in whole n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from theory.design.graph import DesignGraph
+from theory.design.constraints import DesignGraph
+from theory.network.stationary import stationary
+from theory.network.structure import Weights, as_dense
 from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray
+
+# Exact circulations ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -178,3 +184,160 @@ def _rounded(value: float, exponent: int) -> int:
     numerator <<= max(-exponent, 0)
     denominator <<= max(exponent, 0)
     return (2 * numerator + denominator) // (2 * denominator)
+
+
+# Directed graphs ---------------------------------------------------------------------------------
+
+
+# Relative imbalance of an agent's flow to others at which scaling stops: the repair is exact.
+_ENOUGH = 1e-9
+_SWEEPS = 1000
+# Products with so small a matrix are faster with its zeros.
+_DENSE_AGENTS = 200
+# The balance is looked at once in so many sweeps, the last included.
+_LOOK = 8
+
+
+def nearest_flow(graph: DesignGraph, v: FloatArray) -> FloatArray:
+    """F on the links, shape (L,), nearly balanced: a floating-point estimate, positive.
+
+    Parameters
+    ----------
+    v
+        Shape (N,), positive.
+
+    Raises
+    ------
+    ValueError
+        If the iteration does not converge, and the chain it leads to is one whose stationary
+        distribution cannot be resolved in floating point.
+    """
+    agents = graph.agents
+    everyone = np.arange(agents)
+    row = np.concatenate([graph.links[:, 0], everyone])
+    column = np.concatenate([graph.links[:, 1], everyone])
+    entries = _metropolis_flow(graph, v)
+    start: Weights = sparse.csr_array((entries, (row, column)), shape=(agents, agents))
+    if agents <= _DENSE_AGENTS:
+        start = as_dense(start)
+    backwards = start.T
+    x, y = np.ones(agents), np.ones(agents)
+    for sweep in range(_SWEEPS + 1):
+        x = v / np.asarray(start @ y)
+        if sweep % _LOOK == 0:
+            flow = (entries * x[row] * y[column])[: len(graph.links)]
+            if _is_balanced(graph, flow):
+                return np.asarray(flow, dtype=np.float64)
+        y = v / np.asarray(backwards @ x)
+    return _with_its_law(graph, flow / v[graph.links[:, 0]])
+
+
+def _is_balanced(graph: DesignGraph, flow: FloatArray) -> bool:
+    """Whether each agent's flow in is its flow out, up to a small part of it and not of its v."""
+    out = np.bincount(graph.links[:, 0], flow, minlength=graph.agents)
+    into = np.bincount(graph.links[:, 1], flow, minlength=graph.agents)
+    return bool(np.all(np.abs(into - out) <= _ENOUGH * out))
+
+
+def _metropolis_flow(graph: DesignGraph, v: FloatArray) -> FloatArray:
+    """min(v_i q_i, v_j q_j) on links (i, j), q = 1/(links in or out + 1); then the rests; (L + N,).
+
+    Rows sum to v; so do columns, if the graph is undirected.
+    """
+    i, j = graph.links.T
+    most = np.maximum(graph.degrees, np.bincount(j, minlength=graph.agents))
+    allowed = v / (most + 1.0)
+    flow = np.minimum(allowed[i], allowed[j])
+    return np.concatenate([flow, v - np.bincount(i, flow, minlength=graph.agents)])
+
+
+def _with_its_law(graph: DesignGraph, weight: FloatArray) -> FloatArray:
+    """The flow π_i W_ij of the chain with these weights on the links, π its stationary law."""
+    shape = (graph.agents, graph.agents)
+    chain: sparse.csr_array[np.float64] = sparse.csr_array((weight, graph.links.T), shape=shape)
+    return np.asarray(stationary(chain, None).values[graph.links[:, 0]] * weight)
+
+
+# Directed graphs ---------------------------------------------------------------------------------
+
+
+# Digits of the smallest flow: more than a double has, or few enough for fractions to be read.
+_DIGITS = 60
+_READABLE_DIGITS = 10
+# Digits of the common factor c, which is rounded down to them.
+_FACTOR_DIGITS = 20
+# Weights of a row, rounded one by one, are together too large by at most so much.
+_ROUNDING = Fraction(1, 2**52)
+# The share of the weight 1/(d + 1), which the uniform rule keeps, that every agent keeps at least.
+_KEPT = Fraction(1, 8)
+
+
+def directed_weights(
+    graph: DesignGraph, v: FloatArray, *, own: float, availability: FloatArray
+) -> FloatArray:
+    """W on the links of a strongly connected graph, such that the network with availability has v.
+
+    Each weight, shape (L,), is the nearest double to an exactly balanced one: the stationary law of
+    these doubles is within about (N − 1)·2^−52 of v, componentwise, at worst.
+
+    Parameters
+    ----------
+    v
+        Shape (N,), positive.
+    own
+        The least weight each agent keeps for itself, in [0, 1).
+    availability
+        Shape (L,), in (0, 1].
+    """
+    flow = _circulation(graph, v, digits=_DIGITS)
+    influence = [Fraction(x) for x in v.tolist()]
+    up = [Fraction(p) for p in availability.tolist()]
+    kept = Fraction(own) + _ROUNDING if own else Fraction(0)
+    exact = _fitted(graph, flow, influence, own=kept, up=up)
+    return np.array([float(weight) for weight in exact])
+
+
+def exact_directed(graph: DesignGraph, v: tuple[Fraction, ...]) -> list[Fraction]:
+    """Such weights in fractions, one for each link; v is their stationary law exactly."""
+    flow = _circulation(graph, np.array([float(x) for x in v]), digits=_READABLE_DIGITS)
+    up = [Fraction(1)] * len(graph.links)
+    return _fitted(graph, flow, list(v), own=Fraction(0), up=up)
+
+
+def _circulation(graph: DesignGraph, v: FloatArray, *, digits: int) -> Circulation:
+    try:
+        found = balanced(graph, nearest_flow(graph, v), digits=digits)
+    except ValueError:  # a law beyond doubles: whole numbers have no such limit
+        found = None
+    return closed_walks(graph) if found is None else found
+
+
+def _fitted(
+    graph: DesignGraph,
+    flow: Circulation,
+    v: list[Fraction],
+    *,
+    own: Fraction,
+    up: list[Fraction],
+) -> list[Fraction]:
+    """C F_ij / (v_i p_ij) with c as large as the rows allow, but for its rounding."""
+    unit = Fraction(2) ** flow.exponent
+    links = graph.links.tolist()
+    weights = [
+        whole * unit / (v[i] * p) for (i, _), whole, p in zip(links, flow.whole, up, strict=True)
+    ]
+    sums = [Fraction(0)] * graph.agents
+    for (i, _), weight in zip(links, weights, strict=True):
+        sums[i] += weight
+    room = [1 - max(own, _KEPT / (int(degree) + 1)) for degree in graph.degrees]
+    factor = _rounded_down(min(r / total for r, total in zip(room, sums, strict=True)))
+    return [factor * weight for weight in weights]
+
+
+def _rounded_down(value: Fraction) -> Fraction:
+    """The largest fraction of few digits that is at most `value`, and at most one."""
+    if value >= 1:
+        return Fraction(1)
+    exponent = math.frexp(float(value))[1] - _FACTOR_DIGITS
+    unit = Fraction(2) ** exponent
+    return unit * (value // unit)

@@ -15,9 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.failure import DesignFailed
-from theory.design.graph import DesignGraph
 from theory.design.realisation.circulation import in_units, repair, surpluses
 from theory.design.realisation.program import FlowProblem, feasible_flow
 from theory.network.structure import name_groups

@@ -18,9 +18,8 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import linprog
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.failure import DesignFailed
-from theory.design.graph import DesignGraph
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
-from theory.design.samples.sample_designs import FewestSamples, SampleStart
+from theory.design.constraints import Constraints, DesignGraph
+from theory.design.samples.converse import FewestSamples, SampleStart
 from theory.design.samples.sample_search import SampleSearch
 from theory.learning.model import FiniteModel
 from theory.network import Network

@@ -12,20 +12,152 @@ linear programs. The least slem is not convex in v: where the search ends need n
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.directed.directed_mixing import local_mixing
 from theory.design.edges.edge_budget import choose_edges
+from theory.design.exponent.best_exponent import best_exponent
 from theory.design.failure import DesignFailed
-from theory.design.graph import DesignGraph
+from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
-from theory.design.samples.influence_floor import FlooredInfluences
+from theory.design.rate.optimal_rate import optimal_rate
+from theory.design.realisation import realise
+from theory.design.samples.bent_laws import Evidence
 from theory.design.time_budget import is_spent
+from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.network.structure import as_dense
+from theory.scientific import sparse
 from theory.validation import FloatArray
+
+# Influences that keep a share of the best rate, or of the best exponent --------------------------
+
+
+# A cut that v misses by this part of its largest coefficient is met.
+_MET = 1e-9
+_MOST_CUTS = 200
+
+
+class Floor(Protocol):
+    """A convex set of influences, given by the cuts that a point violates."""
+
+    @property
+    def rows(self) -> FloatArray:
+        """Cuts that are known, shape (C, N): row · v ≥ 0."""
+        ...
+
+    def cuts(self, v: FloatArray) -> FloatArray:
+        """Cuts that v violates, shape (C, N); none if v is in the set, to 1e-9 or so."""
+        ...
+
+
+class RateFloor:
+    """{v : Σ_j v_j I_j(θ*, θ) ≥ c for every wrong θ}; `information` has shape (N, wrong)."""
+
+    def __init__(self, information: FloatArray, least: float) -> None:
+        self.rows: FloatArray = information.T - least
+
+    def cuts(self, v: FloatArray) -> FloatArray:
+        """All cuts are known beforehand."""
+        return np.zeros((0, v.size))
+
+
+class ExponentFloor:
+    """{v : E_θ(v) ≥ c for every wrong θ}."""
+
+    def __init__(self, evidence: Sequence[Evidence], least: float) -> None:
+        self.evidence, self.least = tuple(evidence), least
+        self.rows: FloatArray = np.array(
+            [e.means(np.zeros(e.assignment.size)) for e in self.evidence]
+        )
+
+    def cuts(self, v: FloatArray) -> FloatArray:
+        """One for each hypothesis whose exponent at v is too small."""
+        found = []
+        for e in self.evidence:
+            t = e.spending(v, self.least)
+            if t is None:
+                continue
+            means = e.means(t * v)
+            if float(v @ means) < -_MET * float(np.abs(means).max()):
+                found.append(means)
+        return np.array(found) if found else np.zeros((0, v.size))
+
+
+class FlooredInfluences:
+    """The influences of a set that are above a floor; cuts that were needed once are kept."""
+
+    def __init__(self, influences: InfluenceSet, floor: Floor) -> None:
+        self.influences, self.floor = influences, floor
+        self._rows = floor.rows
+
+    def evenest(self) -> FloatArray | None:
+        """The v nearest the set's centre, by max_j |v_j / centre_j − 1|; None if there is none."""
+        centre = self.influences.centre
+        agents = centre.size
+        rows = np.vstack(
+            [
+                np.hstack([np.eye(agents), -centre[:, None]]),
+                np.hstack([-np.eye(agents), -centre[:, None]]),
+            ]
+        )
+        return self._solve(np.array([1.0]), rows, np.append(centre, -centre), agents)
+
+    def least(self, cost: FloatArray, around: FloatArray, reach: float) -> FloatArray | None:
+        """A v of least cost · v with |v_j / around_j − 1| ≤ `reach`; None if there is none."""
+        agents = around.size
+        rows = np.vstack([np.eye(agents), -np.eye(agents)])
+        right = np.append((1 + reach) * around, (reach - 1) * around)
+        return self._solve(cost, rows, right, 0)
+
+    def _solve(
+        self, cost: FloatArray, rows: FloatArray, right: FloatArray, first: int
+    ) -> FloatArray | None:
+        """Minimise `cost`, which is for v or (if `first` is N) for one variable more."""
+        known = self.influences.rows
+        agents = known.agents
+        extra = 1 if first else 0
+        width = known.variables + extra
+        objective = np.zeros(width)
+        if extra:
+            objective[-1] = -1.0
+        else:
+            objective[:agents] = -cost / max(float(np.abs(cost).max()), 1e-300)
+        program = known.program(objective)
+        wide = np.zeros((len(rows), width))
+        wide[:, :agents] = rows[:, :agents]
+        if extra:
+            wide[:, -1] = rows[:, -1]
+        program.add(sparse.csr_array(wide), -np.inf, right)
+        program.add(self._wide(self._rows, width), 0.0, np.inf)
+        for _ in range(_MOST_CUTS):
+            solved = program.solve()
+            if solved is None:
+                return None
+            v = np.maximum(solved.x[:agents], self.influences.lowest)
+            v = v / v.sum()
+            new = self.floor.cuts(v)
+            if not len(new):
+                return np.asarray(v)
+            self._rows = np.vstack([self._rows, new])
+            program.add(self._wide(new, width), 0.0, np.inf)
+        return np.asarray(v)
+
+    def _wide(self, rows: FloatArray, width: int) -> sparse.csr_array:
+        # Scaled to one: HiGHS's tolerances are absolute.
+        scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+        wide = np.zeros((len(rows), width))
+        wide[:, : rows.shape[1]] = rows / scale
+        return sparse.csr_array(wide)
+
+
+# The fastest mixing for a v, and a v near it whose fastest mixing is faster ----------------------
+
 
 _REACH, _SMALLEST_REACH = 0.3, 0.02
 # An improvement of the slem by less than this part of 1 − slem ends the search.
@@ -135,3 +267,109 @@ def _spread(v: FloatArray, places: FloatArray) -> FloatArray:
         return np.zeros(v.size)
     centred = places - v @ places
     return np.asarray((centred**2).sum(axis=1))
+
+
+# Where a search for few samples starts -----------------------------------------------------------
+
+
+# Influences that agree to this, relative to 1/N, are one start.
+_SAME = 1e-6
+# What a lazy network keeps of everything that its agents say.
+_LAZY = 0.25
+# Of the shares between two influences.
+_MIXTURES = (0.25, 0.5, 0.75)
+# Of the best exponent, and linear programs for each of these shares.
+_SHARES, _FASTER_STEPS = (0.999, 0.9), 8
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """A stationary distribution worth trying, shape (N,)."""
+
+    name: str
+    v: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A network to set, on the edges it was given."""
+
+    name: str
+    network: Network
+    graph: DesignGraph
+
+
+def influences_to_try(
+    model: FiniteModel,
+    allowed: InfluenceSet,
+    *,
+    target: int | str | None,
+    given: FloatArray | None = None,
+) -> tuple[Influence, ...]:
+    """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
+    even = Influence("even", allowed.centre)
+    found = [even]
+    if not allowed.is_point:
+        rate = Influence(
+            "best rate",
+            optimal_rate(model, target=target, influences=allowed).stationary_distribution,
+        )
+        exponent = Influence(
+            "best exponent",
+            best_exponent(model, target=target, influences=allowed).stationary_distribution,
+        )
+        found += [exponent, rate]
+        for first, second in ((even, exponent), (exponent, rate), (even, rate)):
+            for share in _MIXTURES:
+                v = (1 - share) * first.v + share * second.v
+                found.append(Influence(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
+    if given is not None and allowed.contains(given, tolerance=1e-9):
+        found.insert(0, Influence("given", given))
+    kept: list[Influence] = []
+    for one in found:
+        if all(np.abs(one.v - other.v).max() * allowed.agents > _SAME for other in kept):
+            kept.append(one)
+    return tuple(kept)
+
+
+def starts_for(
+    graph: DesignGraph, influence: Influence, limits: Constraints, *, seed: int
+) -> Iterator[Start]:
+    """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
+    if limits.limits_edges and not within_budgets(graph, limits):
+        graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
+        limits = limits.on(graph)
+    name = influence.name
+    plain = realise(graph, influence.v, constraints=limits, name=f"{name}, as realised")
+    yield Start(plain.name, plain, graph)
+    found = fastest_for(graph, influence.v, limits, seed=seed)
+    if found is None:
+        return
+    fast = found.network
+    yield Start(f"{name}, fastest", fast, graph)
+    if not limits.fixed_rows and graph.agents > 1:
+        lazy = (1 - _LAZY) * as_dense(fast.weights) + _LAZY * np.eye(graph.agents)
+        named = f"{name}, fastest and lazy"
+        yield Start(named, graph.network(lazy, name=named), graph)
+
+
+def faster_starts(
+    graph: DesignGraph,
+    v: FloatArray,
+    evidence: tuple[Evidence, ...],
+    allowed: InfluenceSet,
+    limits: Constraints,
+    *,
+    seed: int,
+) -> Iterator[Start]:
+    """Networks that give up some of the exponent at v to mix faster."""
+    best = min(e.exponent(v) for e in evidence)
+    if allowed.is_point or not 0 < best < np.inf:
+        return
+    start = fastest_for(graph, v, limits, seed=seed)
+    for share in _SHARES:
+        if start is None or start.slope is None:
+            return
+        floored = FlooredInfluences(allowed, ExponentFloor(evidence, share * best))
+        start = faster(start, graph, floored, limits, steps=_FASTER_STEPS)
+        yield Start(f"fastest with {share:g} of the exponent", start.network, start.graph)

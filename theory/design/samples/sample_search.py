@@ -10,32 +10,36 @@ import numpy as np
 from theory.bounds import account, sample_sizes
 from theory.design.baseline_networks import baselines
 from theory.design.certificate import Certificate
-from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.rate_target import RateTarget, rate_target
+from theory.design.rate.rate_program import RateTarget, rate_target
 from theory.design.samples.bent_laws import Evidence
-from theory.design.samples.converse import every_design_bound, perfect_mixing
-from theory.design.samples.mixing_descent import within_budgets
-from theory.design.samples.sample_descent import MOST_VARIABLES, descend
-from theory.design.samples.sample_designs import FewestSamples, Judged, SampleStart
-from theory.design.samples.sample_ranking import (
-    SAME,
-    Steps,
-    by_rounds,
-    different,
-    fewest_rounds,
-    strongest,
-    strongest_of,
+from theory.design.samples.converse import (
+    FewestSamples,
+    Judged,
+    SampleStart,
+    every_design_bound,
+    perfect_mixing,
 )
-from theory.design.samples.sample_starts import (
+from theory.design.samples.mixing_descent import (
     Start,
     faster_starts,
     influences_to_try,
     starts_for,
+    within_budgets,
 )
-from theory.design.samples.smooth_errors import SmoothErrors
-from theory.design.samples.weight_variables import expected_network, weight_variables
+from theory.design.samples.smooth_errors import MOST_VARIABLES, SmoothErrors, descend
+from theory.design.samples.weight_variables import (
+    SAME,
+    Steps,
+    by_rounds,
+    different,
+    expected_network,
+    fewest_rounds,
+    strongest,
+    strongest_of,
+    weight_variables,
+)
 from theory.design.time_budget import is_spent
 from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel

@@ -19,16 +19,21 @@ from typing import Literal
 import numpy as np
 
 from theory.bounds import CertifiedSampleSize
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, DesignGraph
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.failure import DesignFailed
-from theory.design.graph import DesignGraph
 from theory.design.rate.optimal_rate import optimal_rate
-from theory.design.samples.influence_floor import ExponentFloor, FlooredInfluences, RateFloor
-from theory.design.samples.mixing_descent import Mixed, faster, fastest_for
-from theory.design.samples.sample_designs import FewestSamples, Judged
+from theory.design.samples.converse import FewestSamples, Judged
+from theory.design.samples.mixing_descent import (
+    ExponentFloor,
+    FlooredInfluences,
+    Mixed,
+    RateFloor,
+    Start,
+    faster,
+    fastest_for,
+)
 from theory.design.samples.sample_search import SampleSearch
-from theory.design.samples.sample_starts import Start
 from theory.design.time_budget import is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network

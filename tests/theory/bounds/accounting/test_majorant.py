@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
 
-from theory.bounds.accounting.majorant import (
+from theory.bounds.accounting.laws import (
     majorant,
     majorant_transform,
     minorant,

@@ -22,7 +22,7 @@ from tests.theory.design.mixing.support import (
 )
 from theory.design import Constraints, fastest_mixing
 from theory.design.mixing import fastest, newton
-from theory.design.mixing.bound import mixing_bound, price_slack
+from theory.design.mixing.fastest import mixing_bound, price_slack
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 
 GRAPH, V = geometric(10, seed=4), uneven(10, seed=5)

@@ -19,9 +19,8 @@ from tests.theory.design.placement.oracles import (
 )
 from theory import FiniteAgent, FiniteModel, Network, error_exponent
 from theory.design import place
-from theory.design.placement.exponents import Exponents
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.design.placement.placement_tilts import exponent_bound
+from theory.design.placement.placement_tilts import Exponents, exponent_bound
 from theory.learning.exponent import largest_decay
 
 # Both maxima are flat, and right to about 1e-12 of their terms.

@@ -23,8 +23,7 @@ from tests.theory.design.placement.oracles import (
 )
 from theory import FiniteAgent, FiniteModel, Network, learning_rate
 from theory.design import Placement, place
-from theory.design.placement.bounds import rate_bound
-from theory.design.placement.milp import solve
+from theory.design.placement.bounds import rate_bound, solve
 from theory.design.placement.placement_problem import PlacementProblem
 
 # Sums of at most six products, each right to a few roundings.

@@ -22,8 +22,12 @@ from theory.design import (
 )
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.bent_laws import Evidence
-from theory.design.samples.influence_floor import ExponentFloor, FlooredInfluences, RateFloor
-from theory.design.samples.mixing_descent import fastest_for
+from theory.design.samples.mixing_descent import (
+    ExponentFloor,
+    FlooredInfluences,
+    RateFloor,
+    fastest_for,
+)
 from theory.design.samples.trade_off import Objective
 
 STAR = DesignGraph.from_edges([[0, 1], [0, 2], [0, 3]], agents=4)
