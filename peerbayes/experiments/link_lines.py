@@ -282,7 +282,7 @@ def _exact(forecasts: Mapping[str, Forecast]) -> list[Line]:
                 1.0,
                 exact.holds,
                 f"as a share of what chance allows, at most 1; {exact.rounds} rounds, "
-                f"{exact.learning} runs",
+                f"{exact.replicates} runs",
             )
         )
     return lines

@@ -32,7 +32,7 @@ MOST_MODULES = 120
 HEAVY = {"scipy", "numba", "flint", "sympy", "networkx", "torch", "pandas", "matplotlib", "yaml"}
 # Other questions, other arithmetic, other kinds of problem.
 CHAPTERS = (
-    *("exact.results", "exact.results", "theory.certified", "theory.rational", "theory.changing"),
+    *("exact.results", "theory.certified", "theory.rational", "theory.changing"),
     *("theory.regression", "theory.robustness", "theory.design", "theory.messages.compressed"),
     *("theory.bounds.accounting.inversion_kernels", "peerbayes.report", "peerbayes.designs"),
     *("peerbayes.figures.graph", "peerbayes.experiments", "peerbayes.live", "peerbayes.nets"),
