@@ -8,7 +8,7 @@ from pydantic import Field
 
 from peerbayes.documents import Document
 
-Fraction: TypeAlias = Annotated[str, Field(pattern="^-?[0-9]+(/[0-9]+)?$")]
+ExactText: TypeAlias = Annotated[str, Field(pattern="^-?[0-9]+(/[0-9]+)?$")]
 """An exact number, such as ``3/4``."""
 
 
@@ -27,7 +27,7 @@ class Parameter(Document):
     symbol: str
     meaning: str
     domain: str
-    value: Fraction | None = Field(description="as given; null where it stays a letter")
+    value: ExactText | None = Field(description="as given; null where it stays a letter")
     default: str | None
 
 
@@ -93,7 +93,7 @@ class Checks(Document):
     points: int = Field(ge=1, description="how many random rational values of the parameters")
     seed: int = Field(ge=0)
     passed: bool
-    values: list[dict[str, Fraction]]
+    values: list[dict[str, ExactText]]
     comparisons: list[ComparisonDocument] = Field(min_length=1)
 
 
@@ -136,7 +136,7 @@ class FormulaDocument(Document):
     title: str
     parameters: list[Parameter]
     weights: list[Weight] = Field(min_length=1)
-    matrix: list[list[Fraction]] | None = Field(
+    matrix: list[list[ExactText]] | None = Field(
         description="W where all parameters are given and it is small"
     )
     classes: list[AgentClassDocument] = Field(min_length=1)

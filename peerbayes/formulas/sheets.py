@@ -22,7 +22,7 @@ from peerbayes.formulas.documents import (
 from theory.numbers import precision
 from theory.symbolic.checks import FormulaCheck
 from theory.symbolic.evaluation import to_ball
-from theory.symbolic.formula import Formula
+from theory.symbolic import Formula
 from theory.symbolic.parameter import Bound, Sheet, risk_formulas
 from theory.symbolic.parameter import Parameter as Letter
 from theory.symbolic.sample_sizes import sample_size_formulas

@@ -19,9 +19,6 @@ from theory.regression import RegressionAgent, RegressionModel
 from theory.regression.rational_model import RationalRegressionModel
 from theory.validation import fail
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, eq=False)
 class RegressionProblem(PosedFixed):
