@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
@@ -31,7 +32,11 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from peerbayes.messages import TAG, describe, guessed, problem_error, shorten
+from peerbayes.settings.declared import Settings, declared_in
 from theory.validation import SUM_TOLERANCE
+
+# Numbers, rows and tables as a problem file writes them ------------------------------------------
+
 
 _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
 _RATIONAL = re.compile("[+-]?" + _UNSIGNED, re.ASCII)
@@ -333,3 +338,27 @@ def placed(source: str, place: str, section: Section) -> Iterator[None]:
         joint = "." if key in type(section).model_fields else ": "
         prefix = f"{source}: " if source else ""
         raise ValueError(f"{prefix}{place}{joint}{text}") from None
+
+
+# Keys of files that are settings too -------------------------------------------------------------
+
+
+def key_of(settings: Callable[..., Settings], name: str, **also: Any) -> Any:
+    """The field of a section for the setting of a name.
+
+    Parameters
+    ----------
+    also
+        What the file has otherwise, such as another ``default``.
+
+    Examples
+    --------
+    >>> from peerbayes.settings.nets import Train
+    >>> key_of(Train, "batch").default
+    50
+    """
+    declared = {one.name: one for one in declared_in(settings)}[name]
+    assert declared.setting is not None
+    default = {} if declared.default is MISSING else {"default": declared.default}
+    meaning = {"description": declared.setting.help}
+    return Field(**default | meaning | declared.setting.domain.bounds | also)

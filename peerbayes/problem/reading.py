@@ -19,12 +19,11 @@ from pydantic import ValidationError
 from peerbayes.messages import input_error, translate
 from peerbayes.problem.agents_by_name import by_number, transposed
 from peerbayes.problem.entries import Section, placed
-from peerbayes.problem.faults_section import FaultsSection, StuckFault
+from peerbayes.problem.exchange_sections import FaultsSection, StuckFault
 from peerbayes.problem.files import read_document, source_of
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.learning_section import check_batches
-from peerbayes.problem.model_section import ModelSection
+from peerbayes.problem.model_section import ModelSection, check_batches
 from peerbayes.problem.network_section import build_network, changes_of
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.specification import (
     SECTIONS,
     ProblemSpecification,
@@ -33,10 +32,12 @@ from peerbayes.problem.specification import (
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.problems import ModelledProblem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        ModelledProblem,
+        RegressionProblem,
+    )
     from theory import FiniteModel
     from theory.robustness import Behaviour
 
@@ -170,7 +171,7 @@ def _changing(
     variant: _Variant,
     model: FiniteModel | None,
 ) -> ChangingProblem:
-    from peerbayes.problem.changing import ChangingProblem
+    from peerbayes.problem.problems import ChangingProblem
     from theory import Network
 
     for key in ("faults", "messages"):
@@ -189,7 +190,7 @@ def _changing(
 
 
 def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
-    from peerbayes.problem.faulty import FaultyProblem
+    from peerbayes.problem.problems import FaultyProblem
     from theory.robustness import Faults
     from theory.robustness.faults import checked_faults
 
@@ -228,7 +229,7 @@ def _entry(index: int) -> Iterator[None]:
 
 
 def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import RegressionProblem
     from theory import Network
 
     if "messages" in document:

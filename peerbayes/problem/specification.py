@@ -13,14 +13,14 @@ from peerbayes.messages import translate
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Section, given
-from peerbayes.problem.faults_section import FAULTS, FaultsSection
-from peerbayes.problem.learning_section import LearningSection, batches_of
-from peerbayes.problem.messages_section import MessagesSection
+from peerbayes.problem.exchange_sections import FAULTS, FaultsSection, MessagesSection
 from peerbayes.problem.model_section import (
     FiniteAgentSection,
     GaussianAgentSection,
+    LearningSection,
     ModelSection,
     OutcomesAgentSection,
+    batches_of,
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection

@@ -9,8 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerbayes.problem.builtins.digit_readers import READERS, TRUE_READER, confusion_table
-from peerbayes.problem.builtins.families import BUILTINS, EDGE_CONFIDENCES
+from peerbayes.problem.builtins.families import (
+    BUILTINS,
+    EDGE_CONFIDENCES,
+    READERS,
+    TRUE_READER,
+    confusion_table,
+)
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.reading import read_problem
 from tests.peerbayes.commands import Patch

@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from peerbayes.messages import input_error, nearest
 from peerbayes.problem import is_graph_file
 from peerbayes.problem.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from peerbayes.problem.builtins.names import (
-        ChangingName,
-        FaultyName,
-        FiniteName,
-        RegressionName,
+    from peerbayes.problem.problems import (
+        AnyProblem,
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
     )
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.problems import AnyProblem
-    from peerbayes.problem.regression import RegressionProblem
     from theory.progress import Progress
+
+
+# Names of the built-in problems, by their kind ---------------------------------------------------
+
+
+FiniteName: TypeAlias = Literal[
+    "two-coins", "p2-star", "p2-grid", "digits", "fashion-mnist", "label-partitions"
+]
+ChangingName: TypeAlias = Literal["rotating-star", "restless-ring"]
+FaultyName: TypeAlias = Literal["liars-torus"]
+RegressionName: TypeAlias = Literal["p1-regression", "p2-regression", "diabetes"]
+
+
+# Problems that go by name wherever a file is accepted --------------------------------------------
 
 
 def load_problem(
@@ -114,7 +124,7 @@ def load_variants(
         raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
         if is_graph_file(text):
-            from peerbayes.problem.network_alone import read_network
+            from peerbayes.problem.problems import read_network
 
             return (read_network(Path(text)),)
         from peerbayes.problem.reading import read_problem

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from peerbayes.problem.builtins.digit_readers import GRID_PLACES
+from peerbayes.problem.builtins.families import GRID_PLACES
 from peerbayes.problem.builtins.loading import load_variants
 from theory import FiniteModel, Network
 from theory.design import place
