@@ -1,41 +1,37 @@
-"""Every kind of problem that a file or a built-in may describe."""
+"""Every kind of problem that a file or a built-in may describe, as value objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from peerbayes.documents import GraphDocument, names_of
 from peerbayes.messages import input_error
-from peerbayes.problem.entries import placed
-from peerbayes.problem.posed import Posed, PosedFixed, finite_parts, regression_parts
-from peerbayes.problem.specification import ProblemSpecification, RegressionSpecification
-from theory import FiniteModel, Network
-from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork, influence
-from theory.changing.phase import weighted_sum
-from theory.regression import RegressionAgent, RegressionModel
-from theory.regression.rational_model import RationalRegressionModel
-from theory.robustness import Faults
+from peerbayes.problem.posed import Posed, PosedFixed
 from theory.scientific import sparse
 from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
     from peerbayes.documents import GraphDocument
+    from peerbayes.problem.specification import ProblemSpecification, RegressionSpecification
+    from theory import FiniteModel, Network
+    from theory.changing import ChangingNetwork
     from theory.messages import Quantiser
     from theory.rational import RationalModel
+    from theory.regression import RegressionAgent, RegressionModel
+    from theory.regression.rational_model import RationalRegressionModel
+    from theory.robustness import Faults
 
-
-# A problem with finitely many hypotheses on a network that stays as it is ------------------------
+Parameters: TypeAlias = Mapping[str, float | int | str]
+"""What tells one variant of a built-in from the others."""
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(PosedFixed):
-    """A network of agents, and their model.
+class PosedFinite(Posed):
+    """Base of problems with finitely many hypotheses.
 
     Parameters
     ----------
@@ -44,10 +40,49 @@ class Problem(PosedFixed):
     network, model
         Equally many agents in both.
     specification
-        The parsed file, exact numbers included; None for problems whose model was learnt from
-        data and has no file.
+        The parsed file, exact numbers included; None for problems that have none, such as those
+        whose model was learnt from data.
     family, parameters
         For one variant of a built-in: the built-in's name, and what was varied.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents.
+    """
+
+    faults: ClassVar[None] = None
+    """Nobody is faulty."""
+
+    name: str
+    title: str
+    network: Any
+    model: FiniteModel
+    specification: ProblemSpecification | None = None
+    family: str = ""
+    parameters: Parameters = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check("model", self.model.agents)
+
+    def _posed(self) -> tuple[object, ...]:
+        """The model, agent by agent."""
+        kinds = [self.model.kinds[kind] for kind in self.model.assignment]
+        return self.model.hypotheses, kinds, self.model.log_priors[self.model.assignment]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from self._heading("model")
+        yield "hypotheses", self.model.hypotheses
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(PosedFinite, PosedFixed):
+    """A network that stays as it is, and the model of its agents.
+
+    Parameters
+    ----------
+    name, title, network, model, specification, family, parameters
+        As of `PosedFinite`.
     messages
         What agents send; None if they send their beliefs as they are.
 
@@ -58,22 +93,14 @@ class Problem(PosedFixed):
         never overload.
     """
 
-    faults: ClassVar[None] = None
-    """Nobody is faulty."""
     without_file: ClassVar[str] = "hypotheses that were learnt from data"
     """What a problem of this kind comes from if it has no file."""
 
-    name: str
-    title: str
     network: Network
-    model: FiniteModel
-    specification: ProblemSpecification | None = None
-    family: str = ""
-    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
     messages: Quantiser | None = None
 
     def __post_init__(self) -> None:
-        self._check("model", self.model.agents)
+        super().__post_init__()
         if self.messages is not None and self.messages.levels is not None:
             from theory.messages import message_levels
             from theory.messages.compressed import with_levels
@@ -82,11 +109,10 @@ class Problem(PosedFixed):
             with_levels(self.messages, needed)
 
     def _posed(self) -> tuple[object, ...]:
-        return (*finite_parts(self.model), self.messages)
+        return (*super()._posed(), self.messages)
 
     def _facts(self) -> Iterator[tuple[str, object]]:
-        yield from self._heading("model")
-        yield "hypotheses", self.model.hypotheses
+        yield from super()._facts()
         if self.messages is not None:
             yield "messages", self.messages
 
@@ -100,84 +126,28 @@ class Problem(PosedFixed):
         return self.specification.build_rational_model()
 
 
-# A problem whose network changes -----------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
-class ChangingProblem(Posed):
-    """A network that changes, and the model of its agents.
+class ChangingProblem(PosedFinite):
+    """A network that changes, and the model of its agents: phases in turn, failing links, ….
 
-    Parameters
-    ----------
-    name, title
-        A short name, and one line about it (possibly empty).
-    network, model
-        Equally many agents in both.
-    specification
-        The parsed file; None for problems that have none.
-    family, parameters
-        For one variant of a built-in: the built-in's name, and what was varied.
-
-    Raises
-    ------
-    ValueError
-        If network and model have different numbers of agents.
+    Parameters and errors as of `PosedFinite`.
     """
 
-    faults: ClassVar[None] = None
-    """Nobody is faulty."""
     messages: ClassVar[None] = None
     """Beliefs are sent as they are."""
 
-    name: str
-    title: str
     network: ChangingNetwork
-    model: FiniteModel
-    specification: ProblemSpecification | None = None
-    family: str = ""
-    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._check("model", self.model.agents)
-
-    def _posed(self) -> tuple[object, ...]:
-        return finite_parts(self.model)
-
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        yield from self._heading("model")
-        yield "hypotheses", self.model.hypotheses
 
     def _graph(self) -> GraphDocument:
         """Who ever hears whom, with each agent's share of all influence."""
+        from theory.changing import influence
+
         return graph_of(self.network, influence(self.network).values)
-
-
-def graph_of(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:
-    """The drawing of who ever hears whom, with the mean weight; `shares` are influences, (N,)."""
-    if isinstance(network, PeriodicNetwork | MarkovNetwork):
-        mean = weighted_sum(network.phases, np.full(len(network.phases), 1 / len(network.phases)))
-    else:
-        mean = sparse.csr_array(network.network.weights)
-    links = sparse.coo_array(mean)
-    row, column = links.coords
-    off = row != column
-    total = float(shares.sum())
-    return GraphDocument(
-        edges=np.column_stack([row[off], column[off]]).tolist(),
-        weights=links.data[off].tolist(),
-        positions=None if network.layout is None else network.layout.tolist(),
-        stationary_distribution=(shares / total).tolist(),
-        quantity="each agent's share of all influence",
-        names=names_of(network.names),
-    )
-
-
-# A problem in which some agents are broken or lie, and the others pool by a rule -----------------
 
 
 @dataclass(frozen=True, eq=False)
 class FaultyProblem(Posed):
-    """A problem, who is faulty, and how the honest agents pool.
+    """A problem in which some agents are broken or lie, and the others pool by a rule.
 
     Parameters
     ----------
@@ -237,7 +207,7 @@ class FaultyProblem(Posed):
         return self.problem.family
 
     @property
-    def parameters(self) -> Mapping[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """What is varied in a variant of a built-in."""
         return self.problem.parameters
 
@@ -257,12 +227,9 @@ class FaultyProblem(Posed):
         return self.problem.specification
 
 
-# A linear-Gaussian problem -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class RegressionProblem(PosedFixed):
-    """A network of agents, and the regression they learn.
+    """A network of agents, and the linear-Gaussian regression they learn together.
 
     Parameters
     ----------
@@ -292,14 +259,18 @@ class RegressionProblem(PosedFixed):
     regression: RegressionModel
     specification: RegressionSpecification | None = None
     family: str = ""
-    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     node: RegressionAgent | None = None
 
     def __post_init__(self) -> None:
         self._check("regression", self.regression.agents)
 
     def _posed(self) -> tuple[object, ...]:
-        return (*regression_parts(self.regression), self.node)
+        """The regression, agent by agent, and the central node."""
+        model = self.regression
+        kinds = [model.kinds[kind] for kind in model.assignment]
+        rest = (model.prior_covariance, model.prior_mean, model.test_second_moment)
+        return (model.theta, kinds, *rest, self.node)
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield from self._heading("regression")
@@ -314,20 +285,18 @@ class RegressionProblem(PosedFixed):
         ValueError
             If there is no file, or its agents have different priors.
         """
+        from peerbayes.problem.entries import placed
+
         if self.specification is None:
-            raise fail(
-                self.name, "a problem with a file", "one made from a data set", "use doubles"
-            )
+            got = "one made from a data set"
+            raise fail(self.name, "a problem with a file", got, "use doubles")
         with placed(self.name, "regression", self.specification.regression):
             return self.specification.build_rational_regression()
 
 
-# A network without a model -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class NetworkAlone(Posed):
-    """A network of agents that observe nothing.
+    """A network of agents that observe nothing: of a graph file, whose network can be analysed.
 
     Parameters
     ----------
@@ -355,41 +324,45 @@ class NetworkAlone(Posed):
         yield "network", self.network
 
 
-def read_network(path: Path) -> NetworkAlone:
-    """The network of a graph file.
+def graph_of(network: ChangingNetwork, shares: FloatArray) -> GraphDocument:
+    """The drawing of who ever hears whom, with the mean weight; `shares` are influences, (N,)."""
+    from peerbayes.documents import GraphDocument, names_of
+    from theory.changing import MarkovNetwork, PeriodicNetwork
+    from theory.changing.phase import weighted_sum
 
-    Raises
-    ------
-    ValueError
-        If it is none, in one line that names the file.
-    """
-    from peerbayes.problem.graph_files import network_table
-    from peerbayes.problem.network_section import build_network
-    from peerbayes.problem.specification import section_of
-    from theory import Network
+    if isinstance(network, PeriodicNetwork | MarkovNetwork):
+        mean = weighted_sum(network.phases, np.full(len(network.phases), 1 / len(network.phases)))
+    else:
+        mean = sparse.csr_array(network.network.weights)
+    links = sparse.coo_array(mean)
+    row, column = links.coords
+    off = row != column
+    total = float(shares.sum())
+    return GraphDocument(
+        edges=np.column_stack([row[off], column[off]]).tolist(),
+        weights=links.data[off].tolist(),
+        positions=None if network.layout is None else network.layout.tolist(),
+        stationary_distribution=(shares / total).tolist(),
+        quantity="each agent's share of all influence",
+        names=names_of(network.names),
+    )
 
-    section = section_of(network_table(path), source=str(path))
-    network = build_network(section, path.stem, source=str(path))
-    assert isinstance(network, Network)
-    return NetworkAlone(path.stem, network)
 
+# Which kind a problem is of ---------------------------------------------------------------------
 
-# Every kind of problem that a file or a built-in may describe ------------------------------------
-
-
-FiniteProblem: TypeAlias = "Problem | ChangingProblem | FaultyProblem"
+FiniteProblem: TypeAlias = Problem | ChangingProblem | FaultyProblem
 """Every kind of problem with finitely many hypotheses."""
-ModelledProblem: TypeAlias = "FiniteProblem | RegressionProblem"
+ModelledProblem: TypeAlias = FiniteProblem | RegressionProblem
 """Every kind of problem in which agents observe something."""
-AnyProblem: TypeAlias = "ModelledProblem | NetworkAlone"
-_Wanted = TypeVar("_Wanted", bound="AnyProblem")
+AnyProblem: TypeAlias = ModelledProblem | NetworkAlone
+_Wanted = TypeVar("_Wanted", bound=AnyProblem)
 
-_WORDS = {
-    "Problem": "finitely many hypotheses on a fixed network",
-    "ChangingProblem": "a network that changes",
-    "FaultyProblem": "faulty agents",
-    "RegressionProblem": "a regression",
-    "NetworkAlone": "a network alone",
+_WORDS: Mapping[type[Posed], str] = {
+    Problem: "finitely many hypotheses on a fixed network",
+    ChangingProblem: "a network that changes",
+    FaultyProblem: "faulty agents",
+    RegressionProblem: "a regression",
+    NetworkAlone: "a network alone",
 }
 
 
@@ -417,10 +390,6 @@ def of_kind(problem: AnyProblem, kind: type[_Wanted], command: str) -> _Wanted:
     """
     if isinstance(problem, kind):
         return problem
-    raise input_error(
-        problem.name,
-        (),
-        f"{_WORDS[kind.__name__]} for '{command}'",
-        _WORDS[type(problem).__name__],
-        "leave the option out, or use another command ('peerbayes --help')",
-    )
+    wanted = f"{_WORDS[kind]} for '{command}'"
+    remedy = "leave the option out, or use another command ('peerbayes --help')"
+    raise input_error(problem.name, (), wanted, _WORDS[type(problem)], remedy)

@@ -12,33 +12,38 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from peerbayes.messages import input_error, translate
-from peerbayes.problem.agents_by_name import by_number, transposed
+from peerbayes.problem.agents_by_name import by_number, in_order, transposed
 from peerbayes.problem.entries import Section, placed
-from peerbayes.problem.exchange_sections import FaultsSection, StuckFault
+from peerbayes.problem.exchange_sections import FaultsSection
 from peerbayes.problem.files import read_document, source_of
-from peerbayes.problem.model_section import ModelSection, check_batches
+from peerbayes.problem.model_section import AgentEntry, ModelSection, check_batches
 from peerbayes.problem.network_section import build_network, changes_of
-from peerbayes.problem.problems import Problem
+from peerbayes.problem.problems import (
+    ChangingProblem,
+    FaultyProblem,
+    ModelledProblem,
+    NetworkAlone,
+    Problem,
+    RegressionProblem,
+)
 from peerbayes.problem.specification import (
     SECTIONS,
+    FileSpecification,
     ProblemSpecification,
     RegressionSpecification,
+    section_of,
 )
+from theory import Network
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.problem.problems import (
-        ChangingProblem,
-        FaultyProblem,
-        ModelledProblem,
-        RegressionProblem,
-    )
     from theory import FiniteModel
+    from theory.changing import AnyNetwork
     from theory.robustness import Behaviour
 
 
@@ -100,27 +105,56 @@ def problem_from_document(
     >>> problem.network.agents, problem.is_exact
     (2, True)
     """
-    variant: _Variant = {"family": family, "parameters": dict(parameters or {})}
+    variant: dict[str, Any] = {"family": family, "parameters": dict(parameters or {})}
     document = by_number(document, source=source, folder=folder)
     if "regression" in document:
         return _regression(document, source, variant)
     if set(document) <= {"name", "title", "network"} and "network" in document:
         wanted = "the key 'model', or 'regression'"
         raise input_error(source, ("model",), wanted, "none", "add it")
-    try:
-        specification = ProblemSpecification.model_validate(document)
-    except ValidationError as error:
-        raise _refused(error, document, source, ProblemSpecification) from None
-    if changes_of(specification.network) is not None:
-        return _changing(specification, source, variant, model)
-    if specification.faults is None:
-        return _finite(specification, source, variant, model)
-    if specification.messages is not None:
+    specification = _specified(ProblemSpecification, document, source, "model")
+    faults, messages = specification.faults, specification.messages
+    changes = changes_of(specification.network) is not None
+    for key in ("faults", "messages") if changes else ():
+        if getattr(specification, key) is not None:
+            wanted, remedy = "a network that stays the same", f"leave out [{key}], or what changes"
+            raise input_error(source, (key,), wanted, "one that changes", remedy)
+    if faults is not None and messages is not None:
         remedy = "leave out one of the two tables"
         raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
-    problem = _finite(specification, source, variant, model)
-    with placed(source, "faults", specification.faults):
-        return _faulty(problem, specification.faults, specification.model)
+    network = _network(specification, source, "model", specification.model.agents)
+    with placed(source, "model", specification.model):
+        model = model or specification.build_model()
+    title = specification.title or ""
+    if not isinstance(network, Network):
+        name = specification.name
+        return ChangingProblem(name, title, network, model, specification, **variant)
+    sent = None if messages is None else messages.build()
+    with placed(source, "messages", messages or specification):
+        problem = Problem(
+            specification.name, title, network, model, specification, messages=sent, **variant
+        )
+    if faults is None:
+        return problem
+    with placed(source, "faults", faults):
+        return _faulty(problem, faults, specification.model)
+
+
+S = TypeVar("S", bound=FileSpecification)
+
+
+def _specified(kind: type[S], document: Mapping[str, Any], source: str, table: str) -> S:
+    """A document, checked; its agents in the order of the network."""
+    try:
+        specification = kind.model_validate(dict(document))
+    except ValidationError as error:
+        raise _refused(error, document, source, kind) from None
+    section = getattr(specification, table)
+    agents = in_order(section.agents, specification.network.names, source, (table, "agents"))
+    if agents is section.agents:
+        return specification
+    changed = {table: section.model_copy(update={"agents": agents})}
+    return specification.model_copy(update=changed)
 
 
 def _refused(
@@ -136,61 +170,22 @@ def _refused(
     return refused
 
 
-class _Variant(TypedDict):
-    """Which variant of a built-in a document is, if it is one."""
-
-    family: str
-    parameters: dict[str, float | int | str]
-
-
-def _finite(
-    specification: ProblemSpecification,
-    source: str,
-    variant: _Variant,
-    model: FiniteModel | None,
-) -> Problem:
-    from theory import Network
-
+def _network(
+    specification: FileSpecification, source: str, table: str, agents: tuple[AgentEntry, ...]
+) -> AnyNetwork:
+    """The network, of as many agents as the entries of a table describe together."""
     network = build_network(specification.network, specification.name, source=source)
-    assert isinstance(network, Network)
-    _check_agents(source, "model", specification.model.agent_count, network.agents)
-    check_batches(source, "model", specification.learning, specification.model.agents)
-    with placed(source, "model", specification.model):
-        model = model or specification.build_model()
-    title = specification.title or ""
-    messages = None if specification.messages is None else specification.messages.build()
-    with placed(source, "messages", specification.messages or specification):
-        return Problem(
-            specification.name, title, network, model, specification, messages=messages, **variant
-        )
-
-
-def _changing(
-    specification: ProblemSpecification,
-    source: str,
-    variant: _Variant,
-    model: FiniteModel | None,
-) -> ChangingProblem:
-    from peerbayes.problem.problems import ChangingProblem
-    from theory import Network
-
-    for key in ("faults", "messages"):
-        if getattr(specification, key) is not None:
-            wanted = "a network that stays the same"
-            remedy = f"leave out [{key}], or what changes"
-            raise input_error(source, (key,), wanted, "one that changes", remedy)
-    network = build_network(specification.network, specification.name, source=source)
-    assert not isinstance(network, Network)
-    _check_agents(source, "model", specification.model.agent_count, network.agents)
-    check_batches(source, "model", specification.learning, specification.model.agents)
-    with placed(source, "model", specification.model):
-        model = model or specification.build_model()
-    title = specification.title or ""
-    return ChangingProblem(specification.name, title, network, model, specification, **variant)
+    described = sum(agent.count for agent in agents)
+    if described != network.agents:
+        wanted = f"{network.agents} agents, as many as the network has"
+        got = f"{described} (the sum of the counts)"
+        remedy = f"change a count in [[{table}.agents]], or the network"
+        raise input_error(source, (table, "agents"), wanted, got, remedy)
+    check_batches(source, table, specification.learning, agents)
+    return network
 
 
 def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
-    from peerbayes.problem.problems import FaultyProblem
     from theory.robustness import Faults
     from theory.robustness.faults import checked_faults
 
@@ -202,11 +197,7 @@ def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> Fa
                 wanted = f"an agent from 0 to {problem.network.agents - 1}"
                 raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
             with _entry(k):
-                if isinstance(fault, StuckFault):
-                    behaviour = fault.build(entries[agent].outcome_names)
-                else:
-                    behaviour = fault.build()
-                faults[agent] = behaviour
+                faults[agent] = behaviour = fault.build(entries[agent].outcome_names)
                 if len(faults) < problem.network.agents:
                     checked_faults(problem.network, problem.model, {agent: behaviour})
     among = Faults(
@@ -228,49 +219,41 @@ def _entry(index: int) -> Iterator[None]:
         raise ValueError(f"agents[{index}].{text}") from None
 
 
-def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
-    from peerbayes.problem.problems import RegressionProblem
-    from theory import Network
-
+def _regression(
+    document: Mapping[str, Any], source: str, variant: dict[str, Any]
+) -> RegressionProblem:
     if "messages" in document:
         wanted = "none with [regression], whose beliefs are sent as they are"
         raise input_error(source, ("messages",), wanted, "some", "leave it out")
     if "model" in document:
         wanted = "exactly one of the tables model, regression"
         raise input_error(source, (), wanted, "both", "keep one of them")
-    try:
-        specification = RegressionSpecification.model_validate(dict(document))
-    except ValidationError as error:
-        raise _refused(error, document, source, RegressionSpecification) from None
+    specification = _specified(RegressionSpecification, document, source, "regression")
     key = changes_of(specification.network)
     if key is not None:
         wanted = "a network that stays as it is, for a regression"
         raise input_error(source, ("network", key), wanted, key, "give weights that do not change")
-    network = build_network(specification.network, specification.name, source=source)
-    assert isinstance(network, Network)
-    _check_agents(source, "regression", specification.regression.agent_count, network.agents)
     table = specification.regression
-    check_batches(source, "regression", specification.learning, table.agents)
+    network = _network(specification, source, "regression", table.agents)
+    assert isinstance(network, Network)
     with placed(source, "regression", table):
         regression = specification.build_regression()
         node = None if table.node is None else table.node.build(table.noise_std)
-    return RegressionProblem(
-        specification.name,
-        specification.title or "",
-        network,
-        regression,
-        specification,
-        node=node,
-        **variant,
-    )
+    name, title = specification.name, specification.title or ""
+    return RegressionProblem(name, title, network, regression, specification, node=node, **variant)
 
 
-def _check_agents(source: str, table: str, described: int, agents: int) -> None:
-    if described != agents:
-        raise input_error(
-            source,
-            (table, "agents"),
-            f"{agents} agents, as many as the network has",
-            f"{described} (the sum of the counts)",
-            f"change a count in [[{table}.agents]], or the network",
-        )
+def read_network(path: Path) -> NetworkAlone:
+    """The network of a graph file.
+
+    Raises
+    ------
+    ValueError
+        If it is none, in one line that names the file.
+    """
+    from peerbayes.problem.graph_files import network_table
+
+    section = section_of(network_table(path), source=str(path))
+    network = build_network(section, path.stem, source=str(path))
+    assert isinstance(network, Network)
+    return NetworkAlone(path.stem, network)

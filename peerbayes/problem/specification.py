@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from peerbayes.messages import translate
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
-from peerbayes.problem.entries import Section, given
+from peerbayes.problem.entries import Name, Section, given, key
 from peerbayes.problem.exchange_sections import FAULTS, FaultsSection, MessagesSection
 from peerbayes.problem.model_section import (
-    FiniteAgentSection,
-    GaussianAgentSection,
+    AGENTS,
+    AgentEntry,
     LearningSection,
     ModelSection,
-    OutcomesAgentSection,
     batches_of,
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
@@ -38,14 +37,14 @@ _GRAPH_ONLY = frozenset({"probability", "radius"})
 class FileSpecification(Section):
     """What every problem file has: a name and a network; numbers that were strings are exact."""
 
-    name: str = Field(min_length=1, description="Short name; left out: the file's name.")
-    title: str | None = Field(default=None, description="One line that says what it is about.")
+    name: Name = key("Short name; left out: the file's name.")
+    title: str | None = key("One line that says what it is about.", None)
     network: NetworkSection
-    learning: LearningSection | None = Field(
-        default=None, description="How agents learn; left out: from one observation a round."
+    learning: LearningSection | None = key(
+        "How agents learn; left out: from one observation a round.", None
     )
-    design: DesignSection | None = Field(
-        default=None, description="What a design has to respect; left out: the graph alone."
+    design: DesignSection | None = key(
+        "What a design has to respect; left out: the graph alone.", None
     )
 
     @property
@@ -62,27 +61,32 @@ class FileSpecification(Section):
         """The problem as a JSON file; reading it gives an equal specification."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
 
+    def _drawing(self, model: Any, agents: tuple[AgentEntry, ...]) -> Any:
+        """The model, its agents drawing what they draw in a round."""
+        batches = batches_of(self.learning, agents)
+        return model if set(batches) == {1} else model.batched(batches)
+
 
 class ProblemSpecification(FileSpecification):
     """A problem with finitely many hypotheses, as parsed."""
 
     model: ModelSection
-    faults: FaultsSection | None = Field(
-        default=None, description="Faulty agents, and how the others pool; left out: none."
+    faults: FaultsSection | None = key(
+        "Faulty agents, and how the others pool; left out: none.", None
     )
-    messages: MessagesSection | None = Field(
-        default=None, description="What agents send; left out: their beliefs, as they are."
+    messages: MessagesSection | None = key(
+        "What agents send; left out: their beliefs, as they are.", None
     )
 
     def build_model(self) -> FiniteModel:
         """The model described, its agents drawing what they draw in a round."""
-        model, batches = self.model.build(), batches_of(self.learning, self.model.agents)
-        return model if set(batches) == {1} else model.batched(batches)
+        model: FiniteModel = self._drawing(self.model.build(), self.model.agents)
+        return model
 
     def build_rational_model(self) -> RationalModel:
         """The same, exactly; doubles are read as the binary fractions they are."""
-        model, batches = self.model.build_rational(), batches_of(self.learning, self.model.agents)
-        return model if set(batches) == {1} else model.batched(batches)
+        model: RationalModel = self._drawing(self.model.build_rational(), self.model.agents)
+        return model
 
 
 class RegressionSpecification(FileSpecification):
@@ -92,17 +96,17 @@ class RegressionSpecification(FileSpecification):
 
     def build_regression(self) -> RegressionModel:
         """The model described, its agents drawing what they draw in a round."""
-        regression, batches = (
-            self.regression.build(),
-            batches_of(self.learning, self.regression.agents),
-        )
-        return regression if self.learning is None else regression.batched(batches)
+        model = self.regression.build()
+        if self.learning is None:
+            return model
+        return model.batched(batches_of(self.learning, self.regression.agents))
 
     def build_rational_regression(self) -> RationalRegressionModel:
         """The same, exactly."""
-        regression = self.regression.build_rational()
-        batches = batches_of(self.learning, self.regression.agents)
-        return regression if self.learning is None else regression.batched(batches)
+        model = self.regression.build_rational()
+        if self.learning is None:
+            return model
+        return model.batched(batches_of(self.learning, self.regression.agents))
 
 
 SECTIONS: Mapping[str, type[Section]] = {
@@ -114,15 +118,14 @@ SECTIONS: Mapping[str, type[Section]] = {
     "design": DesignSection,
     "link_costs": LinkCost,
     "link_availability": LinkAvailability,
-    **{f"form:{key}": section for key, section in FORMS.items()},
-    **{f"form:{key}": section for key, section in CHANGES.items()},
     "faults": FaultsSection,
-    **{f"form:{key}": section for key, section in FAULTS.items()},
     "learning": LearningSection,
     "messages": MessagesSection,
-    "form:finite": FiniteAgentSection,
-    "form:gaussian": GaussianAgentSection,
-    "form:outcomes": OutcomesAgentSection,
+    **{
+        f"form:{word}": section
+        for several in (FORMS, CHANGES, FAULTS, AGENTS)
+        for word, section in several.items()
+    },
 }
 """The section that the keys at a place belong to, by the last name or tag of the place."""
 

@@ -124,7 +124,7 @@ def load_variants(
         raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
         if is_graph_file(text):
-            from peerbayes.problem.problems import read_network
+            from peerbayes.problem.reading import read_network
 
             return (read_network(Path(text)),)
         from peerbayes.problem.reading import read_problem
