@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.problem.builtins.families import BUILTINS, ImageBuiltin
+from peerbayes.problem.builtins.families import BUILTINS, of_images
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.changes_section import SequenceNetwork
 from peerbayes.problem.network_section import EdgesNetwork, LinksNetwork, WeightsNetwork
@@ -30,7 +30,7 @@ def problem_formula(name: str) -> Formula:
         If the problem cannot be read, has no exact weights, or is too large.
     """
     family = next((f for f in BUILTINS.values() if name == f.name or name in f.variants), None)
-    if isinstance(family, ImageBuiltin):
+    if family is not None and family.make is of_images:
         raise fail("TOPOLOGY", "a problem that is written as a file", repr(name),
                    "name its topology, such as 'star'")  # fmt: skip
     problem = load_problem(name)
