@@ -51,7 +51,7 @@ class FileSpecification(Section):
     def is_exact(self) -> bool:
         """Whether every number that enters a formula was written as a string."""
         formulas = self.model_dump(exclude={"design"})
-        return not any(isinstance(number, float) for number in _entries(formulas))
+        return not any(isinstance(number, float) for number in leaves(formulas))
 
     def document(self) -> dict[str, Any]:
         """The file's content again, as plain tables, lists, strings and numbers."""
@@ -144,14 +144,13 @@ def section_of(network: Mapping[str, Any], *, source: str = "network") -> Any:
         raise translate(error, source=source, sections=SECTIONS) from None
 
 
-def _entries(value: object) -> Iterator[object]:
+def leaves(value: object) -> Iterator[object]:
+    """All that stands in tables and lists, however deep, but for what draws random graphs."""
     if isinstance(value, Mapping):
-        for key, entry in value.items():
-            if key not in _GRAPH_ONLY:
-                yield from _entries(entry)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _entries(entry)
+        value = [one for name, one in value.items() if name not in _GRAPH_ONLY]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from leaves(one)
     else:
         yield value
 

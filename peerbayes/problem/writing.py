@@ -3,14 +3,18 @@
 A problem that was read is written as it stood in its file, exact numbers included. One that was
 built in Python is written from its value objects: doubles as the shortest decimals that read back
 as the same doubles, so that the file loads to an equal problem.
+
+A problem with another network keeps the tables of its file, and `[network]` is made of weights:
+doubles with as many digits as bring them back, fractions as text, many agents link by link.
+`[network.changes]` stays where it acts on given weights; gossip, clocks, walks and rotations, whose
+weights follow from what happens, are written phase by phase. Other batches stand in `[learning]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -24,24 +28,18 @@ from peerbayes.problem.model_section import LearningSection
 from peerbayes.problem.network_section import LinksNetwork, WeightsNetwork
 from peerbayes.problem.problems import (
     AnyProblem,
-    ChangingProblem,
     FaultyProblem,
+    ModelledProblem,
     Problem,
     RegressionProblem,
     with_model,
 )
-from peerbayes.problem.specification import (
-    FileSpecification,
-    ProblemSpecification,
-    RegressionSpecification,
-)
+from peerbayes.problem.specification import FileSpecification, leaves
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.changing import (
-    ChangingNetwork,
     DelayedNetwork,
     MarkovNetwork,
     PeriodicNetwork,
-    Phase,
     RandomLinks,
     RandomPresence,
 )
@@ -51,17 +49,22 @@ from theory.messages import Quantiser
 from theory.network.labels import agent_numbers
 from theory.network.structure import Weights, as_dense
 from theory.regression import RegressionAgent, RegressionModel
-from theory.robustness import BEHAVIOURS, RULES, Behaviour, Clip, Rule, TrimmedMean
+from theory.robustness import BEHAVIOURS, RULES, Behaviour, Clip, Faults, TrimmedMean
 from theory.scientific import sparse
 from theory.validation import FloatArray, fail
 
-# From a problem to the file that describes it ----------------------------------------------------
-
-
 Table = dict[str, Any]
+Rows = Sequence[Sequence[Fraction]]
+S = TypeVar("S", bound=FileSpecification)
 
-# A matrix is written row by row: beyond this its file has more than a few hundred megabytes.
+MOST_ROWS = 100
+"""Weights of more agents are written link by link."""
+# Phases are written row by row: beyond this a file has more than a few hundred megabytes.
 _MOST_AGENTS = 5000
+# Doubles of fractions with such a denominator are written as these.
+_SIMPLE = 999
+# Numbers of a list that become part of a problem's name.
+_NAMED = 6
 
 
 def document_of(problem: AnyProblem) -> Table:
@@ -70,15 +73,26 @@ def document_of(problem: AnyProblem) -> Table:
     Raises
     ------
     ValueError
-        If a problem that was built in Python has something that no file says, or its network has
-        more than 5000 agents; the message says what.
+        If a problem that was built in Python has something that no file says, or its network
+        changes among more than 5000 agents; the message says what.
     """
     problem = with_model(problem)
-    specification = problem.specification
-    if specification is not None:
-        return specification.document()
-    head: Table = {"name": problem.name} | ({"title": problem.title} if problem.title else {})
-    return head | _body(problem)
+    if problem.specification is not None:
+        return problem.specification.document()
+    if isinstance(problem, FaultyProblem):
+        inner = document_of(problem.problem)
+        return {**inner, "faults": _faults(problem.faults, problem.model)}
+    table: Table = {"name": problem.name} | ({"title": problem.title} if problem.title else {})
+    table["network"] = _network(problem.network)
+    if isinstance(problem, RegressionProblem):
+        table["regression"] = _regression(problem.regression)
+        if problem.node is not None:
+            table["regression"]["node"] = _regression_agent(problem.node)
+        return table
+    table["model"] = _model(problem.model)
+    if problem.messages is not None:
+        table["messages"] = messages_table(problem.messages)
+    return table
 
 
 def write_problem(problem: AnyProblem, path: str | Path) -> Path:
@@ -94,92 +108,34 @@ def write_problem(problem: AnyProblem, path: str | Path) -> Path:
     return write_document(Path(path), document_of(problem))
 
 
-@singledispatch
-def _body(problem: Any) -> Table:
-    raise TypeError(f"no problem: {type(problem).__name__}")
+# Networks ---------------------------------------------------------------------------------------
 
 
-@_body.register
-def _(problem: Problem) -> Table:
-    table = {"network": _weights(problem.network), "model": _model(problem.model)}
-    if problem.messages is not None:
-        table["messages"] = messages_table(problem.messages)
-    return table
-
-
-@_body.register
-def _(problem: ChangingProblem) -> Table:
-    return {"network": _changing(problem.network), "model": _model(problem.model)}
-
-
-@_body.register
-def _(problem: FaultyProblem) -> Table:
-    inner = document_of(problem.problem)
-    agents = [
-        {"agents": [agent], **_behaviour(agent, fault, problem.model)}
-        for agent, fault in problem.faults.behaviours.items()
-    ]
-    faults = problem.faults
-    table: Table = {**_rule(faults.rule), "pool_every": faults.pool_every, "agents": agents}
-    if faults.beyond_tolerance:
-        table["beyond_tolerance"] = True
-    return {**inner, "faults": table}
-
-
-@_body.register
-def _(problem: RegressionProblem) -> Table:
-    regression = _regression(problem.regression)
-    if problem.node is not None:
-        regression["node"] = _regression_agent(problem.node)
-    return {"network": _weights(problem.network), "regression": regression}
-
-
-def _weights(network: Network) -> Table:
-    section = weights_section(network.weights, names=network.names)
-    table: Table = section.model_dump(mode="json", exclude_defaults=True)
-    return table
-
-
-def _dense(weights: Any, agents: int) -> list[list[float]]:
-    if agents > _MOST_AGENTS:
-        remedy = "describe the network by edges and a rule, or by a topology"
-        raise fail("network", f"at most {_MOST_AGENTS} agents in a file", agents, remedy)
-    rows: list[list[float]] = as_dense(weights).tolist()
-    return rows
-
-
-def _changing(network: Any) -> Table:
+def _network(network: Any) -> Table:
+    """The table [network] of a network that was built in Python."""
     match network:
-        case PeriodicNetwork():
-            return _names(network) | {"sequence": [_phase(phase) for phase in network.phases]}
-        case MarkovNetwork():
-            phases = [_phase(phase) for phase in network.phases]
-            table: Table = _names(network) | {"sequence": phases}
-            table["transition"] = network.transition.tolist()
-            if network.initial is not None:
-                table["initial"] = network.initial.tolist()
-            return (
-                table if network.event_rate is None else table | {"event_rate": network.event_rate}
-            )
+        case Network():
+            section: Any = weights_section(network.weights, names=network.names)
+            table: Table = section.model_dump(mode="json", exclude_defaults=True)
+            return table
+        case PeriodicNetwork() | MarkovNetwork():
+            section = _sequence(network, network.names)
+            return dict(section.model_dump(mode="json", exclude_defaults=True))
         case RandomLinks():
-            changes = {"on_loss": network.on_loss, "symmetric": network.symmetric}
-            up = _one_number("up", np.asarray(network.up))
-            return {**_weights(network.network), "changes": {"kind": "links", "up": up, **changes}}
+            changes = {"kind": "links", "up": _one_number("up", np.asarray(network.up))}
+            changes |= {"on_loss": network.on_loss, "symmetric": network.symmetric}
         case RandomPresence():
-            table = {"kind": "presence", "present": _one_number("present", network.present)}
+            changes = {"kind": "presence", "present": _one_number("present", network.present)}
             if network.mean_absence is not None:
-                table["mean_absence"] = _one_number("mean_absence", network.mean_absence)
-            return {**_weights(network.network), "changes": table}
+                changes["mean_absence"] = _one_number("mean_absence", network.mean_absence)
         case DelayedNetwork():
             delays = np.asarray(network.delays)
-            table = {"delay": int(delays)} if delays.ndim == 0 else {"delays": delays.tolist()}
-            return {**_weights(network.network), "changes": {"kind": "delays", **table}}
-    wanted = "a network that changes as a file can say"
-    raise fail("network", wanted, type(network).__name__, "see docs: reference/problem-files")
-
-
-def _names(network: PeriodicNetwork | MarkovNetwork) -> Table:
-    return {} if network.names is None else {"names": list(network.names)}
+            key = "delays" if delays.ndim else "delay"
+            changes = {"kind": "delays", key: delays.tolist()}
+        case _:
+            wanted, got = "a network that changes as a file can say", type(network).__name__
+            raise fail("network", wanted, got, "see docs: reference/problem-files")
+    return {**_network(network.network), "changes": changes}
 
 
 def _one_number(argument: str, values: FloatArray) -> float:
@@ -190,30 +146,111 @@ def _one_number(argument: str, values: FloatArray) -> float:
     return float(numbers[0])
 
 
-def _phase(phase: Phase) -> Table:
-    agents = phase.weights.shape[0]
-    table: Table = {"weights": _dense(phase.weights, agents)}
-    active = np.flatnonzero(np.asarray(phase.active))
-    return table if active.size == agents else table | {"active": active.tolist()}
+def _sequence(
+    network: PeriodicNetwork | MarkovNetwork, names: tuple[str, ...] | None
+) -> SequenceNetwork:
+    """The table [network] of a network given phase by phase."""
+    phases = _phases(network)
+    law: dict[str, Any] = {}
+    if isinstance(network, MarkovNetwork):
+        rows = _doubles(network.transition)
+        law = {"transition": rows, "initial": network.initial, "event_rate": network.event_rate}
+        law = {key: value for key, value in law.items() if value is not None}
+        if network.initial is not None:
+            law["initial"] = tuple(network.initial.tolist())
+        if len(law) == 1 and network.is_independent and all(rows[0]):
+            law = {"probabilities": rows[0]}
+    return SequenceNetwork(sequence=phases, names=names, **law)
+
+
+def _phases(network: PeriodicNetwork | MarkovNetwork) -> tuple[PhaseSection, ...]:
+    if network.agents > _MOST_AGENTS:
+        remedy = "describe the network by edges and a rule, or by a topology"
+        wanted = f"at most {_MOST_AGENTS} agents in a file"
+        raise fail("network", wanted, network.agents, remedy)
+    return tuple(
+        PhaseSection(
+            weights=_doubles(as_dense(phase.weights)),
+            active=None
+            if phase.observes.all()
+            else tuple(int(j) for j in np.flatnonzero(phase.observes)),
+        )
+        for phase in network.phases
+    )
+
+
+def weights_section(
+    weights: Weights, known: Rows | None = None, *, exact: bool = False, **options: Any
+) -> WeightsNetwork | LinksNetwork:
+    """The table [network] of given weights; rows of simple fractions are written as such.
+
+    Parameters
+    ----------
+    known, exact
+        Rows of fractions to prefer: all of them if they are `exact`, else those that are near.
+    options
+        Further keys of the table, such as ``names``; None: left out.
+    """
+    agents = weights.shape[0]
+    options = {key: value for key, value in options.items() if value is not None}
+    if agents <= MOST_ROWS:
+        table: list[list[Any]] = [list(row) for row in _doubles(as_dense(weights))]
+        for i, given in enumerate(known or ()):
+            # Fractions of a row that was not moved: the same numbers but for rounding.
+            if exact or all(
+                (share == 0) == (w == 0) and abs(float(share) - w) <= 4 * np.spacing(w)
+                for share, w in zip(given, table[i], strict=True)
+            ):
+                table[i] = list(given)
+        table = [_simple(row) or row if isinstance(row[0], float) else row for row in table]
+        return WeightsNetwork(weights=tuple(map(tuple, table)), **options)
+    links: list[Any]
+    if known is not None and exact:
+        links = [
+            (i, j, share) for i, row in enumerate(known) for j, share in enumerate(row) if share
+        ]
+    else:
+        entries = sparse.coo_array(sparse.csr_array(weights))
+        axes: tuple[Any, ...] = (*entries.coords, entries.data)
+        links = [*zip(*(axis.tolist() for axis in axes), strict=True)]
+    return LinksNetwork(links=tuple(links), agents=agents, **options)
+
+
+def _doubles(weights: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in np.asarray(weights, dtype=np.float64).tolist())
+
+
+def _simple(row: Sequence[float]) -> list[Fraction] | None:
+    """The row as fractions of small denominators, if their doubles are the row's; else None."""
+    shares = [Fraction(w).limit_denominator(_SIMPLE) for w in row]
+    same = sum(shares) == 1 and all(float(s) == w for s, w in zip(shares, row, strict=True))
+    return shares if same else None
+
+
+# Models -----------------------------------------------------------------------------------------
+
+
+def _listed(tables: Iterable[Table]) -> list[Table]:
+    """Entries for agents in a row: neighbours that are alike share one."""
+    entries = []
+    for table, alike in groupby(tables):
+        count = len(list(alike))
+        entries.append(({"count": count} if count > 1 else {}) | table)
+    return entries
 
 
 def _model(model: FiniteModel) -> Table:
-    agents = []
-    for kind, members in groupby(model.assignment.tolist()):
-        count = len(list(members))
-        agents.append(
-            {
-                **({"count": count} if count > 1 else {}),
-                **({"batch": batch} if (batch := model.kinds[kind].batch) > 1 else {}),
-                **_agent(model.kinds[kind], model.hypotheses),
-                **_prior(model.log_priors[kind]),
-            }
-        )
+    uniform = -np.log(len(model.hypotheses))
+    kinds = [
+        {
+            **({"batch": kind.batch} if kind.batch > 1 else {}),
+            **_agent(kind, model.hypotheses),
+            **({} if (logs == uniform).all() else {"log_prior": logs.tolist()}),
+        }
+        for kind, logs in zip(model.kinds, model.log_priors, strict=True)
+    ]
+    agents = _listed(kinds[kind] for kind in model.assignment)
     return {"hypotheses": list(model.hypotheses), "agents": agents}
-
-
-def _prior(logs: FloatArray) -> Table:
-    return {} if (logs == -np.log(logs.size)).all() else {"log_prior": logs.tolist()}
 
 
 def _agent(agent: FiniteAgent | GaussianAgent, names: Sequence[str]) -> Table:
@@ -240,13 +277,22 @@ def _agent(agent: FiniteAgent | GaussianAgent, names: Sequence[str]) -> Table:
     }
 
 
-def _rule(rule: Rule) -> Table:
+def _faults(faults: Faults, model: FiniteModel) -> Table:
+    """The table [faults]."""
+    rule = faults.rule
     table: Table = {"rule": next(name for name, kind in RULES.items() if type(rule) is kind)}
     if isinstance(rule, TrimmedMean):
         if rule.lost != "own":
             raise fail("rule", "lost = 'own', in a file", rule.lost, "keep it in Python")
         table["tolerate"] = rule.tolerate
-    return table | ({"radius": rule.radius} if isinstance(rule, Clip) else {})
+    if isinstance(rule, Clip):
+        table["radius"] = rule.radius
+    table["pool_every"] = faults.pool_every
+    table["agents"] = [
+        {"agents": [agent], **_behaviour(agent, fault, model)}
+        for agent, fault in faults.behaviours.items()
+    ]
+    return table | ({"beyond_tolerance": True} if faults.beyond_tolerance else {})
 
 
 def _behaviour(agent: int, fault: Behaviour, model: FiniteModel) -> Table:
@@ -266,61 +312,40 @@ def _behaviour(agent: int, fault: Behaviour, model: FiniteModel) -> Table:
 
 
 def _regression(model: RegressionModel) -> Table:
-    agents = []
     each = model.prior_covariance.ndim == 3 or model.prior_mean.ndim == 2
-    covariances = np.broadcast_to(model.prior_covariance, (model.agents, *_square(model)))
-    means = np.broadcast_to(model.prior_mean, (model.agents, model.dimension))
-    for i, kind in enumerate(model.assignment.tolist()):
-        table = _regression_agent(model.kinds[kind])
-        if each:
-            table |= {
-                "prior_mean": means[i].tolist(),
-                "prior_covariance": covariances[i].tolist(),
-            }
-        agents.append(table)
-    entries = []
-    for table, alike in groupby(agents):
-        count = len(list(alike))
-        entries.append(({"count": count} if count > 1 else {}) | table)
-    shared: Table = {} if each else {"prior_covariance": covariances[0].tolist()}
-    if not each and means[0].any():
+    size = model.dimension
+    covariances = np.broadcast_to(model.prior_covariance, (model.agents, size, size))
+    means = np.broadcast_to(model.prior_mean, (model.agents, size))
+    kinds = [_regression_agent(kind) for kind in model.kinds]
+    agents = [kinds[kind] for kind in model.assignment]
+    shared: Table = {"prior_covariance": covariances[0].tolist()}
+    if each:
+        priors = zip(means.tolist(), covariances.tolist(), strict=True)
+        agents = [
+            table | {"prior_mean": mean, "prior_covariance": covariance}
+            for table, (mean, covariance) in zip(agents, priors, strict=True)
+        ]
+        shared = {}
+    elif means[0].any():
         shared["prior_mean"] = means[0].tolist()
     return {
         "theta": model.theta.tolist(),
         "noise_std": model.kinds[0].noise_std,
         **shared,
-        "agents": entries,
+        "agents": _listed(agents),
         "test_second_moment": model.test_second_moment.tolist(),
     }
 
 
-def _square(model: RegressionModel) -> tuple[int, int]:
-    return model.dimension, model.dimension
-
-
 def _regression_agent(agent: RegressionAgent) -> Table:
     law = {"uniform": "ranges", "normal": "second_moment", "data": "inputs"}[agent.law]
-    table: Mapping[str, Any] = {
-        law: getattr(agent, law).tolist(),
-        "noise_std": agent.noise_std,
-        "claimed_noise_std": agent.claimed_noise_std,
-        "batch": agent.batch,
-        "tempering": agent.tempering,
-    }
-    targets = {} if agent.targets is None else {"targets": agent.targets.tolist()}
-    return {**table, **targets}
+    table: Table = {law: getattr(agent, law).tolist()}
+    for key in ("noise_std", "claimed_noise_std", "batch", "tempering"):
+        table[key] = getattr(agent, key)
+    return table | ({} if agent.targets is None else {"targets": agent.targets.tolist()})
 
 
-# Problems with another network; a file keeps its tables, and `[network]` is made of weights ------
-
-
-S = TypeVar("S", bound=FileSpecification)
-Rows = Sequence[Sequence[Fraction]]
-
-MOST_ROWS = 100
-"""Weights of more agents are written link by link."""
-# Doubles of fractions with such a denominator are written as these.
-_SIMPLE = 999
+# Problems with another network -------------------------------------------------------------------
 
 
 def with_network(
@@ -344,12 +369,9 @@ def with_network(
         assert isinstance(inner, Problem)
         return replace(problem, problem=inner)
     network = _named(network, problem.network.names)
-    given, file = problem.specification, None
-    if given is not None:
-        if isinstance(network, Network):
-            file = with_weights(given, network, rows=rows)
-        else:
-            file = with_changing_weights(given, network)
+    file = problem.specification
+    if file is not None:
+        file = _with_weights(file, network, rows=rows)
     changes: dict[str, Any] = {"network": network}
     if messages is not None:
         changes["messages"] = messages
@@ -369,149 +391,39 @@ def _named(network: Any, names: tuple[str, ...] | None) -> Any:
     return replace(network, network=replace(network.network, names=names))
 
 
-def with_weights(specification: S, network: Network, *, rows: Rows | None = None) -> S:
+def _with_weights(file: S, network: Any, *, rows: Rows | None) -> S:
     """The file with this network in place of its own.
 
-    Parameters
-    ----------
-    rows
-        The same weights as fractions, where they are known; rows of fractions that the file has
-        already, in the same place, are kept by themselves.
+    Rows of fractions that the file has already, in the same place, are kept.
     """
-    changes = getattr(specification.network, "changes", None)
-    known = rows if rows is not None else _given_rows(specification, network.agents)
-    section = weights_section(
-        network.weights,
-        known,
-        exact=rows is not None,
-        changes=changes,
-        names=specification.network.names,
-        positions=getattr(specification.network, "positions", None),
-    )
-    return specification.model_copy(update={"network": section})
+    section: Any = file.network
+    if isinstance(network, PeriodicNetwork | MarkovNetwork):
+        if isinstance(section, SequenceNetwork):
+            new: Any = section.model_copy(update={"sequence": _phases(network)})
+        else:
+            new = _sequence(network, section.names)
+        return file.model_copy(update={"network": new})
+    weights = (network if isinstance(network, Network) else network.network).weights
+    kept = {key: getattr(section, key, None) for key in ("changes", "names", "positions")}
+    known = _given_rows(file, weights.shape[0]) if rows is None else rows
+    new = weights_section(weights, known, exact=rows is not None, **kept)
+    return file.model_copy(update={"network": new})
 
 
-def with_changing_weights(specification: S, network: ChangingNetwork) -> S:
-    """The file with the weights of this network that changes in place of its own."""
-    section = specification.network
-    if not isinstance(network, PeriodicNetwork | MarkovNetwork):
-        return with_weights(specification, network.network)
-    phases = tuple(
-        PhaseSection(
-            weights=_table(as_dense(phase.weights)),
-            active=None
-            if phase.observes.all()
-            else tuple(int(j) for j in np.flatnonzero(phase.observes)),
-        )
-        for phase in network.phases
-    )
-    if isinstance(section, SequenceNetwork):
-        new = section.model_copy(update={"sequence": phases})
-    elif isinstance(network, MarkovNetwork):
-        law: dict[str, Any] = {"transition": _table(network.transition)}
-        if network.initial is not None:
-            law["initial"] = tuple(network.initial.tolist())
-        if network.event_rate is not None:
-            law["event_rate"] = network.event_rate
-        if len(law) == 1 and network.is_independent:
-            law = {"probabilities": _table(network.transition[:1])[0]}
-        new = SequenceNetwork(sequence=phases, names=section.names, **law)
-    else:
-        new = SequenceNetwork(sequence=phases, names=section.names)
-    return specification.model_copy(update={"network": new})
-
-
-def weights_section(
-    weights: Weights,
-    known: Rows | None = None,
-    *,
-    exact: bool = False,
-    changes: Any = None,
-    names: tuple[str, ...] | None = None,
-    positions: Any = None,
-) -> WeightsNetwork | LinksNetwork:
-    """The table [network] of given weights; rows of simple fractions are written as such.
-
-    Parameters
-    ----------
-    known, exact
-        Rows of fractions to prefer: all of them if they are `exact`, else those that are near.
-    changes
-        The table [network.changes]; None if nothing changes.
-    names, positions
-        Of the agents, if they have any.
-    """
-    agents = weights.shape[0]
-    options: dict[str, Any] = {} if changes is None else {"changes": changes}
-    if names is not None:
-        options["names"] = names
-    if positions is not None:
-        options["positions"] = positions
-    if agents <= MOST_ROWS:
-        table: list[list[Any]] = [list(row) for row in _table(as_dense(weights))]
-        for i, given in enumerate(known or ()):
-            # Fractions of a row that was not moved: the same numbers but for rounding.
-            if exact or all(
-                (share == 0) == (w == 0) and abs(float(share) - w) <= 4 * np.spacing(w)
-                for share, w in zip(given, table[i], strict=True)
-            ):
-                table[i] = list(given)
-        table = [_simple(row) or row if isinstance(row[0], float) else row for row in table]
-        return WeightsNetwork(weights=tuple(map(tuple, table)), **options)
-    if known is not None and exact:
-        links = [
-            (i, j, share) for i, row in enumerate(known) for j, share in enumerate(row) if share
-        ]
-    else:
-        entries = sparse.coo_array(sparse.csr_array(weights))
-        listener, speaker = (axis.tolist() for axis in entries.coords)
-        values: list[Any] = entries.data.tolist()
-        links = list(zip(listener, speaker, values, strict=True))
-    return LinksNetwork(links=tuple(links), agents=agents, **options)
-
-
-def _given_rows(specification: FileSpecification, agents: int) -> Rows | None:
+def _given_rows(file: FileSpecification, agents: int) -> Rows | None:
     """The rows of the file's own network, if they are fractions."""
-    section = specification.network
+    section = file.network
     if isinstance(section, SequenceNetwork) or agents > MOST_ROWS:
         return None
-    own = section.model_dump(exclude={"changes", "probability", "radius"})
-    if any(isinstance(value, float) for value in _numbers(own)):
+    if any(isinstance(leaf, float) for leaf in leaves(section.model_dump(exclude={"changes"}))):
         return None
-    rational = section.build_rational(specification.name)
+    rational = section.build_rational(file.name)
     if rational.agents != agents:
         return None
     return [[Fraction(share) for share in row] for row in rational.rows]
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list | tuple):
-        yield value
-        return
-    for entry in value:
-        yield from _numbers(entry)
-
-
-def _table(weights: Any) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in np.asarray(weights, dtype=np.float64).tolist())
-
-
-def _simple(row: Sequence[float]) -> list[Fraction] | None:
-    """The row as fractions of small denominators, if their doubles are the row's; else None."""
-    shares = [Fraction(w).limit_denominator(_SIMPLE) for w in row]
-    same = sum(shares) == 1 and all(float(s) == w for s, w in zip(shares, row, strict=True))
-    return shares if same else None
-
-
-# Problems whose agents draw other batches; a file says so in its table ``[learning]`` ------------
-
-
-F = TypeVar("F", bound=FileSpecification)
-# Numbers of a list that become part of a problem's name.
-_NAMED = 6
-
+# Problems with other batches ---------------------------------------------------------------------
 
 Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
 """Observations a round: of all agents, of each, or of some by name."""
@@ -548,28 +460,26 @@ def with_batch(problem: AnyProblem, batch: Batch) -> AnyProblem:
         large for its agent.
     """
     problem = with_model(problem)
-    model = problem.regression if isinstance(problem, RegressionProblem) else problem.model
+    table = "regression" if isinstance(problem, RegressionProblem) else "model"
+    model = getattr(problem, table)
     sizes = as_batches(batches_on(batch, problem.network, model), problem.network.agents)
     if isinstance(problem, FaultyProblem):
         inner = with_batch(problem.problem, sizes)
         assert isinstance(inner, Problem)
         return FaultyProblem(inner, problem.faults)
-    name = f"{problem.name} batch={_text(sizes)}"
-    if isinstance(problem, RegressionProblem):
-        file = problem.specification
-        return replace(
-            problem,
-            name=name,
-            regression=problem.regression.batched(sizes),
-            specification=None if file is None else _written(file, name, sizes),
-        )
-    given = problem.specification
-    return replace(
-        problem,
-        name=name,
-        model=problem.model.batched(sizes),
-        specification=None if given is None else _written(given, name, sizes),
-    )
+    changes: dict[str, Any] = {"name": f"{problem.name} batch={_text(sizes)}"}
+    file = problem.specification
+    if file is not None:
+        section = getattr(file, table)
+        agents = tuple(one.model_copy(update={"batch": None}) for one in section.agents)
+        shared = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
+        tables = {
+            table: section.model_copy(update={"agents": agents}),
+            "learning": LearningSection(batch=shared),
+        }
+        changes["specification"] = file.model_copy(update=changes | tables)
+    changed: ModelledProblem = replace(problem, **changes, **{table: model.batched(sizes)})
+    return changed
 
 
 def _text(sizes: Sequence[int]) -> str:
@@ -578,16 +488,3 @@ def _text(sizes: Sequence[int]) -> str:
     if len(sizes) <= _NAMED:
         return ",".join(map(str, sizes))
     return f"{min(sizes)} to {max(sizes)}"
-
-
-def _written(file: F, name: str, sizes: Sequence[int]) -> F:
-    """The file with these batches in place of its own."""
-    batch = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
-    changes: dict[str, object] = {"name": name, "learning": LearningSection(batch=batch)}
-    if isinstance(file, ProblemSpecification):
-        agents = tuple(one.model_copy(update={"batch": None}) for one in file.model.agents)
-        changes["model"] = file.model.model_copy(update={"agents": agents})
-    if isinstance(file, RegressionSpecification):
-        entries = tuple(one.model_copy(update={"batch": None}) for one in file.regression.agents)
-        changes["regression"] = file.regression.model_copy(update={"agents": entries})
-    return file.model_copy(update=changes)
