@@ -133,6 +133,15 @@ def load_variants(
     raise _unknown(text)
 
 
+def names_a_problem(name: str) -> bool:
+    """Whether this is a problem's file, a built-in, or one of its variants."""
+    from peerbayes.problem.builtins.families import BUILTINS
+
+    if name in BUILTINS or any(name in family.variants for family in BUILTINS.values()):
+        return True
+    return name.endswith((".toml", ".json")) or "/" in name or Path(name[:200]).is_file()
+
+
 def _ends_as_file(text: str) -> bool:
     """Whether no built-in can have this name."""
     return text.lower().endswith((".toml", ".json")) or is_graph_file(text)
