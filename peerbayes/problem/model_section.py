@@ -12,6 +12,7 @@ each other, no likelihood is zero where the truth is positive, priors are positi
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -41,10 +42,6 @@ from peerbayes.problem.entries import (
     key,
     tagged,
 )
-
-if TYPE_CHECKING:
-    from theory.learning import FiniteAgent, FiniteModel, GaussianAgent
-    from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
 TruthTable = Annotated[
     Annotated[str, Tag(TAG + "name")] | Annotated[Table, Tag(TAG + "table")],
@@ -88,6 +85,14 @@ class AgentSection(AgentEntry):
         """P(x), one entry for each input."""
         return self.inputs if self.inputs is not None else (Fraction(1),)
 
+    @abstractmethod
+    def check(self, hypotheses: Sequence[str]) -> None:
+        """Refuse tables that do not fit the hypotheses and each other."""
+
+    @abstractmethod
+    def build(self, hypotheses: Sequence[str], *, exact: bool = False) -> Any:
+        """The agent described; `exact`: of fractions, as which doubles are read too."""
+
     def _check_prior(self, hypotheses: Sequence[str]) -> None:
         if self.log_prior is not None:
             check_length(("log_prior",), self.log_prior, len(hypotheses), "one a hypothesis")
@@ -124,7 +129,6 @@ class FiniteAgentSection(AgentSection):
         return self.truth
 
     def check(self, hypotheses: Sequence[str]) -> None:
-        """Whether the tables fit the hypotheses and each other."""
         wanted = "one table for each hypothesis"
         check_length(("likelihood",), self.likelihood, len(hypotheses), wanted)
         if isinstance(self.truth, str):
@@ -161,21 +165,17 @@ class FiniteAgentSection(AgentSection):
                     remedy = f"give {describe(name)} a positive likelihood there"
                     raise problem_error(("likelihood", k, x, y), wanted, 0, remedy)
 
-    def _tables(self, hypotheses: Sequence[str]) -> dict[str, Any]:
+    def build(self, hypotheses: Sequence[str], *, exact: bool = False) -> Any:
         truth = self.truth_table(hypotheses)
-        return {"inputs": self.input_law, "truth": truth, "likelihood": self.likelihood}
+        inputs, likelihood = self.input_law, self.likelihood
+        tables: dict[str, Any] = {"inputs": inputs, "truth": truth, "likelihood": likelihood}
+        if exact:
+            from theory.rational import RationalFiniteAgent
 
-    def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
-        """The agent described."""
+            return RationalFiniteAgent.from_tables(**tables)
         from theory.learning import FiniteAgent
 
-        return FiniteAgent.from_tables(**self._tables(hypotheses))
-
-    def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
-        """The agent described, exactly; doubles are read as the binary fractions they are."""
-        from theory.rational import RationalFiniteAgent
-
-        return RationalFiniteAgent.from_tables(**self._tables(hypotheses))
+        return FiniteAgent.from_tables(**tables)
 
 
 class OutcomesAgentSection(AgentSection):
@@ -190,7 +190,6 @@ class OutcomesAgentSection(AgentSection):
     outcomes: Names | None = key("What the outcomes are called.", None)
 
     def check(self, hypotheses: Sequence[str]) -> None:
-        """Whether the tables fit the hypotheses and each other."""
         rows, outcomes = self.log_likelihoods, len(self.probabilities)
         check_length(("log_likelihoods",), rows, len(hypotheses), "a row for each hypothesis")
         for k, row in enumerate(rows):
@@ -205,22 +204,20 @@ class OutcomesAgentSection(AgentSection):
             raise problem_error(("inputs",), wanted, "some", "leave them out")
         self._check_prior(hypotheses)
 
-    def build(self, hypotheses: Sequence[str]) -> FiniteAgent:
-        """The agent described."""
+    def build(self, hypotheses: Sequence[str], *, exact: bool = False) -> Any:
         from theory.learning import FiniteAgent
 
-        return FiniteAgent(
+        agent = FiniteAgent(
             np.array(self.probabilities, dtype=np.float64),
             np.array(self.log_likelihoods, dtype=np.float64),
             float(self.entropy),
             tuple(hypotheses.index(name) for name in self.true_hypotheses),
         )
-
-    def build_rational(self, hypotheses: Sequence[str]) -> RationalFiniteAgent:
-        """The agent described, exactly, its numbers as the doubles that they are."""
+        if not exact:
+            return agent
         from theory.rational import RationalFiniteAgent
 
-        return RationalFiniteAgent.from_agent(self.build(hypotheses))
+        return RationalFiniteAgent.from_agent(agent)
 
 
 class GaussianAgentSection(AgentSection):
@@ -235,7 +232,6 @@ class GaussianAgentSection(AgentSection):
     )
 
     def check(self, hypotheses: Sequence[str]) -> None:
-        """Whether the tables fit the hypotheses and each other."""
         means, inputs = self.likelihood_mean, len(self.input_law)
         check_length(("likelihood_mean",), means, len(hypotheses), "a row for each hypothesis")
         wanted = "exactly one of truth (a hypothesis) and truth_mean"
@@ -252,29 +248,24 @@ class GaussianAgentSection(AgentSection):
             check_length(("likelihood_mean", k), row, inputs, "one for each input")
         self._check_prior(hypotheses)
 
-    def _laws(self, hypotheses: Sequence[str]) -> dict[str, Any]:
+    def build(self, hypotheses: Sequence[str], *, exact: bool = False) -> Any:
         true_means = self.truth_mean
         if self.truth is not None:
             true_means = self.likelihood_mean[hypotheses.index(self.truth)]
-        return {
+        laws: dict[str, Any] = {
             "inputs": self.input_law,
             "truth_means": true_means,
             "truth_std": self.likelihood_std if self.truth_std is None else self.truth_std,
             "means": self.likelihood_mean,
             "std": self.likelihood_std,
         }
+        if exact:
+            from theory.rational import RationalGaussianAgent
 
-    def build(self, hypotheses: Sequence[str]) -> GaussianAgent:
-        """The agent described."""
+            return RationalGaussianAgent.from_tables(**laws)
         from theory.learning import GaussianAgent
 
-        return GaussianAgent(**self._laws(hypotheses))
-
-    def build_rational(self, hypotheses: Sequence[str]) -> RationalGaussianAgent:
-        """The agent described, exactly; doubles are read as the binary fractions they are."""
-        from theory.rational import RationalGaussianAgent
-
-        return RationalGaussianAgent.from_tables(**self._laws(hypotheses))
+        return GaussianAgent(**laws)
 
 
 def _check_outcomes(names: Sequence[str] | None, count: int) -> None:
@@ -333,37 +324,28 @@ class ModelSection(Section):
                 agent.check(self.hypotheses)
         return self
 
-    def build(self) -> FiniteModel:
-        """The model described."""
-        from theory.learning import FiniteModel
-
-        agents: list[FiniteAgent | GaussianAgent] = []
+    def build(self, *, exact: bool = False) -> Any:
+        """The model described; `exact`: of fractions, as which doubles are read too."""
+        agents: list[Any] = []
         for k, agent in enumerate(self.agents):
             with entry(k):
-                agents.append(agent.build(self.hypotheses))
-        counts, priors = self._shares()
-        model = FiniteModel.from_agents(self.hypotheses, agents, counts=counts, priors=priors)
-        if all(agent.log_prior is None for agent in self.agents):
-            return model
-        logs = model.log_priors.copy()
-        for k, agent in enumerate(self.agents):
-            if agent.log_prior is not None:
-                logs[k] = np.array(agent.log_prior, dtype=np.float64)
-        return replace(model, log_priors=logs)
+                agents.append(agent.build(self.hypotheses, exact=exact))
+        counts = [agent.count for agent in self.agents]
+        priors = [agent.prior for agent in self.agents]
+        given: dict[str, Any] = {"counts": counts, "priors": priors}
+        logs = [agent.log_prior for agent in self.agents]
+        if exact:
+            from theory.rational import RationalModel
 
-    def build_rational(self) -> RationalModel:
-        """The model described, exactly; doubles are read as the binary fractions they are."""
-        from theory.rational import RationalModel
+            if any(log is not None for log in logs):
+                return RationalModel.from_model(self.build())
+            return RationalModel.from_agents(self.hypotheses, agents, **given)
+        from theory.learning import FiniteModel
 
-        if any(agent.log_prior is not None for agent in self.agents):
-            return RationalModel.from_model(self.build())
-        agents = [agent.build_rational(self.hypotheses) for agent in self.agents]
-        counts, priors = self._shares()
-        return RationalModel.from_agents(self.hypotheses, agents, counts=counts, priors=priors)
-
-    def _shares(self) -> tuple[list[int], list[Any]]:
-        """Number and prior of the agents of each entry."""
-        return [agent.count for agent in self.agents], [agent.prior for agent in self.agents]
+        model = FiniteModel.from_agents(self.hypotheses, agents, **given)
+        rows = zip(logs, model.log_priors, strict=True)
+        mixed: Any = [row if log is None else log for log, row in rows]
+        return replace(model, log_priors=mixed)
 
 
 # How agents learn --------------------------------------------------------------------------------

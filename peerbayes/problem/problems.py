@@ -123,7 +123,8 @@ class Problem(PosedFinite, PosedFixed):
 
         if self.specification is None:
             return RationalModel.from_model(self.model)
-        return self.specification.build_rational_model()
+        model: RationalModel = self.specification.build(exact=True)
+        return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +292,8 @@ class RegressionProblem(PosedFixed):
             got = "one made from a data set"
             raise fail(self.name, "a problem with a file", got, "use doubles")
         with placed(self.name, "regression", self.specification.regression):
-            return self.specification.build_rational_regression()
+            model: RationalRegressionModel = self.specification.build(exact=True)
+            return model
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from peerbayes.messages import input_error, translate
+from peerbayes.messages import Place, input_error, translate
 from peerbayes.problem.agents_by_name import by_number, in_order, transposed
 from peerbayes.problem.entries import Section, placed
 from peerbayes.problem.exchange_sections import FaultsSection
 from peerbayes.problem.files import read_document, source_of
-from peerbayes.problem.model_section import AgentEntry, ModelSection, check_batches
+from peerbayes.problem.model_section import ModelSection, check_batches
 from peerbayes.problem.network_section import build_network, changes_of
 from peerbayes.problem.problems import (
     ChangingProblem,
@@ -107,54 +107,71 @@ def problem_from_document(
     """
     variant: dict[str, Any] = {"family": family, "parameters": dict(parameters or {})}
     document = by_number(document, source=source, folder=folder)
-    if "regression" in document:
-        return _regression(document, source, variant)
-    if set(document) <= {"name", "title", "network"} and "network" in document:
-        wanted = "the key 'model', or 'regression'"
-        raise input_error(source, ("model",), wanted, "none", "add it")
-    specification = _specified(ProblemSpecification, document, source, "model")
-    faults, messages = specification.faults, specification.messages
-    changes = changes_of(specification.network) is not None
-    for key in ("faults", "messages") if changes else ():
-        if getattr(specification, key) is not None:
-            wanted, remedy = "a network that stays the same", f"leave out [{key}], or what changes"
-            raise input_error(source, (key,), wanted, "one that changes", remedy)
-    if faults is not None and messages is not None:
-        remedy = "leave out one of the two tables"
-        raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
-    network = _network(specification, source, "model", specification.model.agents)
-    with placed(source, "model", specification.model):
-        model = model or specification.build_model()
-    title = specification.title or ""
+    specification = _specified(document, source)
+    name, title = specification.name, specification.title or ""
+    network = _network(specification, source)
+    with placed(source, specification.table_name, specification.table):
+        posed: tuple[Any, ...] = (
+            name,
+            title,
+            network,
+            model or specification.build(),
+            specification,
+        )
+        if isinstance(specification, RegressionSpecification):
+            table = specification.regression
+            node = None if table.node is None else table.node.build(table.noise_std)
+            return RegressionProblem(*posed, node=node, **variant)
     if not isinstance(network, Network):
-        name = specification.name
-        return ChangingProblem(name, title, network, model, specification, **variant)
+        return ChangingProblem(*posed, **variant)
+    messages, faults = specification.messages, specification.faults
     sent = None if messages is None else messages.build()
     with placed(source, "messages", messages or specification):
-        problem = Problem(
-            specification.name, title, network, model, specification, messages=sent, **variant
-        )
+        problem = Problem(*posed, messages=sent, **variant)
     if faults is None:
         return problem
     with placed(source, "faults", faults):
         return _faulty(problem, faults, specification.model)
 
 
-S = TypeVar("S", bound=FileSpecification)
-
-
-def _specified(kind: type[S], document: Mapping[str, Any], source: str, table: str) -> S:
+def _specified(
+    document: Mapping[str, Any], source: str
+) -> ProblemSpecification | RegressionSpecification:
     """A document, checked; its agents in the order of the network."""
+
+    def refused(place: Place, wanted: str, got: object, remedy: str) -> ValueError:
+        return input_error(source, place, wanted, got, remedy)
+
+    is_regression = "regression" in document
+    if is_regression and "messages" in document:
+        wanted = "none with [regression], whose beliefs are sent as they are"
+        raise refused(("messages",), wanted, "some", "leave it out")
+    if is_regression and "model" in document:
+        wanted = "exactly one of the tables model, regression"
+        raise refused((), wanted, "both", "keep one of them")
+    if set(document) <= {"name", "title", "network"} and "network" in document:
+        raise refused(("model",), "the key 'model', or 'regression'", "none", "add it")
+    kind = RegressionSpecification if is_regression else ProblemSpecification
     try:
-        specification = kind.model_validate(dict(document))
+        specification = kind.model_validate(document)
     except ValidationError as error:
         raise _refused(error, document, source, kind) from None
-    section = getattr(specification, table)
-    agents = in_order(section.agents, specification.network.names, source, (table, "agents"))
+    given = [key for key in ("faults", "messages") if getattr(specification, key, None) is not None]
+    change = changes_of(specification.network)
+    if change is not None and is_regression:
+        wanted = "a network that stays as it is, for a regression"
+        raise refused(("network", change), wanted, change, "give weights that do not change")
+    if change is not None and given:
+        remedy = f"leave out [{given[0]}], or what changes"
+        raise refused((given[0],), "a network that stays the same", "one that changes", remedy)
+    if len(given) > 1:
+        remedy = "leave out one of the two tables"
+        raise refused(("messages",), "none with [faults]", "both", remedy)
+    name, section = specification.table_name, specification.table
+    agents = in_order(section.agents, specification.network.names, source, (name, "agents"))
     if agents is section.agents:
         return specification
-    changed = {table: section.model_copy(update={"agents": agents})}
-    return specification.model_copy(update=changed)
+    return specification.model_copy(update={name: section.model_copy(update={"agents": agents})})
 
 
 def _refused(
@@ -170,11 +187,10 @@ def _refused(
     return refused
 
 
-def _network(
-    specification: FileSpecification, source: str, table: str, agents: tuple[AgentEntry, ...]
-) -> AnyNetwork:
-    """The network, of as many agents as the entries of a table describe together."""
+def _network(specification: FileSpecification, source: str) -> AnyNetwork:
+    """The network, of as many agents as the entries of the other table describe together."""
     network = build_network(specification.network, specification.name, source=source)
+    table, agents = specification.table_name, specification.table.agents
     described = sum(agent.count for agent in agents)
     if described != network.agents:
         wanted = f"{network.agents} agents, as many as the network has"
@@ -217,30 +233,6 @@ def _entry(index: int) -> Iterator[None]:
     except ValueError as error:
         text = re.sub(r"^faults\[\d+\]\.", "", str(error))
         raise ValueError(f"agents[{index}].{text}") from None
-
-
-def _regression(
-    document: Mapping[str, Any], source: str, variant: dict[str, Any]
-) -> RegressionProblem:
-    if "messages" in document:
-        wanted = "none with [regression], whose beliefs are sent as they are"
-        raise input_error(source, ("messages",), wanted, "some", "leave it out")
-    if "model" in document:
-        wanted = "exactly one of the tables model, regression"
-        raise input_error(source, (), wanted, "both", "keep one of them")
-    specification = _specified(RegressionSpecification, document, source, "regression")
-    key = changes_of(specification.network)
-    if key is not None:
-        wanted = "a network that stays as it is, for a regression"
-        raise input_error(source, ("network", key), wanted, key, "give weights that do not change")
-    table = specification.regression
-    network = _network(specification, source, "regression", table.agents)
-    assert isinstance(network, Network)
-    with placed(source, "regression", table):
-        regression = specification.build_regression()
-        node = None if table.node is None else table.node.build(table.noise_std)
-    name, title = specification.name, specification.title or ""
-    return RegressionProblem(name, title, network, regression, specification, node=node, **variant)
 
 
 def read_network(path: Path) -> NetworkAlone:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import (
@@ -45,10 +45,6 @@ from peerbayes.problem.entries import (
 )
 from peerbayes.problem.model_section import COUNT, NAME, AgentEntry
 from theory.validation import FloatArray, fail
-
-if TYPE_CHECKING:
-    from theory.regression import RegressionAgent, RegressionModel
-    from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
 
 # Of two entries that should be equal, relative to them: what typing and rounding may spoil.
 _SYMMETRY = 1e-12
@@ -195,31 +191,22 @@ class RegressionAgentSection(PriorSection, AgentEntry):
             wanted = f"a list of {len(self.inputs)} (one for each row of inputs)"
             raise problem_error(("targets",), wanted, len(self.targets), "match them")
 
-    def _laws(self, noise_std: Rational, *names: str) -> dict[str, Any]:
-        """What is given of some keys, and what noise, batch and tempering are."""
-        laws = {name: getattr(self, name) for name in names}
-        return {name: law for name, law in laws.items() if law is not None} | {
-            "noise_std": noise_std if self.noise_std is None else self.noise_std,
-            "claimed_noise_std": self.claimed_noise_std,
-            "batch": self.batch or 1,
-            "tempering": 1 if self.tempering is None else self.tempering,
-        }
-
-    def build(self, noise_std: Rational) -> RegressionAgent:
-        """The agent described; `noise_std` is the table's."""
-        from theory.regression import RegressionAgent
-
-        laws = ("ranges", "second_moment", "inputs", "targets")
-        return RegressionAgent(**self._laws(noise_std, *laws))
-
-    def build_rational(self, noise_std: Rational) -> RationalRegressionAgent:
-        """The agent described, exactly; doubles are read as the binary fractions they are."""
-        from theory.regression.rational_model import RationalRegressionAgent
-
-        if self.inputs is not None:
+    def build(self, noise_std: Rational, *, exact: bool = False) -> Any:
+        """The agent described; `noise_std` is the table's, `exact`: of fractions."""
+        if exact and self.inputs is not None:
             wanted = "ranges or a second moment, for exact numbers"
             raise fail("inputs", wanted, "a data set", "leave out --exact")
-        return RationalRegressionAgent(**self._laws(noise_std, "ranges", "second_moment"))
+        names = ("ranges", "second_moment", "inputs", "targets", "claimed_noise_std", "tempering")
+        given = {name: getattr(self, name) for name in names}
+        laws = {name: value for name, value in given.items() if value is not None}
+        laws["noise_std"] = noise_std if self.noise_std is None else self.noise_std
+        if exact:
+            from theory.regression.rational_model import RationalRegressionAgent
+
+            return RationalRegressionAgent(batch=self.batch or 1, **laws)
+        from theory.regression import RegressionAgent
+
+        return RegressionAgent(batch=self.batch or 1, **laws)
 
 
 class RegressionSection(PriorSection):
@@ -275,22 +262,39 @@ class RegressionSection(PriorSection):
         assert covariance is not None
         return Prior([Fraction(0)] * dimension if mean is None else mean, covariance)
 
-    def build(self) -> RegressionModel:
-        """The model described."""
-        from theory.regression import RegressionModel
+    def build(self, *, exact: bool = False) -> Any:
+        """The model described; `exact`: of fractions, as which doubles are read too.
 
+        Raises
+        ------
+        ValueError
+            If it is to be exact, and the agents have different priors or a data set.
+        """
         counts = [agent.count for agent in self.agents]
         priors = [self.prior_of(agent) for agent in self.agents]
-        # One prior for all takes d² numbers, one for each agent N d².
-        shared = all(prior == priors[0] for prior in priors)
-
-        def of_all(values: list[Any]) -> FloatArray:
-            return array(values[0]) if shared else np.repeat(array(values), counts, axis=0)
-
-        kinds: list[RegressionAgent] = []
+        other = next((k for k, prior in enumerate(priors) if prior != priors[0]), None)
+        if exact and other is not None:
+            wanted = "the prior of the first agent, for exact numbers"
+            remedy = "give one prior under [regression], or leave out --exact"
+            raise fail(f"agents[{other}]", wanted, "another", remedy)
+        kinds: list[Any] = []
         for k, agent in enumerate(self.agents):
             with entry(k):
-                kinds.append(agent.build(self.noise_std))
+                kinds.append(agent.build(self.noise_std, exact=exact))
+        if exact:
+            from theory.regression.rational_model import RationalRegressionModel
+
+            first, assignment = priors[0], np.repeat(np.arange(len(kinds)), counts).tolist()
+            moment = self.test_moment
+            return RationalRegressionModel(
+                self.theta, kinds, first.covariance, moment, first.mean, assignment
+            )
+        from theory.regression import RegressionModel
+
+        def of_all(values: list[Any]) -> FloatArray:
+            # One prior for all takes d² numbers, one for each agent N d².
+            return array(values[0]) if other is None else np.repeat(array(values), counts, axis=0)
+
         return RegressionModel.from_agents(
             array(self.theta),
             kinds,
@@ -298,31 +302,6 @@ class RegressionSection(PriorSection):
             prior_mean=of_all([prior.mean for prior in priors]),
             prior_covariance=of_all([prior.covariance for prior in priors]),
             test_second_moment=array(self.test_moment),
-        )
-
-    def build_rational(self) -> RationalRegressionModel:
-        """The model described, exactly; doubles are read as the binary fractions they are.
-
-        Raises
-        ------
-        ValueError
-            If the agents have different priors.
-        """
-        from theory.regression.rational_model import RationalRegressionModel
-
-        priors = [self.prior_of(agent) for agent in self.agents]
-        for k, prior in enumerate(priors):
-            if prior != priors[0]:
-                wanted = "the prior of the first agent, for exact numbers"
-                remedy = "give one prior under [regression], or leave out --exact"
-                raise fail(f"agents[{k}]", wanted, "another", remedy)
-        return RationalRegressionModel(
-            self.theta,
-            [agent.build_rational(self.noise_std) for agent in self.agents],
-            priors[0].covariance,
-            self.test_moment,
-            priors[0].mean,
-            [k for k, agent in enumerate(self.agents) for _ in range(agent.count)],
         )
 
 

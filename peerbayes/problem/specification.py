@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,7 +16,6 @@ from peerbayes.problem.entries import Name, Section, given, key
 from peerbayes.problem.exchange_sections import FAULTS, FaultsSection, MessagesSection
 from peerbayes.problem.model_section import (
     AGENTS,
-    AgentEntry,
     LearningSection,
     ModelSection,
     batches_of,
@@ -24,18 +23,14 @@ from peerbayes.problem.model_section import (
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
 
-if TYPE_CHECKING:
-    from theory.learning import FiniteModel
-    from theory.rational import RationalModel
-    from theory.regression import RegressionModel
-    from theory.regression.rational_model import RationalRegressionModel
-
 # They draw a random graph, whose weights then come from degrees: no formula sees them.
 _GRAPH_ONLY = frozenset({"probability", "radius"})
 
 
 class FileSpecification(Section):
     """What every problem file has: a name and a network; numbers that were strings are exact."""
+
+    table_name: ClassVar[str] = "model"
 
     name: Name = key("Short name; left out: the file's name.")
     title: str | None = key("One line that says what it is about.", None)
@@ -61,10 +56,19 @@ class FileSpecification(Section):
         """The problem as a JSON file; reading it gives an equal specification."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
 
-    def _drawing(self, model: Any, agents: tuple[AgentEntry, ...]) -> Any:
-        """The model, its agents drawing what they draw in a round."""
-        batches = batches_of(self.learning, agents)
-        return model if set(batches) == {1} else model.batched(batches)
+    @property
+    def table(self) -> Any:
+        """The table of what agents see."""
+        return getattr(self, self.table_name)
+
+    def build(self, *, exact: bool = False) -> Any:
+        """The model or regression described, its agents drawing what they draw in a round.
+
+        With fractions if `exact`, as which doubles are read too.
+        """
+        model, batches = self.table.build(exact=exact), batches_of(self.learning, self.table.agents)
+        is_made = self.learning is None and self.table_name == "regression"
+        return model if is_made or set(batches) == {1} else model.batched(batches)
 
 
 class ProblemSpecification(FileSpecification):
@@ -78,35 +82,13 @@ class ProblemSpecification(FileSpecification):
         "What agents send; left out: their beliefs, as they are.", None
     )
 
-    def build_model(self) -> FiniteModel:
-        """The model described, its agents drawing what they draw in a round."""
-        model: FiniteModel = self._drawing(self.model.build(), self.model.agents)
-        return model
-
-    def build_rational_model(self) -> RationalModel:
-        """The same, exactly; doubles are read as the binary fractions they are."""
-        model: RationalModel = self._drawing(self.model.build_rational(), self.model.agents)
-        return model
-
 
 class RegressionSpecification(FileSpecification):
     """A linear-Gaussian problem, as parsed."""
 
+    table_name: ClassVar[str] = "regression"
+
     regression: RegressionSection
-
-    def build_regression(self) -> RegressionModel:
-        """The model described, its agents drawing what they draw in a round."""
-        model = self.regression.build()
-        if self.learning is None:
-            return model
-        return model.batched(batches_of(self.learning, self.regression.agents))
-
-    def build_rational_regression(self) -> RationalRegressionModel:
-        """The same, exactly."""
-        model = self.regression.build_rational()
-        if self.learning is None:
-            return model
-        return model.batched(batches_of(self.learning, self.regression.agents))
 
 
 SECTIONS: Mapping[str, type[Section]] = {
