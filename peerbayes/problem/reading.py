@@ -105,29 +105,28 @@ def problem_from_document(
     >>> problem.network.agents, problem.is_exact
     (2, True)
     """
-    variant: dict[str, Any] = {"family": family, "parameters": dict(parameters or {})}
     document = by_number(document, source=source, folder=folder)
     specification = _specified(document, source)
-    name, title = specification.name, specification.title or ""
-    network = _network(specification, source)
+    posed: dict[str, Any] = {
+        "name": specification.name,
+        "title": specification.title or "",
+        "network": _network(specification, source),
+        "specification": specification,
+        "family": family,
+        "parameters": dict(parameters or {}),
+    }
     with placed(source, specification.table_name, specification.table):
-        posed: tuple[Any, ...] = (
-            name,
-            title,
-            network,
-            model or specification.build(),
-            specification,
-        )
+        posed[specification.table_name] = model or specification.build()
         if isinstance(specification, RegressionSpecification):
             table = specification.regression
             node = None if table.node is None else table.node.build(table.noise_std)
-            return RegressionProblem(*posed, node=node, **variant)
-    if not isinstance(network, Network):
-        return ChangingProblem(*posed, **variant)
+            return RegressionProblem(node=node, **posed)
+    if not isinstance(posed["network"], Network):
+        return ChangingProblem(**posed)
     messages, faults = specification.messages, specification.faults
     sent = None if messages is None else messages.build()
     with placed(source, "messages", messages or specification):
-        problem = Problem(*posed, messages=sent, **variant)
+        problem = Problem(messages=sent, **posed)
     if faults is None:
         return problem
     with placed(source, "faults", faults):
