@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
@@ -362,7 +362,8 @@ def number_text(value: Rational) -> str:
     return shorten(str(value)) if isinstance(value, Fraction) else f"{value:g}"
 
 
-def _dump_number(value: Rational) -> str | float:
+def dumped(value: Rational) -> str | float:
+    """A number as a file writes it."""
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -392,19 +393,29 @@ def sums_to_one(
         If it does not; `place` says where, and `of` whose numbers they are.
     """
     remedy = 'mend the row, or write fractions such as "1/3"'
-    exact = [entry for entry in row if isinstance(entry, Fraction)]
-    if len(exact) == len(row):
-        total = sum((entry for entry in exact if entry), Fraction(0))
-        if total != 1:
-            got = f"a sum of {shorten(str(total))} = {float(total):.12g}"
-            raise problem_error(place, f"exact numbers that sum to exactly 1{of}", got, remedy)
-        return row
-    size = math.fsum(float(entry) for entry in row)
+    size = total_of(row)
+    if not is_one(size, len(row)):
+        wanted, got = f"numbers that sum to 1{of}", f"a sum of {float(size):.12g}"
+        if isinstance(size, Fraction):
+            wanted = f"exact numbers that sum to exactly 1{of}"
+            got = f"a sum of {shorten(str(size))} = {float(size):.12g}"
+        raise problem_error(place, wanted, got, remedy)
+    return row
+
+
+def total_of(numbers: Collection[Rational]) -> Rational:
+    """The sum, exactly if all numbers are exact."""
+    if all(isinstance(number, Fraction) for number in numbers):
+        return sum((number for number in numbers if number), Fraction(0))
+    return math.fsum(map(float, numbers))
+
+
+def is_one(total: Rational, count: int) -> bool:
+    """Whether a sum of `count` numbers is 1: exactly if it is exact, else up to rounding."""
     # A decimal typed in full is off by at most half a unit in the last place, hence the second
     # term; the first is the tolerance of every distribution in the project.
-    if abs(size - 1) > SUM_TOLERANCE + len(row) * 2.0**-52:
-        raise problem_error(place, f"numbers that sum to 1{of}", f"a sum of {size:.12g}", remedy)
-    return row
+    exact = isinstance(total, Fraction)
+    return total == 1 if exact else abs(total - 1) <= SUM_TOLERANCE + count * 2.0**-52
 
 
 def list_only(value: object) -> object:
@@ -431,7 +442,7 @@ Number = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(parse_number),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=True),
     ],
 )
@@ -440,7 +451,7 @@ PositiveNumber = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(_parse_positive),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=False, exclusiveMinimum=0),
     ],
 )
@@ -449,7 +460,7 @@ Probability = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(_parse_probability),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=False, minimum=0, maximum=1),
     ],
 )

@@ -34,11 +34,12 @@ from typing import TYPE_CHECKING, Any
 
 from peerbayes.messages import describe, shorten
 from peerbayes.problem import GRAPH_ENDINGS, is_graph_file
+from peerbayes.problem.entries import dumped, is_one, total_of
 from peerbayes.problem.files import read_text
 from theory.network.graphs import NodeOrder, layout_of_graph
 from theory.network.labels import numbered
 from theory.numbers.rational import read_fraction
-from theory.validation import SUM_TOLERANCE, fail
+from theory.validation import fail
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -179,7 +180,6 @@ def _is_number(cell: str) -> bool:
 
 _EDGE_LISTS = (".edges", ".edgelist")
 _MOST_BYTES = 1 << 28
-_EPS = 2.0**-52
 # Sums of such weights are finite.
 _LARGEST = 1e290
 
@@ -253,43 +253,23 @@ def _links(
             row, j = rows[number[listener]], number[speaker]
             row[j] = row[j] + weight if j in row else weight
             columns[j] += weight
-    sums = [_sum(row.values()) for row in rows]
-    wrong = next((i for i, total in enumerate(sums) if not _is_one(total, len(rows[i]))), None)
-    if wrong is not None and not normalise:
-        name = next(node for node, i in number.items() if i == wrong)
-        remedy = "normalise them (normalise = true beside file in [network]), or name a rule there"
-        if all(_is_one(total, len(rows)) for total in columns):
-            remedy = "the other direction does sum to 1: turn the edges round, or the table"
-        raise fail(
-            source,
-            "weights that sum to 1 over all that a node hears, itself included",
-            f"a sum of {float(sums[wrong]):.12g} for {name!r}",
-            remedy,
-        )
-    if normalise and any(not row for row in rows):
-        empty = next(i for i, row in enumerate(rows) if not row)
-        name = next(node for node, i in number.items() if i == empty)
-        raise fail(source, "an edge that every node hears", f"none for {name!r}", "add one")
+    sums = [total_of(row.values()) for row in rows]
+    for node, i in sorted(number.items(), key=lambda pair: pair[1]):
+        if normalise and not rows[i]:
+            raise fail(source, "an edge that every node hears", f"none for {node!r}", "add one")
+        if not normalise and not is_one(sums[i], len(rows[i])):
+            remedy = (
+                "normalise them (normalise = true beside file in [network]), or name a rule there"
+            )
+            if all(is_one(total, len(rows)) for total in columns):
+                remedy = "the other direction does sum to 1: turn the edges round, or the table"
+            wanted = "weights that sum to 1 over all that a node hears, itself included"
+            raise fail(source, wanted, f"a sum of {float(sums[i]):.12g} for {node!r}", remedy)
     return [
-        [i, j, _written(weight / sums[i] if normalise else weight)]
+        [i, j, dumped(weight / sums[i] if normalise else weight)]
         for i, row in enumerate(rows)
         for j, weight in row.items()
     ]
-
-
-def _sum(weights: Any) -> Weight:
-    exact = all(isinstance(weight, Fraction) for weight in weights)
-    return sum(weights, Fraction(0)) if exact else math.fsum(weights)
-
-
-def _is_one(total: Weight, count: int) -> bool:
-    if isinstance(total, Fraction):
-        return total == 1
-    return abs(total - 1) <= SUM_TOLERANCE + count * _EPS
-
-
-def _written(weight: Weight) -> Any:
-    return str(weight) if isinstance(weight, Fraction) else weight
 
 
 def _weight(given: Any, a: str, b: str, source: str) -> Weight:
@@ -334,26 +314,22 @@ def _of_networkx(graph: nx.Graph[Any], source: str) -> Graph:
 
 def _read(text: str, ending: str, source: str) -> nx.Graph[Any]:
     """A graph as networkx reads it."""
-    if ending == ".graphml":
-        name, read = "GraphML", _of_graphml
-    else:
-        name, read = ("GML", _of_gml) if ending == ".gml" else ("Pajek", _of_pajek)
+    name, read = {".graphml": ("GraphML", _of_graphml), ".gml": ("GML", _of_gml)}.get(
+        ending, ("Pajek", _of_pajek)
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return read(text)
     except _RefusedError as error:
-        raise fail(source, error.expected, error.got, error.remedy) from None
+        raise fail(source, *error.args) from None
     except Exception as error:  # networkx raises whatever its parts raise
         got = shorten(str(error) or type(error).__name__, length=120)
         raise fail(source, f"valid {name}", got, "save the graph again") from None
 
 
 class _RefusedError(Exception):
-    """What is wrong with a graph that its reader takes."""
-
-    def __init__(self, expected: str, got: str, remedy: str) -> None:
-        self.expected, self.got, self.remedy = expected, got, remedy
+    """What is wrong with a graph that its reader takes: expected, got, remedy."""
 
 
 def _of_graphml(text: str) -> nx.Graph[Any]:
@@ -363,14 +339,11 @@ def _of_graphml(text: str) -> nx.Graph[Any]:
         # Entities may stand for each other, so that a few lines become gigabytes.
         got = "a document type"
         raise _RefusedError("GraphML without entities", got, "leave out <!DOCTYPE …> of the file")
-    declared = re.findall(r"<node\b[^>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')", _uncommented(text))
+    seen = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    declared = re.findall(r"<node\b[^>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')", seen)
     graph: nx.Graph[Any] = nx.parse_graphml(text)
     _check_declared(len(graph), len(declared), len(set(declared)))
     return graph
-
-
-def _uncommented(text: str) -> str:
-    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL) if "<!--" in text else text
 
 
 def _check_declared(nodes: int, declared: int, different: int) -> None:

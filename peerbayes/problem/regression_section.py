@@ -35,6 +35,7 @@ from peerbayes.problem.entries import (
     at_most_one,
     check_length,
     check_one,
+    dumped,
     entry,
     exactly_one,
     inside,
@@ -73,7 +74,7 @@ def _parse_range(value: object) -> tuple[Rational, Rational]:
 
 
 def _dump_range(value: tuple[Rational, Rational]) -> list[str | float]:
-    return [str(end) if isinstance(end, Fraction) else end for end in value]
+    return [dumped(end) for end in value]
 
 
 _JSON_NUMBER: dict[str, Any] = json_number(signed=True).json_schema or {}
