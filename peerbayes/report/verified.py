@@ -25,7 +25,7 @@ from peerbayes.figures.views import (
     Verdict,
 )
 from peerbayes.figures.wording import DASH, count, number, subscripts
-from peerbayes.kinds.finite.sweep_view import sweep_view
+from peerbayes.kinds.finite.view import sweep_view
 from peerbayes.kinds.registry import kind_of_record
 
 # How many problems a title names.

@@ -23,7 +23,7 @@ from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
 from peerbayes.experiments.team import PartFailed
-from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
+from peerbayes.front.verify import sweep_parts, verification_parts
 from peerbayes.layout import render
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.records import read_record

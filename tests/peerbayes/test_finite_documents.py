@@ -9,17 +9,17 @@ from pydantic import ValidationError
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument, numbers
+from peerbayes.front.verify import VERIFY_RECORD
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
-from peerbayes.kinds.finite.documents import FiniteRecord
-from peerbayes.kinds.finite.kind import FiniteKind
-from peerbayes.kinds.shared.kind import AnalysisRequest
-from peerbayes.kinds.shared.social_learning import SimulationRecord
-from peerbayes.kinds.verify_record import VerifyRecord
+from peerbayes.kinds.finite.verify import ProblemVerification
+from peerbayes.kinds.registry import kind_of
+from peerbayes.kinds.shared.simulate import SimulationSummary
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.quantities.network import NETWORK, in_doubles
 from peerbayes.quantities.numbers import ExpressionDocument, IntervalDocument, Proved
 from peerbayes.quantities.sizes import SAMPLES, sufficient
+from peerbayes.settings.questions import Analyse
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Patch
 from theory import Network
@@ -35,7 +35,8 @@ def test_analyses_are_read_back_as_they_were() -> None:
     assert isinstance(document, ANALYSIS.model)
     assert written_and_read(document) == document
     for arithmetic in get_args(PROVED_ANALYSIS["arithmetic"].type):
-        proved = analyse(problem, arithmetic=arithmetic).document()
+        asked = Analyse(exact=arithmetic == "exact", certify=arithmetic == "certified")
+        proved = analyse(problem, asked).document()
         assert isinstance(proved, PROVED_ANALYSIS.model)
         assert proved.arithmetic == arithmetic
         assert written_and_read(proved) == proved
@@ -46,11 +47,11 @@ def test_analyses_are_read_back_as_they_were() -> None:
 def test_a_proof_without_a_folder_leaves_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("peerbayes.kinds.finite.certificates._KEEP_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
-    problem, request = load_problem("two-coins"), AnalysisRequest(arithmetic="certified")
-    result = FiniteKind().analyse(problem, request, None)
+    problem = load_problem("two-coins")
+    result = kind_of(problem).analyse(problem, Analyse(certify=True), None)
     assert result.as_json()["record"] is None
     assert list(tmp_path.iterdir()) == []
-    kept = analyse(problem, arithmetic="certified", out=tmp_path).document()
+    kept = analyse(problem, Analyse(certify=True, out=tmp_path)).document()
     assert kept.record is not None
     assert kept.as_json() | {"record": None} == result.as_json()
 
@@ -99,12 +100,12 @@ def test_records_are_read_whatever_their_age() -> None:
         reports.problem(), reports.problem(names=("best",)), sweeps=(reports.sweep(),)
     )
     assert "side" not in body["problems"][0]["comparisons"][0]
-    record = VerifyRecord.model_validate(body)
-    assert all(isinstance(problem, FiniteRecord) for problem in record.problems)
-    assert record.problems[0].comparisons[0].side == "upper"
+    record = VERIFY_RECORD.read(body)
     assert record.sweeps[0].slowest == []
-    assert "form" not in record.as_json()["problems"][0]
-    simulated = SimulationRecord.model_validate(reports.simulate_body())
+    problem = ProblemVerification.record.read(record.problems[0])
+    assert problem.comparisons[0].side == "upper"
+    assert "form" not in problem.as_json()
+    simulated = SimulationSummary.record.read(reports.simulate_body())
     assert simulated.as_json() == reports.simulate_body()
 
 

@@ -15,35 +15,31 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from peerbayes.documents import Document
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
-from peerbayes.kinds.changing.documents import ChangingRecord
-from peerbayes.kinds.faulty.documents import FaultyRecord
+from peerbayes.kinds.changing.verify import ChangingVerification
 from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS
+from peerbayes.kinds.faulty.verify import FaultyVerification
 from peerbayes.kinds.registry import kind_of_record
-from peerbayes.kinds.regression.documents import (
-    ExactRegressionDocument,
-    RegressionAnalysisDocument,
-    RegressionRecord,
-    RegressionRunDocument,
-    RegressionRunRecord,
-)
+from peerbayes.kinds.regression.analyse import EXACT_REGRESSION, REGRESSION_ANALYSIS
+from peerbayes.kinds.regression.simulate import REGRESSION_RUN, RegressionSummary
+from peerbayes.kinds.regression.verify import RegressionVerification
+from peerbayes.quantities.quantity import Table
 from tests.peerbayes.golden import path_of
 
-PRINTED: dict[str, type[Document]] = {
-    "analyse changing": CHANGING_ANALYSIS.model,
-    "analyse sequence": CHANGING_ANALYSIS.model,
-    "analyse faulty": FAULTY_ANALYSIS.model,
-    "analyse p1-regression": RegressionAnalysisDocument,
-    "analyse p1-regression exact": ExactRegressionDocument,
-    "simulate p1-regression": RegressionRunDocument,
+PRINTED = {
+    "analyse changing": CHANGING_ANALYSIS,
+    "analyse sequence": CHANGING_ANALYSIS,
+    "analyse faulty": FAULTY_ANALYSIS,
+    "analyse p1-regression": REGRESSION_ANALYSIS,
+    "analyse p1-regression exact": EXACT_REGRESSION,
+    "simulate p1-regression": REGRESSION_RUN,
 }
-VERIFIED: dict[str, type[Document]] = {
-    "verify changing": ChangingRecord,
-    "verify sequence": ChangingRecord,
-    "verify faulty": FaultyRecord,
-    "verify p1-regression": RegressionRecord,
+VERIFIED = {
+    "verify changing": ChangingVerification.record,
+    "verify sequence": ChangingVerification.record,
+    "verify faulty": FaultyVerification.record,
+    "verify p1-regression": RegressionVerification.record,
 }
 
 
@@ -89,8 +85,8 @@ def unknown(value: object, path: str = "") -> Iterator[str]:
             yield from unknown(entry, f"{path}[]")
 
 
-def check(kept: Any, kind: type[Document]) -> None:
-    document = kind.model_validate(kept)
+def check(kept: Any, table: Table) -> None:
+    document = table.read(kept)
     assert document.as_json() == kept
     assert list(unknown(document)) == []
 
@@ -107,7 +103,7 @@ def test_what_verify_recorded(name: str) -> None:
 
 
 def test_what_simulate_recorded() -> None:
-    check(body_of("simulate p1-regression"), RegressionRunRecord)
+    check(body_of("simulate p1-regression"), RegressionSummary.record)
 
 
 @pytest.mark.parametrize("name", VERIFIED)
@@ -124,4 +120,4 @@ def test_a_damaged_record_is_refused(name: str) -> None:
     entry = entry_of(name)
     for key in ("analysis", "graph", "comparisons", "replicates"):
         with pytest.raises(ValidationError, match=key):
-            VERIFIED[name].model_validate({k: v for k, v in entry.items() if k != key})
+            VERIFIED[name].read({k: v for k, v in entry.items() if k != key})

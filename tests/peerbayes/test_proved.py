@@ -15,6 +15,7 @@ from peerbayes.problem.finite import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Analyse
 from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.numbers import Enclosure
 
@@ -33,7 +34,9 @@ def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a"
 
 
 def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
-    analysis = analyse(problem, arithmetic=arithmetic, out=out)
+    analysis = analyse(
+        problem, Analyse(exact=arithmetic == "exact", certify=arithmetic != "exact", out=out)
+    )
     result = analysis.as_json()
     text = json.dumps(result, allow_nan=False)
     Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
@@ -123,7 +126,7 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     up, down = 1 - Fraction(0.4), Fraction(0.1)
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
-        analyse(floats, arithmetic="exact", out=tmp_path)
+        analyse(floats, Analyse(exact=True, out=tmp_path))
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -234,7 +237,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("theory.certified.network.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
-        analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out")
+        analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path / "file" / "out"))
 
 
 def test_no_negative_zero(tmp_path: Path) -> None:
@@ -256,10 +259,10 @@ def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) 
     from peerbayes.kinds.finite import certificates
 
     monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
-    first = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    first = analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert first.record is not None
     monkeypatch.setattr("theory.certified.network.certify_network", None)
-    again = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    again = analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert again == first
     assert again.as_json() == first.as_json()
 

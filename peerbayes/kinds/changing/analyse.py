@@ -26,6 +26,7 @@ from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import several
 from peerbayes.quantities.sizes import SAMPLES, Sizes
+from peerbayes.settings.questions import USUAL, Analyse
 from theory import (
     ErrorExponent,
     LearningRate,
@@ -43,6 +44,7 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
+from theory.progress import Progress
 from theory.validation import FloatArray, as_probability
 
 if TYPE_CHECKING:
@@ -200,7 +202,9 @@ class ChangingAnalysis(Result):
         return draw_ladder(self.document().samples, ax)
 
 
-def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> ChangingAnalysis:
+def analyse_changing(
+    problem: ChangingProblem, request: Analyse = USUAL, progress: Progress | None = None
+) -> ChangingAnalysis:
     """Predict influence, best hypotheses, rate, exponent and sample sizes.
 
     Raises
@@ -208,7 +212,7 @@ def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> Changi
     ValueError
         If `delta` is not in (0, 1).
     """
-    delta = as_probability("delta", delta)
+    delta = as_probability("delta", request.error)
     network, model = problem.network, problem.model
     exponent, reason = None, ""
     try:

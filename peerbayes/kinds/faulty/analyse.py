@@ -18,8 +18,10 @@ from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.quantities.network import spectrum_notes
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import facts
+from peerbayes.settings.questions import USUAL, Analyse
 from peerbayes.tables import facts_table, figures_table, notes_text, number
 from theory import LearningRate, learning_rate
+from theory.progress import Progress
 from theory.robustness import (
     Average,
     Clip,
@@ -172,3 +174,10 @@ class FaultyAnalysis(Result):
             table.add_row(Text(name), *map(number, row))
         shown = facts_table(document.problem, facts(self.table, document))
         return [shown, Text(), table, notes_text(document.notes)]
+
+
+def analyse_faulty(
+    problem: FaultyProblem, request: Analyse = USUAL, progress: Progress | None = None
+) -> FaultyAnalysis:
+    """Predict what becomes of each honest agent; there are no sample sizes."""
+    return FaultyAnalysis(problem)

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from peerbayes.figures.canvas import COLOURS, Plot
 from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
-from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.views import Fact, Section, pictures, statements
+from peerbayes.figures.views import Fact, Section
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.kinds.faulty.documents import FaultyRecord
+from peerbayes.kinds.faulty.verify import FaultyVerification
+from peerbayes.kinds.shared.view import verified_section
 
 _HEIGHT = 3.0  # inches
 
 
 def faulty_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified problem with faulty agents."""
-    record = FaultyRecord.model_validate(entry)
-    plots = [honest_plot(record), network_plot(record.graph)]
-    return Section(
-        key=key,
-        name=record.name,
-        title=record.title,
-        family=record.family,
-        finding=_finding(record),
-        facts=_facts(record),
-        pictures=pictures(plots, key),
-        statements=statements(record.comparisons),
-        notes=(*not_drawn(record.graph), *record.analysis.notes),
+    record = FaultyVerification.record.read(entry)
+    return verified_section(
+        record, [honest_plot(record)], key=key, finding=_finding(record), facts=_facts(record)
     )
 
 
-def honest_plot(record: FaultyRecord, *, axes: Axes | None = None) -> Plot | None:
+def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
     """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
     if not record.rates:
         return None
@@ -63,7 +56,7 @@ def honest_plot(record: FaultyRecord, *, axes: Axes | None = None) -> Plot | Non
     )
 
 
-def _finding(record: FaultyRecord) -> str:
+def _finding(record: Any) -> str:
     names = listed(record.analysis.faults.optimal_hypotheses, joint="or")
     faulty = len(record.analysis.faults.faulty)
     who = {0: "Nobody is faulty.", 1: "One agent is faulty."}.get(
@@ -75,7 +68,7 @@ def _finding(record: FaultyRecord) -> str:
     )
 
 
-def _facts(record: FaultyRecord) -> tuple[Fact, ...]:
+def _facts(record: Any) -> tuple[Fact, ...]:
     faults = record.analysis.faults
     facts = [
         Fact("Agents", count(record.analysis.network.agents)),

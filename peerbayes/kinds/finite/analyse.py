@@ -6,55 +6,54 @@ Value objects in, a result object out; nothing is printed here.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from peerbayes.kinds.finite.analysis import Analysis, InDoubles
-from peerbayes.kinds.shared.kind import Arithmetic
 from peerbayes.kinds.shared.learning_notes import reference_notes
 from peerbayes.problem.finite import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.network import in_doubles as numbers_of
+from peerbayes.settings.questions import USUAL, Analyse
 from theory import error_exponent, learning_rate, sample_sizes
 from theory.progress import Progress
 from theory.validation import as_probability
 
 
 def analyse(
-    problem: Problem,
-    *,
-    arithmetic: Arithmetic = "double",
-    delta: float = 0.05,
-    out: Path | None = None,
-    progress: Progress | None = None,
+    problem: Problem, request: Analyse = USUAL, progress: Progress | None = None
 ) -> Analysis:
     """Predict mixing, best hypotheses, rate, exponent and sample sizes.
 
     Parameters
     ----------
-    arithmetic
-        "double"; "exact" for a problem all of whose numbers are exact, "certified" for any.
-    delta
-        Probability of error that sample sizes allow, in (0, 1).
-    out
-        Folder for the parts of proofs that take long: after an interruption they are read back.
-        None keeps nothing.
+    request
+        Exact numbers need a problem all of whose numbers are exact. Its folder keeps the parts of
+        proofs that take long: after an interruption they are read back.
     progress
         Called with (steps done, all steps) while numbers are proved.
 
     Raises
     ------
     ValueError
-        If `delta` is not in (0, 1); or, of proved numbers, the problem has doubles (exact), it is
+        If a number is out of range; or, of proved numbers, the problem has doubles (exact), it is
         too large, or a record of an earlier run is damaged or cannot be written.
     """
-    delta = as_probability("delta", delta)
-    if arithmetic == "double":
-        return _in_doubles(problem, delta)
-    from peerbayes.kinds.finite.proofs import prove
+    delta = as_probability("delta", request.error)
+    rate = exponent = None
+    if request.arithmetic == "double":
+        found = _in_doubles(problem, delta)
+        rate, exponent = found.rate, found.exponent
+    else:
+        from peerbayes.kinds.finite.proofs import prove
 
-    return prove(problem, arithmetic=arithmetic, delta=delta, out=out, progress=progress)
+        found = prove(problem, request, progress)
+    if request.rounds is None:
+        return found
+    from peerbayes.kinds.finite.at_rounds import at_rounds
+
+    later = at_rounds(problem, request.rounds, delta=delta, rate=rate, exponent=exponent)
+    return replace(found, at_rounds=later)
 
 
 def _in_doubles(problem: Problem, delta: float) -> Analysis:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerbayes.kinds.finite.at_rounds import AT_ROUNDS, AtRounds
-from peerbayes.kinds.shared.kind import Arithmetic
 from peerbayes.problem.finite import Problem
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
 from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
@@ -32,6 +31,7 @@ from peerbayes.quantities.network import (
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
+from peerbayes.settings.questions import Arithmetic
 from theory.showing import Value
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 from peerbayes.kinds.finite.analysis import Analysis
@@ -36,6 +35,7 @@ from peerbayes.quantities.numbers import (
 )
 from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.records import check_folder
+from peerbayes.settings.questions import Analyse
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
@@ -59,14 +59,7 @@ _MOST_SECONDS = 600.0
 _STAGES, _STEPS = 4, 100
 
 
-def prove(
-    problem: Problem,
-    *,
-    arithmetic: Arithmetic,
-    delta: float,
-    out: Path | None = None,
-    progress: Progress | None = None,
-) -> Analysis:
+def prove(problem: Problem, request: Analyse, progress: Progress | None = None) -> Analysis:
     """Mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
 
     Raises
@@ -75,9 +68,10 @@ def prove(
         If the problem has doubles (exact), it is too large for exact or certified numbers, or a
         record of an earlier run is damaged or cannot be written.
     """
+    arithmetic: Arithmetic = "exact" if request.exact else "certified"
+    delta, out, store = request.error, request.folder, None
     if arithmetic == "exact":
         check_exact(problem, remedy="use --certify, which takes any problem")
-    store = None
     if out is not None:
         check_folder(out)
         store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta, form=2)

@@ -79,14 +79,17 @@ class Sweep(Shown):
         self, group: Sequence[ProblemVerification], m: int, name: str, where: str
     ) -> Comparison | None:
         limits = np.array([float(member.analysis.rate.rates[m]) for member in group])
-        measured, errors = np.array([member.measured.measured_rate(m) for member in group]).T
+        means = [member.measured.rate(m) for member in group]
+        measured, errors, allowed = (
+            np.array([getattr(mean, name) for mean in means])
+            for name in ("measured", "standard_error", "allowed")
+        )
         steps, measured_steps = np.diff(limits), np.diff(measured)
         step_errors = np.hypot(errors[1:], errors[:-1])
         if np.abs(steps).max() <= 1e-12 * np.abs(limits).max():
             return None  # does not depend on v_1, to rounding
         sign = 1.0 if steps.sum() > 0 else -1.0
         worst = int(np.argmin(sign * measured_steps / np.maximum(step_errors, 1e-300)))
-        allowed = np.array([member.measured.allowed_rate(m) for member in group])
         holds = (sign * steps > 0).all() and (
             sign * measured_steps > -(allowed[1:] + allowed[:-1])
         ).all()

@@ -7,16 +7,16 @@ it is exact (`theory.regression.averaged_error`), with a standard error of its o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from exact import Run
 from exact.regression import RegressionSimulation, simulate_regression
-from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
+from peerbayes.comparison import STANDARD_ERRORS, Mean, allowed_deviation
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Predicted
-from peerbayes.kinds.regression.approach import coefficient
+from peerbayes.kinds.regression.analyse import coefficient
 from peerbayes.kinds.regression.learners import Learner
 from theory.progress import Progress
 from theory.regression import (
@@ -62,15 +62,16 @@ class Means:
         return allowed_error(self.standard_error, self.predicted_error, self.replicates)
 
     @property
-    def at_end(self) -> AtEnd:
+    def at_end(self) -> Mean:
         """The same at the last round."""
-        return AtEnd(
-            float(self.predicted[-1]),
-            float(self.measured[-1]),
-            float(self.standard_error[-1]),
-            float(self.allowed[-1]),
-            float(self.predicted_error[-1]),
+        all_rounds = (
+            self.predicted,
+            self.measured,
+            self.standard_error,
+            self.allowed,
+            self.predicted_error,
         )
+        return Mean(*(float(values[-1]) for values in all_rounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,49 +149,22 @@ class Curve:
                 predicted=reported.predicted.tolist(),
                 constant=self.reported_constant,
             ),
-            error_at_end=error.at_end.numbers if with_ends else None,
-            report_at_end=reported.at_end.numbers if with_ends else None,
+            error_at_end=list(astuple(error.at_end)[:4]) if with_ends else None,
+            report_at_end=list(astuple(reported.at_end)[:4]) if with_ends else None,
             coordinates=coordinates,
         )
 
 
-@dataclass(frozen=True)
-class AtEnd:
-    """A mean at the last round: predicted, measured, and how far chance may take it.
+def first_order_error(learner: Learner, rounds: int) -> tuple[float, float]:
+    """The limit of a learner's excess error and what it is off by after `rounds`, to first order.
 
-    Attributes
-    ----------
-    standard_error
-        Of `measured`.
-    allowed
-        How far chance may take `measured` from `predicted`.
-    predicted_error
-        Standard error of `predicted`, which is itself an average over drawn inputs.
+    The value, and the size of what is added to the limit: the constant over n and what the prior
+    adds where the limit of the estimates is not θ*, both counted without regard to sign.
     """
-
-    predicted: float
-    measured: float
-    standard_error: float
-    allowed: float
-    predicted_error: float = 0.0
-
-    @property
-    def numbers(self) -> list[float]:
-        """What a record keeps: predicted, measured, standard error, allowed."""
-        return [self.predicted, self.measured, self.standard_error, self.allowed]
-
-    @property
-    def both_sides(self) -> AtEnd:
-        """The same with the standard error of the difference of measured and predicted."""
-        error = float(np.hypot(self.standard_error, self.predicted_error))
-        return replace(self, standard_error=error)
-
-    def over(self, other: AtEnd) -> AtEnd:
-        """The quotient of two means; both ends at once: (p ± a)/(q ∓ b)."""
-        predicted, measured = self.predicted / other.predicted, self.measured / other.measured
-        shares = self.standard_error / self.measured, other.standard_error / other.measured
-        highest = (self.predicted + self.allowed) / max(other.predicted - other.allowed, 1e-300)
-        return AtEnd(predicted, measured, measured * float(np.hypot(*shares)), highest - predicted)
+    limits = regression_limits(learner.network, learner.model)
+    curve = predicted_error(learner.network, learner.model, [rounds], order=1)
+    value = float(curve.excess_error[0].mean())
+    return value, max(abs(value - limits.limit), limits.excess_error_constant / rounds)
 
 
 def coordinate_curves(curve: Curve, limits: FloatArray) -> list[CoordinateCurve]:
