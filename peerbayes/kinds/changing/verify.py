@@ -51,6 +51,10 @@ class ChangingVerification(LearningVerification):
         *MEASURED,
     )
 
+    def followed(self, agents: int) -> list[int]:
+        """The agents whose single paths are drawn; of two in the middle the second."""
+        return sorted({0, agents // 2, agents - 1})
+
     @property
     def graph(self) -> GraphDocument:
         """Who ever hears whom, and how much each agent's data count."""

@@ -279,14 +279,18 @@ class LearningVerification(Verified):
         found = self.measured
         if not found.wrong:
             return None
-        shown, last = found.wrong[0], self.problem.network.agents - 1
+        shown = found.wrong[0]
         return TrajectoryDocument.of(
             found.rates,
             shown,
             rate=float(self.analysis.rate.rates[shown]),
             expected=found.network_expected[:, shown],
-            agents=sorted({0, last // 2, last}),
+            agents=self.followed(self.problem.network.agents),
         )
+
+    def followed(self, agents: int) -> list[int]:
+        """The agents whose single paths are drawn: the first, one in the middle, the last."""
+        return sorted({0, (agents - 1) // 2, agents - 1})
 
     @property
     def failures(self) -> FailuresDocument | None:
