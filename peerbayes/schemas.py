@@ -47,10 +47,10 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "analyse --json",
             "What theory predicts of one problem. Rates in nats per round; keys may be added.",
             (
-                "kinds.finite.analysis:ANALYSIS",
-                "kinds.finite.analysis:PROVED_ANALYSIS",
+                "kinds.finite.analyse:ANALYSIS",
+                "kinds.finite.analyse:PROVED_ANALYSIS",
                 "kinds.changing.analyse:CHANGING_ANALYSIS",
-                "kinds.faulty.quantities:FAULTY_ANALYSIS",
+                "kinds.faulty.analyse:FAULTY_ANALYSIS",
                 "kinds.regression.analyse:REGRESSION_ANALYSIS",
                 "kinds.regression.analyse:EXACT_REGRESSION",
                 "kinds.network_alone:NETWORK_ALONE",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from peerbayes.front.typed import ByKind, P
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
-    from peerbayes.kinds.finite.analysis import Analysis
+    from peerbayes.kinds.finite.analyse import Analysis
     from peerbayes.kinds.registry import Result
     from peerbayes.kinds.regression.analyse import RegressionAnalysis
     from peerbayes.problem.problems import AnyProblem

@@ -20,6 +20,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
 from peerbayes.kinds.shared.verify import Verified, verdict_facts
+from peerbayes.measured import SlowestDocument, SweepDocument
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_variants
 from peerbayes.problem.problems import AnyProblem
@@ -27,7 +28,6 @@ from peerbayes.quantities.quantity import Quantity, Table
 from peerbayes.records import RecordPlace, check_folder, set_aside
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Verify
-from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import figures_table, number
 from theory.progress import Progress
 from theory.showing import Value

@@ -173,7 +173,7 @@ KINDS = (
             "analyse": "kinds.finite.analyse:analyse",
             **_SOCIAL_LEARNING,
             "verify": "kinds.finite.verify:verify_problem",
-            "sweeps": "kinds.finite.sweeps:find_sweeps",
+            "sweeps": "kinds.finite.verify:find_sweeps",
             "view": "kinds.finite.view:problem_view",
             "design": "kinds.finite.design:design_problem",
             "next-edge": _without_progress("designs.next_edge:next_edge"),

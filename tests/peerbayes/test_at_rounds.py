@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 
 from exact import Run, simulate
 from peerbayes.cli import main
-from peerbayes.kinds.finite.at_rounds import at_rounds
+from peerbayes.kinds.finite.analyse import at_rounds
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.schemas import read_schema

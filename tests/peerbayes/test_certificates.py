@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.kinds.finite import certificates
-from peerbayes.kinds.finite.certificates import PartStore, fingerprint
+from peerbayes.kinds.finite import proofs
+from peerbayes.kinds.finite.proofs import PartStore, fingerprint
 from peerbayes.problem.builtins.loading import load_problem
 from tests.peerbayes.commands import Patch
 
 
 @pytest.fixture
 def keep_all(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(proofs, "_KEEP_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("keep_all")

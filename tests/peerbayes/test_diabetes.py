@@ -8,8 +8,7 @@ import pytest
 from empirical import load_diabetes
 from peerbayes import cli
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.kinds.regression.curves import first_order_error
-from peerbayes.kinds.regression.learners import learners
+from peerbayes.kinds.regression.curves import first_order_error, learners
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.regression import RegressionProblem

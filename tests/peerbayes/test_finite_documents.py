@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument, numbers
 from peerbayes.front.verify import VERIFY_RECORD
-from peerbayes.kinds.finite.analyse import analyse
-from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
+from peerbayes.kinds.finite.analyse import ANALYSIS, PROVED_ANALYSIS, analyse
 from peerbayes.kinds.finite.verify import ProblemVerification
 from peerbayes.kinds.registry import kind_of
 from peerbayes.kinds.shared.simulate import SimulationSummary
@@ -45,7 +44,7 @@ def test_analyses_are_read_back_as_they_were() -> None:
 
 
 def test_a_proof_without_a_folder_leaves_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("peerbayes.kinds.finite.certificates._KEEP_SECONDS", 0.0)
+    monkeypatch.setattr("peerbayes.kinds.finite.proofs._KEEP_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     problem = load_problem("two-coins")
     result = kind_of(problem).analyse(problem, Analyse(certify=True), None)

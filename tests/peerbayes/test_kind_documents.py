@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
 from peerbayes.kinds.changing.verify import ChangingVerification
-from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS
+from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS
 from peerbayes.kinds.faulty.verify import FaultyVerification
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.kinds.regression.analyse import EXACT_REGRESSION, REGRESSION_ANALYSIS

@@ -256,9 +256,9 @@ def test_intervals_for_people_cover_both_ends() -> None:
 
 
 def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) -> None:
-    from peerbayes.kinds.finite import certificates
+    from peerbayes.kinds.finite import proofs
 
-    monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(proofs, "_KEEP_SECONDS", 0.0)
     first = analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert first.record is not None
     monkeypatch.setattr("theory.certified.network.certify_network", None)

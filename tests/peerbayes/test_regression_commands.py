@@ -15,8 +15,7 @@ from jsonschema import Draft202012Validator
 import peerbayes as pb
 from peerbayes import cli
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.kinds.regression.curves import expected_calibration, run_learner
-from peerbayes.kinds.regression.learners import learners
+from peerbayes.kinds.regression.curves import expected_calibration, learners, run_learner
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.problem.reading import problem_from_document

@@ -13,8 +13,7 @@ import peerbayes.kinds.finite.verify as verification
 import peerbayes.kinds.shared.verify as measuring
 from peerbayes.comparison import Mean
 from peerbayes.front.verify import verification_parts, verify
-from peerbayes.kinds.finite.sweeps import find_sweeps
-from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
+from peerbayes.kinds.finite.verify import ProblemVerification, find_sweeps, verify_problem
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.finite import Problem

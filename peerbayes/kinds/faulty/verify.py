@@ -25,8 +25,7 @@ from peerbayes.comparison import (
     within_transient,
 )
 from peerbayes.documents import Document, Number, Numbers, Probability, Rounds
-from peerbayes.kinds.faulty.analyse import FaultyAnalysis
-from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS, rule_name
+from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS, FaultyAnalysis, rule_name
 from peerbayes.kinds.shared.verify import Verified, verified
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.quantities.quantity import Part, Quantity, Table

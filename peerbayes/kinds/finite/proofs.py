@@ -6,51 +6,138 @@ where a folder is given, and read back when the same is asked again (`certificat
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
-from peerbayes.kinds.finite.analysis import Analysis
-from peerbayes.kinds.finite.certificates import PartStore
-from peerbayes.kinds.shared.learning_notes import reference_notes
-from peerbayes.kinds.shared.network_proofs import (
+import numpy as np
+
+from peerbayes._version import __version__
+from peerbayes.kinds.finite.analyse import Analysis
+from peerbayes.kinds.shared.analyse import (
     RELATIVE_WIDTH,
     Arithmetic,
     NetworkProofs,
     check_exact,
+    reference_notes,
 )
 from peerbayes.problem.finite import Problem
 from peerbayes.quantities.learning import Learnt, batches_of, name_of, settled
 from peerbayes.quantities.messages import MessageCosts
 from peerbayes.quantities.network import NetworkNumbers
-from peerbayes.quantities.numbers import (
-    RoundsBetween,
-    exact_number,
-    kept,
-    restored,
-    without_form,
-)
+from peerbayes.quantities.numbers import RoundsBetween, exact_number, kept, restored, without_form
 from peerbayes.quantities.sizes import Sizes, both_ends
-from peerbayes.records import check_folder
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, read_record, write_record
 from peerbayes.settings.questions import Analyse
-from theory import CertifiedSampleSize, account, learning_rate
+from theory import CertifiedSampleSize, FiniteAgent, account, learning_rate
 from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
 from theory.certified.ladder import certify_sample_sizes
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
-from theory.certified.network import (
-    MOST_CERTIFIED_AGENTS,
-    CertifiedNetwork,
-)
+from theory.certified.network import MOST_CERTIFIED_AGENTS, CertifiedNetwork
 from theory.certified.rounds import CertifiedRounds
 from theory.messages import certify_messages, message_levels
+from theory.network.structure import as_dense
 from theory.numbers import Enclosure, as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.model import RationalRate, rational_rate
+
+# Parts of a long certificate, kept as they are finished ------------------------------------------
+
+
+KIND = "certificate"
+# Parts that are computed faster than this are not worth a file.
+_KEEP_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class PartStore:
+    """Where the finished parts of one request are kept.
+
+    Attributes
+    ----------
+    path
+        The record.
+    key
+        What the parts depend on, as plain JSON.
+    """
+
+    path: Path
+    key: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path, problem: Problem, **request: object) -> PartStore:
+        """The store of one problem and request, in a folder that need not exist yet."""
+        key = plain({"problem": fingerprint(problem), "version": __version__, **request})
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode("ascii")).hexdigest()
+        return cls(folder / file_name("certificate", problem.name, digest[:12]), key)
+
+    def part(self, name: str, compute: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The part of that name: read back if it is there, else computed and kept if it was slow.
+
+        Raises
+        ------
+        ValueError
+            If the record is damaged, or cannot be written.
+        """
+        parts = self._parts()
+        if name in parts:
+            found: Mapping[str, Any] = parts[name]
+            return found
+        start = time.monotonic()
+        result = plain(compute())
+        if time.monotonic() - start >= _KEEP_SECONDS:
+            body = {"key": self.key, "parts": {**self._parts(), name: result}}
+            write_record(self.path, kind=KIND, body=body)
+        return dict(result)
+
+    def _parts(self) -> dict[str, Any]:
+        if not self.path.exists():
+            return {}
+        try:
+            record = read_record(self.path)
+        except ValueError as error:
+            raise ValueError(f"{error}; or delete the file and run again") from None
+        if record.kind != KIND or record.body.get("key") != self.key:
+            return {}
+        return dict(record.body["parts"])
+
+
+def fingerprint(problem: Problem) -> str:
+    """A hash of everything that the numbers of a problem follow from."""
+    digest = hashlib.sha256()
+    if problem.specification is not None:
+        digest.update(problem.specification.to_json().encode("utf-8"))
+        return digest.hexdigest()
+    model = problem.model
+    if problem.messages is not None:
+        digest.update(f"{problem.messages.name} {vars(problem.messages)}".encode())
+    digest.update("\0".join(model.hypotheses).encode("utf-8"))
+    arrays = [as_dense(problem.network.weights), model.assignment, model.log_priors]
+    for kind in model.kinds:
+        if isinstance(kind, FiniteAgent):
+            arrays += [kind.probabilities, kind.log_likelihoods, np.array(kind.entropy)]
+        else:
+            arrays += [kind.inputs, kind.truth_means, kind.means]
+            drawn = [] if kind.batch == 1 else [kind.batch]
+            arrays += [np.array([kind.truth_std, kind.std, *drawn])]
+    for array in arrays:
+        digest.update(str(array.shape).encode("ascii"))
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+# `peerbayes analyse --exact` and `--certify` -----------------------------------------------------
+
 
 P = TypeVar("P", NetworkNumbers, Learnt, Sizes, MessageCosts)
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.

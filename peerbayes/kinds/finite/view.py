@@ -14,12 +14,12 @@ from peerbayes.figures.views import Cell, Fact, Row, Section, Table, Text, pictu
 from peerbayes.figures.wording import DASH, agents_with, listed, number
 from peerbayes.kinds.finite.verify import ProblemVerification
 from peerbayes.kinds.shared.view import learning_plots, settles, verified_section
+from peerbayes.measured import SweepDocument, SweepPoint
 from peerbayes.quantities.learning import LEARNING
 from peerbayes.quantities.messages import MESSAGES
 from peerbayes.quantities.network import NETWORK
 from peerbayes.quantities.showing import page_facts
 from peerbayes.quantities.sizes import SAMPLES
-from peerbayes.sweep_documents import SweepDocument, SweepPoint
 
 
 def problem_view(entry: object, *, key: str) -> Section:

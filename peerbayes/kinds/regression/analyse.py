@@ -27,7 +27,7 @@ from rich.text import Text
 from peerbayes.documents import Number, Numbers, PerAgent
 from peerbayes.figures.wording import DASH, Fact, count
 from peerbayes.figures.wording import number as page_number
-from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact
+from peerbayes.kinds.shared.analyse import NetworkProofs, check_exact
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.network import (
     EXACT_NETWORK,

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from exact.regression import prepare_regression
 from peerbayes.documents import Number, PerAgent
-from peerbayes.error_curves import MeasuredErrors
 from peerbayes.kinds.shared.simulate import Simulated, measured_run, printed_run, recorded_run
+from peerbayes.measured import MeasuredErrors
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.showing import facts

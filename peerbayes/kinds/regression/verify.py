@@ -22,19 +22,20 @@ from peerbayes.comparison import (
     share_of_chance,
     within_transient,
 )
-from peerbayes.error_curves import CoordinateCurve, ErrorCurve
 from peerbayes.kinds.regression.analyse import REGRESSION_ANALYSIS, analyse_regression
 from peerbayes.kinds.regression.curves import (
     Curve,
+    Learner,
     allowed_error,
     coordinate_curves,
     expected_calibration,
     first_order_error,
+    learners,
     run_learner,
 )
-from peerbayes.kinds.regression.learners import Learner, learners
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.shared.verify import Verified, verified
+from peerbayes.measured import CoordinateCurve, ErrorCurve
 from peerbayes.messages import input_error
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.quantity import Quantity

@@ -19,7 +19,7 @@ from rich.text import Text
 from exact import prepare
 from exact.statistics import Proportion
 from peerbayes.documents import Number, PerAgent, Probability, Rounds, numbers
-from peerbayes.learning_documents import MeasuredDocument, settled_shares
+from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result

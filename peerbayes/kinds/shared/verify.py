@@ -27,7 +27,7 @@ from peerbayes.comparison import (
     means_agree,
 )
 from peerbayes.documents import GraphDocument, Probability
-from peerbayes.learning_documents import (
+from peerbayes.measured import (
     FailuresDocument,
     RateDocument,
     TrajectoryDocument,

@@ -1,30 +1,26 @@
-"""Pieces of the documents of social learning: what theory predicts, and what figures draw.
+"""What figures of runs draw, as documents: records hold them.
 
-They are shared by every kind of problem with finitely many hypotheses. Rates and exponents are in
-nats a round.
+Rates and log belief ratios are in nats, errors are excess errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
 
-from peerbayes.documents import (
-    Document,
-    Number,
-    Numbers,
-    Probability,
-    Rounds,
-    number,
-    numbers,
-)
+from peerbayes.comparison import Comparison
+from peerbayes.documents import Document, Number, Numbers, Probability, Rounds, number, numbers
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:
     from exact import Simulation
+
+
+# Pieces of the documents of social learning ------------------------------------------------------
+
 
 Names = list[str]
 
@@ -141,3 +137,105 @@ class MeasuredDocument(Document):
     network_mean: list[Numbers] = Field(description="round by hypothesis, in nats")
     network_standard_error: list[Numbers]
     errors: list[int] = Field(description="replicates in which some agent is wrong, by round")
+
+
+# Errors of a regression over the rounds, as documents --------------------------------------------
+
+
+class Measured(Document):
+    """Something measured at some rounds, with its standard errors; null where none is defined."""
+
+    rounds: list[int] = Field(min_length=1, description="recorded rounds")
+    measured: Numbers
+    standard_error: Numbers
+
+
+class Predicted(Measured):
+    """The same beside what is expected of it, which tends to constant/n."""
+
+    predicted: Numbers
+    constant: Number
+
+
+class ErrorCurve(Predicted):
+    """Excess error of one learner, averaged over its agents: it tends to limit + constant/n."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset({"error_at_end", "report_at_end", "coordinates"})
+
+    name: str
+    role: str = Field(description="cooperating, alone, pooled or central node")
+    replicates: int = Field(ge=1)
+    predicted_standard_error: Numbers
+    limit: Number
+    reported: Predicted = Field(description="what the beliefs report, averaged over agents")
+    error_at_end: list[float] | None = Field(
+        default=None, description="at the last round: predicted, measured, standard error, allowed"
+    )
+    report_at_end: list[float] | None = Field(
+        default=None, description="the same of what is reported"
+    )
+    coordinates: list[CoordinateCurve] | None = None
+
+
+class CoordinateCurve(Measured):
+    """True over reported variance of one coefficient, first agent; 1 is honest."""
+
+    name: str
+    limit: Number
+
+
+class MeasuredErrors(Document):
+    """Errors of a simulated regression: a list has a row for each recorded round."""
+
+    mode: str = Field(description="who learns: cooperate, alone, central or central-node")
+    rounds: list[int] = Field(min_length=1, description="recorded rounds")
+    replicates: int = Field(ge=1)
+    excess_error: list[Numbers] = Field(description="by agent")
+    excess_standard_error: list[Numbers]
+    reported_error: list[Numbers] = Field(description="by agent")
+    reported_standard_error: list[Numbers]
+    network_error: Numbers = Field(description="averaged over agents")
+    network_standard_error: Numbers
+
+
+# Sweeps as documents -----------------------------------------------------------------------------
+
+
+class SweepPoint(Document):
+    """One rate at one edge confidence."""
+
+    edge_confidence: float
+    centre_weight: Probability
+    limit: float
+    predicted: float
+    measured: float
+    standard_error: Number
+
+
+class SweepSeries(Document):
+    """The rates of rejecting one hypothesis along a sweep."""
+
+    hypothesis: str
+    points: list[SweepPoint]
+
+
+class SlowestDocument(Document):
+    """The hypothesis that is rejected last, and its rate as predicted and measured."""
+
+    hypothesis: str
+    predicted: float
+    measured: float
+    standard_error: Number
+
+
+class SweepDocument(Document):
+    """Verifications of one star that differ in the edge confidence alone."""
+
+    name: str
+    edge_confidence: list[float] = Field(description="a of each member, increasing")
+    centre_weight: list[Probability] = Field(description="v of the centre, member by member")
+    settled: list[Names] = Field(description="what the network settles on, member by member")
+    exponent: Numbers
+    slowest: list[SlowestDocument | None] = Field(default_factory=list)
+    rates: list[SweepSeries]
+    comparisons: list[Comparison]
