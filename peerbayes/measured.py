@@ -5,24 +5,18 @@ Rates and log belief ratios are in nats, errors are excess errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from peerbayes.comparison import Comparison
-from peerbayes.documents import Document, Number, Numbers, Probability, Rounds, number, numbers
-from theory.validation import FloatArray
+from peerbayes.documents import Document, Number, Numbers, Probability, Rounds
 
 if TYPE_CHECKING:
     from exact import Simulation
 
 
-# Pieces of the documents of social learning ------------------------------------------------------
-
-
-Names = list[str]
+# Of social learning -----------------------------------------------------------------------------
 
 
 def settled_shares(run: Simulation) -> dict[str, float]:
@@ -41,21 +35,6 @@ class RateDocument(Document):
     measured: float
     standard_error: Number
 
-    @classmethod
-    def of(cls, run: Simulation, hypothesis: int, *, limit: float, expected: float) -> Self:
-        """The rate at the last round of a run, averaged over agents.
-
-        `expected` is the exact mean of the log belief ratio there, in nats.
-        """
-        rounds = float(run.rounds[-1])
-        return cls(
-            hypothesis=run.hypotheses[hypothesis],
-            limit=limit,
-            predicted=expected / rounds,
-            measured=float(run.network_mean[-1, hypothesis]) / rounds,
-            standard_error=number(float(run.network_standard_error[-1, hypothesis]) / rounds),
-        )
-
 
 class TrajectoryDocument(Document):
     """Log belief ratio of one hypothesis over the rounds: predicted and measured, in nats."""
@@ -68,35 +47,6 @@ class TrajectoryDocument(Document):
     mean: Numbers
     standard_error: Numbers
     paths: list[Numbers] = Field(description="single runs of single agents")
-
-    @classmethod
-    def of(
-        cls,
-        run: Simulation,
-        hypothesis: int,
-        *,
-        rate: float,
-        expected: FloatArray,
-        agents: Iterable[int],
-    ) -> Self:
-        """The trajectory of a run, averaged over agents, with the paths of some of them.
-
-        `expected` are its exact means, shape (T,).
-        """
-        return cls(
-            hypothesis=run.hypotheses[hypothesis],
-            reference=run.hypotheses[run.best],
-            rounds=run.rounds.tolist(),
-            rate=rate,
-            expected=numbers(expected),
-            mean=numbers(run.network_mean[:, hypothesis]),
-            standard_error=numbers(run.network_standard_error[:, hypothesis]),
-            paths=[
-                [float(f"{x:.5g}") for x in path[:, agent, hypothesis]]
-                for path in run.paths
-                for agent in agents
-            ],
-        )
 
 
 class FailuresDocument(Document):
@@ -114,32 +64,18 @@ class FailuresDocument(Document):
         description="from here on at most a share delta failed; null: the run was too short"
     )
 
-    @classmethod
-    def of(cls, run: Simulation, *, delta: float, bound: list[float | None] | None = None) -> Self:
-        """The failures of a run, with a bound on the probability at each recorded round."""
-        frequency = run.errors / run.replicates
-        too_many = np.flatnonzero(frequency > delta)
-        first = int(too_many[-1]) + 1 if too_many.size else 0
-        return cls(
-            rounds=run.rounds.tolist(),
-            frequency=frequency.tolist(),
-            bound=bound,
-            replicates=run.replicates,
-            measured_rounds=int(run.rounds[first]) if first < len(run.errors) else None,
-        )
-
 
 class MeasuredDocument(Document):
     """Mean trajectory of a simulation: log belief ratios of all hypotheses, by round."""
 
     rounds: list[Rounds]
-    hypotheses: Names
+    hypotheses: list[str]
     network_mean: list[Numbers] = Field(description="round by hypothesis, in nats")
     network_standard_error: list[Numbers]
     errors: list[int] = Field(description="replicates in which some agent is wrong, by round")
 
 
-# Errors of a regression over the rounds, as documents --------------------------------------------
+# Of regressions ---------------------------------------------------------------------------------
 
 
 class Measured(Document):
@@ -198,7 +134,7 @@ class MeasuredErrors(Document):
     network_standard_error: Numbers
 
 
-# Sweeps as documents -----------------------------------------------------------------------------
+# Of sweeps -------------------------------------------------------------------------------------
 
 
 class SweepPoint(Document):
@@ -234,7 +170,7 @@ class SweepDocument(Document):
     name: str
     edge_confidence: list[float] = Field(description="a of each member, increasing")
     centre_weight: list[Probability] = Field(description="v of the centre, member by member")
-    settled: list[Names] = Field(description="what the network settles on, member by member")
+    settled: list[list[str]] = Field(description="what the network settles on, member by member")
     exponent: Numbers
     slowest: list[SlowestDocument | None] = Field(default_factory=list)
     rates: list[SweepSeries]

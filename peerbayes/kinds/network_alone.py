@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.network_alone import NetworkAlone
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ NETWORK_ALONE = Table(
     "NetworkAnalysisDocument",
     "What theory says of a network without a model.",
     (
-        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
+        PROBLEM,
         part("network", NETWORK, lambda analysis: analysis.mixing),
         Quantity("learning", None, get=lambda _: None, older=None),
         Quantity("samples", None, get=lambda _: None, older=None),
-        Quantity("notes", list[str], label=NOTE),
+        NOTES,
     ),
 )
 

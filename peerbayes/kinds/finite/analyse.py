@@ -14,14 +14,16 @@ The JSON keys are those of the stable contract (docs: reference/json).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from peerbayes.documents import Number, Rounds
-from peerbayes.kinds.shared.analyse import reference_notes
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.finite import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
@@ -58,11 +60,16 @@ if TYPE_CHECKING:
 # `analyse --rounds n` ----------------------------------------------------------------------------
 
 
-def _between(lower: float, upper: float) -> Enclosure:
-    """An interval; imported when one is asked for."""
-    from theory.numbers import Enclosure
+def _between(lower: str, upper: str) -> Callable[[AtRounds], Enclosure]:
+    """An interval of the probability, by the names of its ends there."""
 
-    return Enclosure(float(lower), float(upper))
+    def interval(at: AtRounds) -> Enclosure:
+        from theory.numbers import Enclosure
+
+        ends = (getattr(at.probability, end)[0] for end in (lower, upper))
+        return Enclosure(*map(float, ends))
+
+    return interval
 
 
 def _probability(value: Any, _: Any) -> str:
@@ -96,27 +103,38 @@ AT_ROUNDS = Table(
     "AtRoundsDocument",
     "What a number of rounds is good for: certified intervals.",
     (
-        Quantity("rounds", Rounds, short="rounds", kind="given"),
+        Quantity(
+            "rounds",
+            Rounds,
+            get=lambda at: int(at.probability.rounds[0]),
+            short="rounds",
+            kind="given",
+        ),
         Quantity(
             "error_probability",
             IntervalDocument,
             "some agent errs",
+            get=_between("lower", "upper"),
             label="some agent errs",
             words=_probability,
             short="error probability",
         ),
         Quantity(
-            "log_error_probability", IntervalDocument, label="  its logarithm", words=_logarithm
+            "log_error_probability",
+            IntervalDocument,
+            get=_between("log_lower", "log_upper"),
+            label="  its logarithm",
+            words=_logarithm,
         ),
         part(
             "margin",
             MARGIN,
-            lambda at: at.margin,
+            attrgetter("margin"),
             label=lambda document: f"margin at {document.margin.delta:g}",
             words=_margin,
             short="margin",
         ),
-        Quantity("notes", list[str], label=NOTE),
+        NOTES,
     ),
     kind="certified",
     title=lambda document: f"After {document.rounds} rounds",
@@ -131,21 +149,6 @@ class AtRounds(Result):
     margin: CertifiedMargin
 
     quantities = AT_ROUNDS
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds n."""
-        return int(self.probability.rounds[0])
-
-    @property
-    def error_probability(self) -> Enclosure:
-        """P(some agent errs after n rounds)."""
-        return _between(self.probability.lower[0], self.probability.upper[0])
-
-    @property
-    def log_error_probability(self) -> Enclosure:
-        """Its logarithm, which reaches where probabilities underflow."""
-        return _between(self.probability.log_lower[0], self.probability.log_upper[0])
 
     @property
     def notes(self) -> list[str]:
@@ -177,57 +180,33 @@ def at_rounds(
 
 # What is said of them ---------------------------------------------------------------------------
 
-
-_PROBLEM = Quantity("problem", str, get=lambda analysis: analysis.problem.name)
-_NOTES = Quantity("notes", list[str], label=NOTE)
+_MESSAGES = "of the table [messages]"
 _AT_ROUNDS = part(
     "at_rounds",
     AT_ROUNDS,
-    lambda analysis: analysis.at_rounds,
+    attrgetter("at_rounds"),
     meaning="with --rounds",
     short="at rounds",
     optional=True,
 )
-
-
-def _learning(table: Table) -> Quantity:
-    return part("learning", table, lambda analysis: analysis.learning)
-
-
-def _samples(table: Table) -> Quantity:
-    return part("samples", table, lambda analysis: analysis.sizes)
-
-
-def _messages(table: Table) -> Quantity:
-    words = "of the table [messages]"
-    return part("messages", table, lambda found: found.costs, meaning=words, optional=True)
-
-
 ANALYSIS = Table(
     "AnalysisDocument",
     "What theory predicts of one problem, in doubles.",
     (
-        _PROBLEM,
-        part("network", NETWORK, lambda analysis: analysis.mixing),
-        _learning(LEARNING),
-        _samples(SAMPLES),
-        _NOTES,
-        _messages(MESSAGES),
+        PROBLEM,
+        part("network", NETWORK, attrgetter("mixing")),
+        part("learning", LEARNING, attrgetter("learning")),
+        part("samples", SAMPLES, attrgetter("sizes")),
+        NOTES,
+        part("messages", MESSAGES, attrgetter("costs"), meaning=_MESSAGES, optional=True),
         _AT_ROUNDS,
     ),
 )
-
-
-def _of_network(analysis: Analysis) -> Any:
-    table = EXACT_NETWORK if analysis.arithmetic == "exact" else CERTIFIED_NETWORK
-    return table(analysis.mixing)
-
-
 PROVED_ANALYSIS = Table(
     "ProvedAnalysisDocument",
     "What theory predicts of one problem, each number proved.",
     (
-        _PROBLEM,
+        PROBLEM,
         Quantity(
             "arithmetic",
             Literal["exact", "certified"],
@@ -238,12 +217,14 @@ PROVED_ANALYSIS = Table(
         Quantity(
             "network",
             EXACT_NETWORK.type | CERTIFIED_NETWORK.type,
-            get=_of_network,
+            get=lambda found: (EXACT_NETWORK if found.arithmetic == "exact" else CERTIFIED_NETWORK)(
+                found.mixing
+            ),
             table=EXACT_NETWORK,  # all that people are told is in both
         ),
-        _learning(PROVED_LEARNING),
-        _samples(PROVED_SAMPLES),
-        _NOTES,
+        part("learning", PROVED_LEARNING, attrgetter("learning")),
+        part("samples", PROVED_SAMPLES, attrgetter("sizes")),
+        NOTES,
         Quantity(
             "record",
             str | None,
@@ -251,7 +232,7 @@ PROVED_ANALYSIS = Table(
             label=NOTE,
             words=lambda value, _: value and f"parts that took long are kept in {value}",
         ),
-        _messages(PROVED_MESSAGES),
+        part("messages", PROVED_MESSAGES, attrgetter("costs"), meaning=_MESSAGES, optional=True),
         _AT_ROUNDS,
     ),
     kind="proved",
@@ -392,7 +373,6 @@ def analyse(
         found = prove(problem, request, progress)
     if request.rounds is None:
         return found
-
     later = at_rounds(problem, request.rounds, delta=delta, rate=rate, exponent=exponent)
     return replace(found, at_rounds=later)
 
@@ -410,24 +390,17 @@ def _in_doubles(problem: Problem, delta: float) -> Analysis:
             network, model, problem.messages, delta=delta, uncompressed=ladder
         )
     mixing, enough = numbers_of(network), sizes.in_doubles(ladder)
-    notes = reference_notes(
-        model.hypotheses,
-        rate.reference,
-        is_compromise=rate.is_compromise,
-        undecided=rate.undecided,
-    )
+    learnt = learning.in_doubles(model, rate, exponent)
+    notes = [*learnt.notes, *mixing.notes]
     if not np.isfinite(network.deviation.upper).all():
-        mixing = replace(
-            mixing,
-            notes=(*mixing.notes, "no finite upper bound on the deviation of every agent"),
-        )
+        notes.append("no finite upper bound on the deviation of every agent")
     return Analysis(
         problem=problem,
         arithmetic="double",
         mixing=mixing,
-        learning=learning.in_doubles(model, rate, exponent),
+        learning=learnt,
         sizes=enough,
-        notes=(*notes, *mixing.notes, *enough.notes),
+        notes=(*notes, *enough.notes),
         costs=None if found is None else messages.in_doubles(found),
         doubles=InDoubles(rate, exponent, ladder, found),
     )

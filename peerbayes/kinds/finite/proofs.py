@@ -10,14 +10,12 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from peerbayes._version import __version__
 from peerbayes.kinds.finite.analyse import Analysis
@@ -26,7 +24,6 @@ from peerbayes.kinds.shared.analyse import (
     Arithmetic,
     NetworkProofs,
     check_exact,
-    reference_notes,
 )
 from peerbayes.problem.finite import Problem
 from peerbayes.quantities.learning import Learnt, batches_of, name_of, settled
@@ -37,7 +34,7 @@ from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.record_names import file_name
 from peerbayes.records import check_folder, plain, read_record, write_record
 from peerbayes.settings.questions import Analyse
-from theory import CertifiedSampleSize, FiniteAgent, account, learning_rate
+from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
 from theory.certified.ladder import certify_sample_sizes
@@ -45,8 +42,7 @@ from theory.certified.learning import CertifiedLearning, certified_ladder, certi
 from theory.certified.network import MOST_CERTIFIED_AGENTS, CertifiedNetwork
 from theory.certified.rounds import CertifiedRounds
 from theory.messages import certify_messages, message_levels
-from theory.network.structure import as_dense
-from theory.numbers import Enclosure, as_fraction
+from theory.numbers import as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.model import RationalRate, rational_rate
@@ -113,27 +109,10 @@ class PartStore:
 
 
 def fingerprint(problem: Problem) -> str:
-    """A hash of everything that the numbers of a problem follow from."""
-    digest = hashlib.sha256()
-    if problem.specification is not None:
-        digest.update(problem.specification.to_json().encode("utf-8"))
-        return digest.hexdigest()
-    model = problem.model
-    if problem.messages is not None:
-        digest.update(f"{problem.messages.name} {vars(problem.messages)}".encode())
-    digest.update("\0".join(model.hypotheses).encode("utf-8"))
-    arrays = [as_dense(problem.network.weights), model.assignment, model.log_priors]
-    for kind in model.kinds:
-        if isinstance(kind, FiniteAgent):
-            arrays += [kind.probabilities, kind.log_likelihoods, np.array(kind.entropy)]
-        else:
-            arrays += [kind.inputs, kind.truth_means, kind.means]
-            drawn = [] if kind.batch == 1 else [kind.batch]
-            arrays += [np.array([kind.truth_std, kind.std, *drawn])]
-    for array in arrays:
-        digest.update(str(array.shape).encode("ascii"))
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    """A hash of everything that the numbers of a problem follow from, fractions as they are."""
+    if problem.specification is None:
+        return problem.sha256
+    return hashlib.sha256(problem.specification.to_json().encode("utf-8")).hexdigest()
 
 
 # `peerbayes analyse --exact` and `--certify` -----------------------------------------------------
@@ -258,52 +237,36 @@ class Proofs:
         )
 
     def learning_part(self) -> Learnt:
-        """What is learnt, and how fast."""
-        names, found = self.model.hypotheses, self.certified_learning
+        """What is learnt, and how fast: K and the numbers it rests on as fractions, if asked."""
+        names, found, kinds = self.model.hypotheses, self.certified_learning, self.model.assignment
+        write, read, binding = _as_it_is, _as_it_is, _first(found.binding)
+        best: CertifiedLearning | RationalRate = found
+        bound: Any = found.log_ratio_bound
+
+        def divergences(m: int) -> Sequence[Any]:
+            return (
+                [found.information[m][k] for k in kinds] if exact is None else exact.divergences(m)
+            )
+
         exact = rational_rate(self.network, self.model) if self.is_exact else None
-        best = found if exact is None else exact
+        if exact is not None:
+            best, write, read = exact, exact_number, without_form
+            binding, bound = exact.binding, self.model.log_ratio_bound
         wrong = {m: name for m, name in enumerate(names) if m not in best.reference}
-        rates = self._in_intervals(wrong) if exact is None else self._in_fractions(exact, wrong)
-        write = _as_it_is if exact is None else without_form
+        learnt = settled(names, best.reference, is_compromise=best.is_compromise)
         return Learnt(
-            **settled(names, best.reference, is_compromise=best.is_compromise),
-            error_exponent=write(found.exponent) if wrong else None,
+            **learnt | {"notes": (*found.notes, *learnt["notes"])},
+            rate=write(best.rate) if wrong else None,
+            binding_hypothesis=name_of(names, binding),
+            rates={name: write(best.rates[m]) for m, name in wrong.items()},
+            divergences={name: tuple(map(write, divergences(m))) for m, name in wrong.items()},
+            log_ratio_bound=None if bound is None else write(bound),
+            error_exponent=read(found.exponent) if wrong else None,
             binding_for_exponent=name_of(names, _first(found.binding_for_exponent)),
-            exponents={name: write(found.exponents[m]) for m, name in wrong.items()},
+            exponents={name: read(found.exponents[m]) for m, name in wrong.items()},
             ambiguous_pairs=tuple((names[a], names[b]) for a, b in self.model.ambiguous_pairs),
             batch=batches_of(self.problem.model),
-            notes=(
-                *found.notes,
-                *reference_notes(names, best.reference, is_compromise=best.is_compromise),
-            ),
-            **rates,
         )
-
-    def _in_intervals(self, wrong: Mapping[int, str]) -> dict[str, Any]:
-        """K and the numbers it rests on, by their names in `Learnt`, in intervals."""
-        found, kinds = self.certified_learning, self.model.assignment
-        return {
-            "rate": found.rate if wrong else None,
-            "binding_hypothesis": name_of(self.model.hypotheses, _first(found.binding)),
-            "rates": {name: found.rates[m] for m, name in wrong.items()},
-            "divergences": {
-                name: tuple(found.information[m][k] for k in kinds) for m, name in wrong.items()
-            },
-            "log_ratio_bound": found.log_ratio_bound,
-        }
-
-    def _in_fractions(self, found: RationalRate, wrong: Mapping[int, str]) -> dict[str, Any]:
-        """The same in fractions and expressions."""
-        bound = self.model.log_ratio_bound
-        return {
-            "rate": None if found.rate is None else exact_number(found.rate),
-            "binding_hypothesis": name_of(self.model.hypotheses, found.binding),
-            "rates": {name: exact_number(found.rates[m]) for m, name in wrong.items()},
-            "divergences": {
-                name: tuple(map(exact_number, found.divergences(m))) for m, name in wrong.items()
-            },
-            "log_ratio_bound": None if bound is None else exact_number(bound),
-        }
 
     def samples_part(self) -> Sizes:
         """The ladder of sample sizes."""
@@ -387,7 +350,7 @@ class Proofs:
         return RoundsBetween(rung.lower, rung.upper)
 
 
-def _as_it_is(value: Enclosure) -> Enclosure:
+def _as_it_is(value: Any) -> Any:
     return value
 
 

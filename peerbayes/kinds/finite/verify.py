@@ -413,12 +413,7 @@ class Sweep(Shown):
         """The rates of rejecting one hypothesis, where it is wrong."""
         points = [
             SweepPoint(
-                edge_confidence=a,
-                centre_weight=v,
-                limit=rate.limit,
-                predicted=rate.predicted,
-                measured=rate.measured,
-                standard_error=rate.standard_error,
+                edge_confidence=a, centre_weight=v, **rate.model_dump(exclude={"hypothesis"})
             )
             for a, v, member in zip(
                 self.confidences, self.centre_weights, self.members, strict=True
@@ -431,15 +426,8 @@ class Sweep(Shown):
 
 def _slowest(member: ProblemVerification) -> SlowestDocument | None:
     """The binding hypothesis: its exact mean at the last round, and its measured rate."""
-    if not member.rates:
-        return None
-    rate = member.rates[0]
-    return SlowestDocument(
-        hypothesis=rate.hypothesis,
-        predicted=rate.predicted,
-        measured=rate.measured,
-        standard_error=rate.standard_error,
-    )
+    slowest = member.rates[:1]
+    return SlowestDocument(**slowest[0].model_dump(exclude={"limit"})) if slowest else None
 
 
 def find_sweeps(verifications: Sequence[ProblemVerification]) -> list[Sweep]:

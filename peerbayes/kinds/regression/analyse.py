@@ -27,7 +27,7 @@ from rich.text import Text
 from peerbayes.documents import Number, Numbers, PerAgent
 from peerbayes.figures.wording import DASH, Fact, count
 from peerbayes.figures.wording import number as page_number
-from peerbayes.kinds.shared.analyse import NetworkProofs, check_exact
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, NetworkProofs, check_exact
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.network import (
     EXACT_NETWORK,
@@ -42,7 +42,7 @@ from peerbayes.quantities.numbers import (
     IntervalDocument,
     written,
 )
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 from theory import Network
@@ -199,16 +199,14 @@ NUMBERS = _regression(
         fact=lambda value, _: Fact("With the best v", over_n_text(None, value)),
     ),
 )
-_PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
-_NOTES = Quantity("notes", list[str], label=NOTE)
 REGRESSION_ANALYSIS = Table(
     "RegressionAnalysisDocument",
     "What `analyse` prints of a regression: excess errors are limit + over_n/n.",
     (
-        _PROBLEM,
+        PROBLEM,
         part("network", NETWORK, attrgetter("network")),
         part("regression", NUMBERS, lambda found: found),
-        _NOTES,
+        NOTES,
     ),
 )
 _FRACTIONS = Annotated[list[FractionText | None], Field(min_length=1)]
@@ -228,7 +226,7 @@ EXACT_REGRESSION = Table(
     "ExactRegressionDocument",
     "What `analyse --exact` prints of a regression.",
     (
-        _PROBLEM,
+        PROBLEM,
         Quantity("arithmetic", Literal["exact"], older="exact"),
         part("network", EXACT_NETWORK, attrgetter("network")),
         part(
@@ -242,7 +240,7 @@ EXACT_REGRESSION = Table(
             ),
             lambda found: found,
         ),
-        _NOTES,
+        NOTES,
     ),
     kind="proved",
 )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import RenderableType
-from rich.text import Text
 
 from exact.regression import prepare_regression
 from peerbayes.documents import Number, PerAgent
@@ -17,9 +16,8 @@ from peerbayes.kinds.shared.simulate import Simulated, measured_run, printed_run
 from peerbayes.measured import MeasuredErrors
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.quantities.quantity import Quantity, Table, part
-from peerbayes.quantities.showing import facts
-from peerbayes.records import plain
-from peerbayes.tables import facts_table, figures_table, notes_text, number
+from peerbayes.quantities.showing import around
+from peerbayes.tables import figures_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,10 +134,7 @@ class RegressionSummary(Simulated):
     @property
     def curves(self) -> MeasuredErrors:
         """The errors at every recorded round."""
-        run = self.simulation
-        return MeasuredErrors(
-            **{name: plain(getattr(run, name)) for name in MeasuredErrors.model_fields}
-        )
+        return MeasuredErrors.taken_from(self.simulation)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Excess errors over the rounds, made and reported.
@@ -160,8 +155,7 @@ class RegressionSummary(Simulated):
         table = figures_table("Measured at the last round", *heads)
         for i, row in enumerate([*zip(*columns, strict=True)][:_MOST_LISTED]):
             table.add_row(f"agent {i}", *map(number, row))
-        shown = facts_table(document.problem, facts(self.table, document))
-        return [shown, Text(), table, notes_text(document.notes)]
+        return around(self.table, document, table)
 
 
 def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:

@@ -1,16 +1,17 @@
-"""What analyses of several kinds share: notes on learning, and proved numbers of a network."""
+"""What analyses of several kinds share: keys of theirs, and proved numbers of a network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
+from peerbayes.quantities.quantity import NOTE, Quantity
 
 if TYPE_CHECKING:
     from peerbayes.problem.finite import Problem
@@ -20,44 +21,8 @@ if TYPE_CHECKING:
     from theory.rational import RationalNetwork
 
 
-# What several analyses of social learning say alike ----------------------------------------------
-
-
-def reference_notes(
-    names: Sequence[str],
-    reference: Sequence[int],
-    *,
-    is_compromise: bool | None,
-    undecided: Sequence[int] = (),
-) -> list[str]:
-    """What is to be said of the hypotheses that a network settles on, one sentence each.
-
-    Parameters
-    ----------
-    names
-        All hypotheses.
-    reference
-        Those that the network settles on, by number.
-    is_compromise
-        Whether no hypothesis is best for every agent; None if that is not decided.
-    undecided
-        Those of the reference that double precision does not tell from its first.
-    """
-    notes = []
-    if is_compromise:
-        notes.append(
-            "no hypothesis is best for every agent: rates are those of the network compromise, "
-            + ", ".join(names[m] for m in reference)
-        )
-    if undecided:
-        notes.append(
-            "double precision does not tell whether these are as good as "
-            f"{names[reference[0]]}; they count as ties, and no bound is given (--certify "
-            f"decides): {', '.join(names[m] for m in undecided)}"
-        )
-    if len(reference) == len(names):
-        notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
-    return notes
+PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
+NOTES = Quantity("notes", list[str], label=NOTE)
 
 
 # Proved numbers of a network alone, as fractions and expressions or as intervals -----------------
@@ -116,14 +81,20 @@ class NetworkProofs:
         """The numbers, with notes on how they were found."""
         return self.in_fractions() if self.is_exact else self.in_intervals()
 
-    def in_intervals(self) -> NetworkNumbers:
-        """Every number as an interval."""
-        found, network = self.certified, self.network
-        alone = found.second_eigenvalue is None
+    def _numbers(self, **found: Any) -> NetworkNumbers:
+        network = self.network
         return NetworkNumbers(
             agents=network.agents,
             period=network.period,
             reversible=network.is_reversible,
+            **found,
+        )
+
+    def in_intervals(self) -> NetworkNumbers:
+        """Every number as an interval."""
+        found = self.certified
+        alone = found.second_eigenvalue is None
+        return self._numbers(
             stationary_distribution=tuple(found.stationary_distribution),
             slem=found.slem,
             second_eigenvalue=found.second_eigenvalue,
@@ -136,30 +107,29 @@ class NetworkProofs:
 
     def in_fractions(self) -> NetworkNumbers:
         """The same in fractions and expressions."""
-        network, notes = self.network, []
-        spectrum, second = None, None
+        network, notes, numbers = self.network, list[str](), dict[str, Any]()
         try:
             spectrum = network.spectrum
         except ValueError as error:
             # Takes more than a minute; all else does not need it.
             notes.append(f"slem and second eigenvalue: {error}")
+            numbers |= {"slem": None, "second_eigenvalue": None}
         else:
             second = spectrum.second_eigenvalue
             if second is None:
                 notes.append(ONE_AGENT)
-        deviation = self._exact_deviation(notes)
-        return NetworkNumbers(
-            agents=network.agents,
-            period=network.period,
-            reversible=network.is_reversible,
+            numbers |= {
+                "slem": exact_number(spectrum.slem),
+                "second_eigenvalue": None if second is None else exact_number(second),
+                "zero_eigenvalues": spectrum.zeros,
+                "diagonalisable": spectrum.is_diagonalisable,
+            }
+        return self._numbers(
             stationary_distribution=tuple(network.stationary_distribution),
-            slem=None if spectrum is None else exact_number(spectrum.slem),
-            second_eigenvalue=None if second is None else exact_number(second),
-            deviation=tuple(deviation),
+            deviation=tuple(self._exact_deviation(notes)),
             kemeny_constant=network.deviation.kemeny,
-            zero_eigenvalues=None if spectrum is None else spectrum.zeros,
-            diagonalisable=None if spectrum is None else spectrum.is_diagonalisable,
             notes=tuple(notes),
+            **numbers,
         )
 
     def _exact_deviation(self, notes: list[str]) -> list[Fraction | Expression]:

@@ -18,20 +18,18 @@ from rich.text import Text
 
 from exact import prepare
 from exact.statistics import Proportion
-from peerbayes.documents import Number, PerAgent, Probability, Rounds, numbers
+from peerbayes.documents import Natural, Number, PerAgent, Probability, Rounds
 from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import facts
-from peerbayes.tables import facts_table, figures_table, notes_text, number
+from peerbayes.quantities.showing import around
+from peerbayes.tables import figures_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from exact import Run
-
-Natural = Annotated[int, Field(ge=0)]
 
 
 # Of every kind ----------------------------------------------------------------------------------
@@ -293,14 +291,7 @@ class SimulationSummary(Simulated):
     @property
     def trajectory(self) -> MeasuredDocument:
         """The mean log belief ratios over the rounds."""
-        run = self.simulation
-        return MeasuredDocument(
-            rounds=run.rounds.tolist(),
-            hypotheses=list(run.hypotheses),
-            network_mean=[numbers(row) for row in run.network_mean],
-            network_standard_error=[numbers(row) for row in run.network_standard_error],
-            errors=run.errors.tolist(),
-        )
+        return MeasuredDocument.taken_from(self.simulation)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Log belief ratios over the rounds, averaged over agents.
@@ -323,8 +314,7 @@ class SimulationSummary(Simulated):
             errors = [error for error in rate.standard_error if error is not None]
             row = (sum(mean) / len(mean), min(mean), max(mean), max(errors, default=None))
             table.add_row(Text(name), *map(number, row))
-        shown = facts_table(document.problem, facts(self.table, document))
-        return [shown, Text(), table, notes_text(document.notes)]
+        return around(self.table, document, table)
 
 
 def prepared(problem: FiniteProblem, run: Run) -> Any:

@@ -26,7 +26,7 @@ from peerbayes.comparison import (
     frequency,
     means_agree,
 )
-from peerbayes.documents import GraphDocument, Probability
+from peerbayes.documents import GraphDocument, Probability, numbers
 from peerbayes.measured import (
     FailuresDocument,
     RateDocument,
@@ -262,30 +262,39 @@ class LearningVerification(Verified):
     @property
     def rates(self) -> list[RateDocument]:
         """The rates of rejecting each wrong hypothesis, slowest first."""
-        found = self.measured
+        found, rates = self.measured, self.analysis.rate.rates
+        means = {m: found.rate(m) for m in found.wrong}
         return [
-            RateDocument.of(
-                found.rates,
-                m,
-                limit=float(self.analysis.rate.rates[m]),
-                expected=float(found.network_expected[-1, m]),
+            RateDocument(
+                hypothesis=found.rates.hypotheses[m],
+                limit=float(rates[m]),
+                predicted=mean.predicted,
+                measured=mean.measured,
+                standard_error=mean.standard_error,
             )
-            for m in found.wrong
+            for m, mean in means.items()
         ]
 
     @property
     def trajectory(self) -> TrajectoryDocument | None:
         """The log belief ratio of the slowest hypothesis, with paths of at most three agents."""
-        found = self.measured
+        found, run = self.measured, self.measured.rates
         if not found.wrong:
             return None
-        shown = found.wrong[0]
-        return TrajectoryDocument.of(
-            found.rates,
-            shown,
-            rate=float(self.analysis.rate.rates[shown]),
-            expected=found.network_expected[:, shown],
-            agents=self.followed(self.problem.network.agents),
+        m, agents = found.wrong[0], self.followed(self.problem.network.agents)
+        return TrajectoryDocument(
+            hypothesis=run.hypotheses[m],
+            reference=run.hypotheses[run.best],
+            rounds=run.rounds.tolist(),
+            rate=float(self.analysis.rate.rates[m]),
+            expected=numbers(found.network_expected[:, m]),
+            mean=numbers(run.network_mean[:, m]),
+            standard_error=numbers(run.network_standard_error[:, m]),
+            paths=[
+                [float(f"{x:.5g}") for x in path[:, agent, m]]
+                for path in run.paths
+                for agent in agents
+            ],
         )
 
     def followed(self, agents: int) -> list[int]:
@@ -295,10 +304,19 @@ class LearningVerification(Verified):
     @property
     def failures(self) -> FailuresDocument | None:
         """How often some agent was wrong, round by round; None where no size is within reach."""
-        run, delta = self.measured.failures, self.analysis.samples.delta
+        run = self.measured.failures
         if run is None:
             return None
-        return FailuresDocument.of(run, delta=delta, bound=self.bounds(run.rounds))
+        frequency = run.errors / run.replicates
+        too_many = np.flatnonzero(frequency > self.analysis.samples.delta)
+        first = int(too_many[-1]) + 1 if too_many.size else 0
+        return FailuresDocument(
+            rounds=run.rounds.tolist(),
+            frequency=frequency.tolist(),
+            bound=self.bounds(run.rounds),
+            replicates=run.replicates,
+            measured_rounds=int(run.rounds[first]) if first < len(run.errors) else None,
+        )
 
     def bounds(self, rounds: IntArray) -> list[float | None] | None:
         """Bounds on the probability of error at some rounds; None where there are none."""
