@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -64,17 +64,13 @@ def learners(problem: RegressionProblem, *, alone: Sequence[int] | None = None) 
     """
     network, model = problem.network, problem.regression
     agents = range(network.agents) if alone is None else alone
-    result = [Learner("cooperating", "cooperating", network, model)]
-    for i in agents:
-        lone = _single(model, model.agent(i), i)
-        result.append(Learner("alone", f"agent {i} alone", _SINGLE, lone))
-    pooled = _pooled(problem)
-    if pooled is not None:
-        result.append(pooled)
-    node = central_node(problem)
-    if node is not None:
-        result.append(Learner("central node", "central node", _SINGLE, _single(model, node, None)))
-    return result
+    pooled, node = _pooled(problem), central_node(problem)
+    return [
+        Learner("cooperating", "cooperating", network, model),
+        *(_single("alone", f"agent {i} alone", model, model.agent(i), i) for i in agents),
+        *([] if pooled is None else [pooled]),
+        *([] if node is None else [_single("central node", "central node", model, node)]),
+    ]
 
 
 _SINGLE = Network(np.ones((1, 1)))
@@ -110,16 +106,16 @@ def central_node(problem: RegressionProblem) -> RegressionAgent | None:
     return RegressionAgent(second_moment=model.test_second_moment, noise_std=noise)
 
 
-def _single(model: RegressionModel, agent: RegressionAgent, index: int | None) -> RegressionModel:
-    """One agent by itself, with its own prior, or the first agent's."""
-    i = 0 if index is None else index
-    return RegressionModel(
-        model.theta,
-        (agent,),
-        np.array(model.prior_covariances[i]),
-        model.test_second_moment,
-        prior_mean=np.array(model.prior_means[i]),
+def _single(
+    role: Role, name: str, model: RegressionModel, agent: RegressionAgent, prior: int = 0
+) -> Learner:
+    """One agent by itself, with the prior of an agent of the model."""
+    covariance, mean = (
+        np.array(priors[prior]) for priors in (model.prior_covariances, model.prior_means)
     )
+    tested = model.test_second_moment
+    lone = RegressionModel(model.theta, (agent,), covariance, tested, prior_mean=mean)
+    return Learner(role, name, _SINGLE, lone)
 
 
 # Curves of errors --------------------------------------------------------------------------------
@@ -132,40 +128,38 @@ _REACH = 3 * np.sqrt(2.0)
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Means of R replicates beside their expectations, at each recorded round; arrays (T,).
+    """Means of replicates beside their expectations, as `Mean` has them, at each recorded round."""
 
-    Attributes
-    ----------
-    measured, standard_error
-        Averaged over agents.
-    predicted, predicted_error
-        The expectation of `measured`, and its own standard error: it is an average over inputs.
-    replicates
-        R.
-    """
-
+    predicted: FloatArray
     measured: FloatArray
     standard_error: FloatArray
-    predicted: FloatArray
+    allowed: FloatArray
     predicted_error: FloatArray
-    replicates: int
-
-    @property
-    def allowed(self) -> FloatArray:
-        """How far chance may take `measured` from `predicted`."""
-        return allowed_error(self.standard_error, self.predicted_error, self.replicates)
 
     @property
     def at_end(self) -> Mean:
         """The same at the last round."""
-        all_rounds = (
-            self.predicted,
-            self.measured,
-            self.standard_error,
-            self.allowed,
-            self.predicted_error,
-        )
-        return Mean(*(float(values[-1]) for values in all_rounds))
+        return Mean(*(float(values[-1]) for values in vars(self).values()))
+
+    def lists(self) -> dict[str, Any]:
+        """What a record keeps, whoever learns."""
+        keys = ("measured", "standard_error", "predicted")
+        return {key: getattr(self, key).tolist() for key in keys}
+
+
+def _averaged(
+    replicates: int,
+    measured: FloatArray,
+    error: FloatArray,
+    predicted: FloatArray,
+    predicted_error: FloatArray,
+) -> Means:
+    """Means averaged over agents; standard errors at most, as agents hear the same inputs."""
+    found, error, expected, own = (
+        np.asarray(values if values.ndim == 1 else values.mean(axis=1))
+        for values in (measured, error, predicted, predicted_error)
+    )
+    return Means(expected, found, error, allowed_error(error, own, replicates), own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,52 +193,36 @@ class Curve:
     @cached_property
     def error(self) -> Means:
         """The excess error."""
-        return Means(
-            self.run.network_error,
-            self.run.network_standard_error,
-            np.asarray(self.expected.excess_error.mean(axis=1)),
-            # At most: agents hear the same inputs.
-            np.asarray(self.expected.standard_error.mean(axis=1)),
-            self.run.replicates,
-        )
+        run, known = self.run, self.expected
+        measured = run.network_error, run.network_standard_error
+        return _averaged(run.replicates, *measured, known.excess_error, known.standard_error)
 
     @cached_property
     def reported(self) -> Means:
-        """The error that the beliefs report; standard errors at most, as agents share inputs."""
-        run, expected = self.run, self.expected
-        return Means(
-            np.asarray(run.reported_error.mean(axis=1)),
-            np.asarray(run.reported_standard_error.mean(axis=1)),
-            np.asarray(expected.reported_error.mean(axis=1)),
-            np.asarray(expected.reported_standard_error.mean(axis=1)),
-            run.replicates,
-        )
+        """The error that the beliefs report."""
+        run, known = self.run, self.expected
+        measured = run.reported_error, run.reported_standard_error
+        predicted = known.reported_error, known.reported_standard_error
+        return _averaged(run.replicates, *measured, *predicted)
 
     def document(
         self, coordinates: list[CoordinateCurve] | None = None, *, with_ends: bool = False
     ) -> ErrorCurve:
         """What a record keeps of the curve; that of an experiment has the last round apart."""
         rounds, error, reported = self.rounds.tolist(), self.error, self.reported
+        ends = [list(astuple(means.at_end)[:4]) for means in (error, reported)]
         return ErrorCurve(
             name=self.learner.name,
             role=self.learner.role,
             rounds=rounds,
             replicates=self.run.replicates,
-            measured=error.measured.tolist(),
-            standard_error=error.standard_error.tolist(),
-            predicted=error.predicted.tolist(),
+            **error.lists(),
             predicted_standard_error=error.predicted_error.tolist(),
             constant=self.constant,
             limit=self.limit,
-            reported=Predicted(
-                rounds=rounds,
-                measured=reported.measured.tolist(),
-                standard_error=reported.standard_error.tolist(),
-                predicted=reported.predicted.tolist(),
-                constant=self.reported_constant,
-            ),
-            error_at_end=list(astuple(error.at_end)[:4]) if with_ends else None,
-            report_at_end=list(astuple(reported.at_end)[:4]) if with_ends else None,
+            reported=Predicted(rounds=rounds, **reported.lists(), constant=self.reported_constant),
+            error_at_end=ends[0] if with_ends else None,
+            report_at_end=ends[1] if with_ends else None,
             coordinates=coordinates,
         )
 
@@ -343,19 +321,7 @@ def _free_of_targets(model: RegressionModel) -> RegressionModel:
     """The same inputs, with labels that follow the model."""
     if not model.has_targets:
         return model
-    kinds = [
-        RegressionAgent(
-            inputs=kind.inputs,
-            noise_std=kind.noise_std,
-            claimed_noise_std=kind.claimed_noise_std,
-            batch=kind.batch,
-            tempering=kind.tempering,
-        )
-        if kind.targets is not None
-        else kind
-        for kind in model.kinds
-    ]
-    return replace(model, kinds=tuple(kinds))
+    return replace(model, kinds=tuple(kind.changed(targets=None) for kind in model.kinds))
 
 
 def expected_calibration(
