@@ -57,8 +57,8 @@ class Kind:
         Those of `analyse` that it takes, of the four that not every kind does: ``delta``,
         ``exact``, ``certify``, ``rounds``.
     answers
-        Of each question what answers it; a question that is left out is refused. A design whose
-        objective is among them has an answer of its own.
+        Of each question what answers it; a question that is left out is refused. Proved numbers
+        and objectives of designs may have answers of their own.
     """
 
     form: str | None
@@ -87,7 +87,8 @@ class Kind:
             raise fail("--delta", "a problem with sample sizes", problem.name, "leave it out")
         if refused:
             of_kind(problem, KINDS[0].problem, " --".join(["analyse", *refused]))
-        return self._answer("analyse", problem)(problem, request, progress)
+        proved = request.arithmetic != "double" and "prove" in self.answers
+        return self._answer("prove" if proved else "analyse", problem)(problem, request, progress)
 
     def simulation(self, problem: Any, run: Run) -> Any:
         """The exact algorithm on drawn observations, many times over: ready to run."""
@@ -171,6 +172,7 @@ KINDS = (
         ("delta", "exact", "certify", "rounds"),
         {
             "analyse": "kinds.finite.analyse:analyse",
+            "prove": "kinds.finite.proofs:prove",
             **_SOCIAL_LEARNING,
             "verify": "kinds.finite.verify:verify_problem",
             "sweeps": "kinds.finite.verify:find_sweeps",

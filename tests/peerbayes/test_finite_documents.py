@@ -11,6 +11,7 @@ from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument, numbers
 from peerbayes.front.verify import VERIFY_RECORD
 from peerbayes.kinds.finite.analyse import ANALYSIS, PROVED_ANALYSIS, analyse
+from peerbayes.kinds.finite.proofs import prove
 from peerbayes.kinds.finite.verify import ProblemVerification
 from peerbayes.kinds.registry import kind_of
 from peerbayes.kinds.shared.simulate import SimulationSummary
@@ -35,7 +36,7 @@ def test_analyses_are_read_back_as_they_were() -> None:
     assert written_and_read(document) == document
     for arithmetic in get_args(PROVED_ANALYSIS["arithmetic"].type):
         asked = Analyse(exact=arithmetic == "exact", certify=arithmetic == "certified")
-        proved = analyse(problem, asked).document()
+        proved = prove(problem, asked).document()
         assert isinstance(proved, PROVED_ANALYSIS.model)
         assert proved.arithmetic == arithmetic
         assert written_and_read(proved) == proved
@@ -50,7 +51,7 @@ def test_a_proof_without_a_folder_leaves_nothing(tmp_path: Path, monkeypatch: Pa
     result = kind_of(problem).analyse(problem, Analyse(certify=True), None)
     assert result.as_json()["record"] is None
     assert list(tmp_path.iterdir()) == []
-    kept = analyse(problem, Analyse(certify=True, out=tmp_path)).document()
+    kept = prove(problem, Analyse(certify=True, out=tmp_path)).document()
     assert kept.record is not None
     assert kept.as_json() | {"record": None} == result.as_json()
 

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.kinds.finite.proofs import prove
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.finite import Problem
@@ -34,7 +35,7 @@ def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a"
 
 
 def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
-    analysis = analyse(
+    analysis = prove(
         problem, Analyse(exact=arithmetic == "exact", certify=arithmetic != "exact", out=out)
     )
     result = analysis.as_json()
@@ -126,7 +127,7 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     up, down = 1 - Fraction(0.4), Fraction(0.1)
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
-        analyse(floats, Analyse(exact=True, out=tmp_path))
+        prove(floats, Analyse(exact=True, out=tmp_path))
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -237,7 +238,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("theory.certified.network.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
-        analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path / "file" / "out"))
+        prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path / "file" / "out"))
 
 
 def test_no_negative_zero(tmp_path: Path) -> None:
@@ -259,10 +260,10 @@ def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) 
     from peerbayes.kinds.finite import proofs
 
     monkeypatch.setattr(proofs, "_KEEP_SECONDS", 0.0)
-    first = analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
+    first = prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert first.record is not None
     monkeypatch.setattr("theory.certified.network.certify_network", None)
-    again = analyse(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
+    again = prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert again == first
     assert again.as_json() == first.as_json()
 

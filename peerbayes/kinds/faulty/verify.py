@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -36,6 +36,8 @@ from theory.robustness import Average, StuckData, faulty_log_ratio
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from peerbayes.figures.canvas import Plot
+
 _ROUNDS = 600
 _REPLICATES = 400
 _LEAST_REPLICATES = 50
@@ -43,6 +45,7 @@ _LEAST_REPLICATES = 50
 _MOST_UPDATES = 2e7
 _RECORDS = 25
 _PATHS = 8
+_HEIGHT = 3.0  # of its figure, in inches
 # Rounds over which the exact mean is followed to see its slope.
 _FAR = 4000
 _SLOPE_TOLERANCE = 1e-3
@@ -135,10 +138,44 @@ class FaultyVerification(Verified):
         Drawn on `ax`, or on new axes, which are returned.
         """
         from peerbayes.figures.own_axes import on_axes
-        from peerbayes.kinds.faulty.view import honest_plot
 
         record = self.as_record()
         return on_axes(lambda axes: honest_plot(record, axes=axes), ax)
+
+
+def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
+    """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
+    from peerbayes.figures.canvas import COLOURS
+    from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
+    from peerbayes.figures.wording import number
+
+    if not record.rates:
+        return None
+    slowest = min(record.rates, key=lambda rate: rate.mean)
+    name = slowest.hypothesis
+    trajectory = record.trajectories[name]
+    rounds = floats([0, *record.rounds])
+    low, mean, high = (
+        floats([0.0, *part]) for part in (trajectory.lowest, trajectory.mean, trajectory.highest)
+    )
+    faultless = slowest.faultless * rounds
+    x = linear_scale(rounds, zero=True)
+    y = linear_scale(np.concatenate([low, high, faultless, [0.0]]))
+    chart = Chart(x, y, height=_HEIGHT, axes=axes)
+    chart.axes.axhline(0, color=COLOURS["muted"], linewidth=0.9, zorder=1)
+    chart.line(rounds, faultless, "ink", "nobody faulty, averaging", width=1.2, dashes=DASHES)
+    label = "mean of the honest agents"
+    chart.marks(rounds, mean, "measured", label=label, size=3.2, joined=1.2, over=4)
+    chart.band(rounds, low, high, "cloud")
+    chart.name("line", "cloud", "slowest to fastest honest agent")
+    return chart.plot(
+        "Log belief ratio of the honest agents",
+        f"How much more the truth is believed than “{name}”: {number(slowest.mean)} nats more "
+        f"each round on average, {number(slowest.faultless)} if nobody were faulty and all "
+        "averaged.",
+        x="round",
+        y=f"log belief ratio [{y.unit('nats')}]",
+    )
 
 
 def verify_faulty(

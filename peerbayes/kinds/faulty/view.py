@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
-
-from peerbayes.figures.canvas import COLOURS, Plot
-from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
 from peerbayes.figures.views import Fact, Section
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.kinds.faulty.verify import FaultyVerification
+from peerbayes.kinds.faulty.verify import FaultyVerification, honest_plot
 from peerbayes.kinds.shared.view import verified_section
-
-_HEIGHT = 3.0  # inches
 
 
 def faulty_view(entry: object, *, key: str) -> Section:
@@ -22,37 +15,6 @@ def faulty_view(entry: object, *, key: str) -> Section:
     record = FaultyVerification.record.read(entry)
     return verified_section(
         record, [honest_plot(record)], key=key, finding=_finding(record), facts=_facts(record)
-    )
-
-
-def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
-    """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
-    if not record.rates:
-        return None
-    slowest = min(record.rates, key=lambda rate: rate.mean)
-    name = slowest.hypothesis
-    trajectory = record.trajectories[name]
-    rounds = floats([0, *record.rounds])
-    low, mean, high = (
-        floats([0.0, *part]) for part in (trajectory.lowest, trajectory.mean, trajectory.highest)
-    )
-    faultless = slowest.faultless * rounds
-    x = linear_scale(rounds, zero=True)
-    y = linear_scale(np.concatenate([low, high, faultless, [0.0]]))
-    chart = Chart(x, y, height=_HEIGHT, axes=axes)
-    chart.axes.axhline(0, color=COLOURS["muted"], linewidth=0.9, zorder=1)
-    chart.line(rounds, faultless, "ink", "nobody faulty, averaging", width=1.2, dashes=DASHES)
-    label = "mean of the honest agents"
-    chart.marks(rounds, mean, "measured", label=label, size=3.2, joined=1.2, over=4)
-    chart.band(rounds, low, high, "cloud")
-    chart.name("line", "cloud", "slowest to fastest honest agent")
-    return chart.plot(
-        "Log belief ratio of the honest agents",
-        f"How much more the truth is believed than “{name}”: {number(slowest.mean)} nats more "
-        f"each round on average, {number(slowest.faultless)} if nobody were faulty and all "
-        "averaged.",
-        x="round",
-        y=f"log belief ratio [{y.unit('nats')}]",
     )
 
 

@@ -15,7 +15,7 @@ The JSON keys are those of the stable contract (docs: reference/json).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -176,6 +176,13 @@ def at_rounds(
 
     accountant = account(problem.network, problem.model, rate=rate, exponent=exponent)
     return AtRounds(accountant.probability(rounds), accountant.smallest_margin(rounds, delta))
+
+
+def rounds_asked(problem: Problem, request: Analyse, **known: Any) -> AtRounds | None:
+    """What the rounds that a request names are good for; None if it names none."""
+    if request.rounds is None:
+        return None
+    return at_rounds(problem, request.rounds, delta=request.error, **known)
 
 
 # What is said of them ---------------------------------------------------------------------------
@@ -346,39 +353,14 @@ class Analysis(Result):
 def analyse(
     problem: Problem, request: Analyse = USUAL, progress: Progress | None = None
 ) -> Analysis:
-    """Predict mixing, best hypotheses, rate, exponent and sample sizes.
-
-    Parameters
-    ----------
-    request
-        Exact numbers need a problem all of whose numbers are exact. Its folder keeps the parts of
-        proofs that take long: after an interruption they are read back.
-    progress
-        Called with (steps done, all steps) while numbers are proved.
+    """Predict mixing, best hypotheses, rate, exponent and sample sizes, in doubles.
 
     Raises
     ------
     ValueError
-        If a number is out of range; or, of proved numbers, the problem has doubles (exact), it is
-        too large, or a record of an earlier run is damaged or cannot be written.
+        If a number is out of range.
     """
-    delta = as_probability("delta", request.error)
-    rate = exponent = None
-    if request.arithmetic == "double":
-        found = _in_doubles(problem, delta)
-        rate, exponent = found.rate, found.exponent
-    else:
-        from peerbayes.kinds.finite.proofs import prove
-
-        found = prove(problem, request, progress)
-    if request.rounds is None:
-        return found
-    later = at_rounds(problem, request.rounds, delta=delta, rate=rate, exponent=exponent)
-    return replace(found, at_rounds=later)
-
-
-def _in_doubles(problem: Problem, delta: float) -> Analysis:
-    network, model = problem.network, problem.model
+    delta, network, model = as_probability("delta", request.error), problem.network, problem.model
     rate = learning_rate(network, model)
     exponent = error_exponent(network, model, rate=rate)
     ladder = sample_sizes(network, model, delta=delta, rate=rate, exponent=exponent)
@@ -403,4 +385,5 @@ def _in_doubles(problem: Problem, delta: float) -> Analysis:
         notes=(*notes, *enough.notes),
         costs=None if found is None else messages.in_doubles(found),
         doubles=InDoubles(rate, exponent, ladder, found),
+        at_rounds=rounds_asked(problem, request, rate=rate, exponent=exponent),
     )

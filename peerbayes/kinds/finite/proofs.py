@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from peerbayes._version import __version__
-from peerbayes.kinds.finite.analyse import Analysis
+from peerbayes.kinds.finite.analyse import Analysis, rounds_asked
 from peerbayes.kinds.shared.analyse import (
     RELATIVE_WIDTH,
     Arithmetic,
@@ -173,6 +173,7 @@ def prove(problem: Problem, request: Analyse, progress: Progress | None = None) 
         notes=(*notes, f"messages: {unproved}") if unproved else notes,
         costs=costs,
         record=store.path if store is not None and store.path.exists() else None,
+        at_rounds=rounds_asked(problem, request),
     )
 
 
