@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from peerbayes.documents import Numbers, Rounds
 from peerbayes.front.problems import as_problem
+from peerbayes.kinds.shared.analyse import PROBLEM
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem
+from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.result import Result
 from theory.frames import frame, long_columns
-from theory.showing import Value
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 if TYPE_CHECKING:
@@ -30,8 +34,24 @@ if TYPE_CHECKING:
 # What `pb.learn` comes to ------------------------------------------------------------------------
 
 
+LEARNED = Table(
+    "LearnedDocument",
+    "What each agent settles on, its beliefs, and log-ratios of all rounds.",
+    (
+        PROBLEM,
+        Quantity("rounds", Rounds, get=lambda found: len(found.log_ratios)),
+        Quantity("hypotheses", list[str], get=attrgetter("problem.model.hypotheses")),
+        Quantity("agents", list[str]),
+        Quantity("reference", str, get=lambda f: f.problem.model.hypotheses[f.reference]),
+        Quantity("settles_on", list[str], "after the last round, agent by agent"),
+        Quantity("beliefs", list[Numbers], "of each agent in the end", lambda f: f.beliefs[-1]),
+        Quantity("log_ratios", list[list[Numbers]], "round by round, agent by agent"),
+    ),
+)
+
+
 @dataclass(frozen=True, eq=False)
-class Learned(Value):
+class Learned(Result):
     """Beliefs of N agents after each of T rounds, from observations that were given.
 
     Attributes
@@ -50,18 +70,21 @@ class Learned(Value):
     reference: int
     log_ratios: FloatArray
 
+    quantities = LEARNED
+
     def _title(self) -> str:
         rounds, agents, _ = self.log_ratios.shape
         return f"Learned of {self.problem.name!r}, {rounds} rounds, {agents} agents"
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield "hypotheses", self.problem.model.hypotheses
-        yield "settles on", dict(zip(self._names, self.settles_on, strict=True))
+        yield "settles on", dict(zip(self.agents, self.settles_on, strict=True))
         strongest = self.beliefs[-1].max(axis=1)
-        yield "belief in it", dict(zip(self._names, strongest.tolist(), strict=True))
+        yield "belief in it", dict(zip(self.agents, strongest.tolist(), strict=True))
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def agents(self) -> tuple[str, ...]:
+        """What the agents are called; their numbers, if they have no names."""
         network = self.problem.network
         return network.names or tuple(str(i) for i in range(network.agents))
 
@@ -91,20 +114,6 @@ class Learned(Value):
         hypotheses = self.problem.model.hypotheses
         return tuple(hypotheses[m] for m in self.estimates[-1].tolist())
 
-    def as_json(self) -> dict[str, Any]:
-        """A JSON object: what each agent settles on, its beliefs, and log-ratios of all rounds."""
-        hypotheses = self.problem.model.hypotheses
-        return {
-            "problem": self.problem.name,
-            "rounds": len(self.log_ratios),
-            "hypotheses": list(hypotheses),
-            "agents": list(self._names),
-            "reference": hypotheses[self.reference],
-            "settles_on": list(self.settles_on),
-            "beliefs": self.beliefs[-1].tolist(),
-            "log_ratios": self.log_ratios.tolist(),
-        }
-
     def to_frame(self) -> pd.DataFrame:
         """A table of pandas: a row for each round, agent and hypothesis.
 
@@ -115,7 +124,7 @@ class Learned(Value):
         """
         axes = {
             "round": range(1, len(self.log_ratios) + 1),
-            "agent": self._names,
+            "agent": self.agents,
             "hypothesis": self.problem.model.hypotheses,
         }
         return frame(long_columns(axes, belief=self.beliefs, log_ratio=self.log_ratios))
@@ -194,7 +203,8 @@ def learn(
     (('loaded', 'loaded'), (3, 2, 2))
     """
     from exact.results import Run
-    from exact.simulation import learn_given, prepare
+    from exact.simulation import learn_given
+    from peerbayes.kinds.registry import kind_of
 
     found = as_problem(problem)
     if not isinstance(found, Problem | ChangingProblem | FaultyProblem):
@@ -205,9 +215,7 @@ def learn(
     rows = _log_likelihoods(found, observations, missing)
     seed = as_integer("seed", seed, minimum=0)
     run = Run(rounds=len(rows), replicates=1, seed=seed)
-    task = prepare(
-        found.network, found.model, faults=found.faults, messages=found.messages, run=run
-    )
+    task = kind_of(found).simulation(found, run)
     return Learned(found, task.reference[0], learn_given(task, rows))
 
 

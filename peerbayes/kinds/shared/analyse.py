@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
-from peerbayes.quantities.quantity import NOTE, Quantity
+from peerbayes.quantities.quantity import NOTE, Quantity, Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from peerbayes.problem.finite import Problem
     from peerbayes.problem.regression import RegressionProblem
     from theory.certified.network import CertifiedNetwork
@@ -23,6 +26,26 @@ if TYPE_CHECKING:
 
 PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
 NOTES = Quantity("notes", list[str], label=NOTE)
+TITLE = Quantity("title", str, get=attrgetter("problem.title"))
+
+
+def form_of(kind: str | None) -> Quantity:
+    """What names the kind of problem in records; None for finitely many hypotheses."""
+    return Quantity("form", str | None, get=lambda _: kind, older=kind, optional=True)
+
+
+class Recorded:
+    """Base of results that leave a record: its table, and the record."""
+
+    record: ClassVar[Table]
+
+    def as_record(self) -> Any:
+        """What is left on disk, for the report."""
+        return self.record.document(self)
+
+    @abstractmethod
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The main measurement on `ax`, or on new axes, which are returned."""
 
 
 # Proved numbers of a network alone, as fractions and expressions or as intervals -----------------

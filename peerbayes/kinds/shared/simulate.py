@@ -5,12 +5,11 @@ The JSON keys are those of the stable contract (docs: reference/json).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 from rich.console import RenderableType
@@ -19,9 +18,10 @@ from rich.text import Text
 from exact import prepare
 from exact.statistics import Proportion
 from peerbayes.documents import Natural, Number, PerAgent, Probability, Rounds
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, TITLE, Recorded, form_of
 from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import around
 from peerbayes.tables import figures_table, number
@@ -41,7 +41,7 @@ def measured_run(name: str, meaning: str, *measured: Quantity) -> Table:
         name,
         meaning,
         (
-            Quantity("problem", str, get=attrgetter("problem.name")),
+            PROBLEM,
             Quantity(
                 "rounds",
                 Rounds,
@@ -51,14 +51,11 @@ def measured_run(name: str, meaning: str, *measured: Quantity) -> Table:
                 short="rounds",
             ),
             Quantity(
-                "replicates",
-                Annotated[int, Field(ge=1)],
-                get=attrgetter("simulation.replicates"),
-                short="replicates",
+                "replicates", Rounds, get=attrgetter("simulation.replicates"), short="replicates"
             ),
             Quantity("seed", Natural, get=attrgetter("simulation.seed"), short="seed"),
             *measured,
-            Quantity("notes", list[str], label=NOTE),
+            NOTES,
         ),
     )
 
@@ -87,8 +84,8 @@ def recorded_run(name: str, result: Table, *drawn: Quantity, form: str | None = 
         name,
         "What `simulate` leaves on disk.",
         (
-            Quantity("form", str | None, get=lambda _: form, older=form, optional=True),
-            Quantity("title", str, get=attrgetter("problem.title")),
+            form_of(form),
+            TITLE,
             Quantity(
                 "specification",
                 dict[str, Any] | None,
@@ -104,22 +101,12 @@ def recorded_run(name: str, result: Table, *drawn: Quantity, form: str | None = 
 
 
 @dataclass(frozen=True, eq=False)
-class Simulated(Result):
+class Simulated(Recorded, Result):
     """Base of simulations: of which problem, and where the record is (None if it left none)."""
 
     problem: Any
     simulation: Any
     record_path: Path | None = None
-
-    record: ClassVar[Table]
-
-    def as_record(self) -> Any:
-        """What is left on disk."""
-        return self.record.document(self)
-
-    @abstractmethod
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """What was measured, over the rounds, on `ax` or on new axes."""
 
 
 # Of social learning -----------------------------------------------------------------------------

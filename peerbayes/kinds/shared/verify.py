@@ -7,15 +7,13 @@ round, and one for the failures, counted at the sample sizes that theory names.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from exact import Run, Simulation, simulate
 from peerbayes.comparison import (
@@ -26,7 +24,8 @@ from peerbayes.comparison import (
     frequency,
     means_agree,
 )
-from peerbayes.documents import GraphDocument, Probability, numbers
+from peerbayes.documents import GraphDocument, Probability, Rounds, numbers
+from peerbayes.kinds.shared.analyse import PROBLEM, TITLE, Recorded, form_of
 from peerbayes.measured import (
     FailuresDocument,
     RateDocument,
@@ -65,16 +64,9 @@ def verified(name: str, meaning: str, form: str | None, analysis: Table, *more: 
         name,
         meaning,
         (
-            Quantity(
-                "form",
-                str | None,
-                "the kind of problem; left out: finite",
-                get=lambda _: form,
-                older=form,
-                optional=True,
-            ),
-            Quantity("name", str, get=attrgetter("problem.name")),
-            Quantity("title", str, get=attrgetter("problem.title")),
+            form_of(form),
+            replace(PROBLEM, key="name"),
+            TITLE,
             Quantity(
                 "family",
                 str,
@@ -95,14 +87,12 @@ def verified(name: str, meaning: str, form: str | None, analysis: Table, *more: 
 
 
 @dataclass(frozen=True, eq=False)
-class Verified(Value):
+class Verified(Recorded, Value):
     """Base of verifications: a problem, what theory predicts of it, and every verdict."""
 
     problem: Any
     analysis: Any
     comparisons: tuple[Comparison, ...]
-
-    record: ClassVar[Table]
 
     @property
     def graph(self) -> GraphDocument:
@@ -110,17 +100,9 @@ class Verified(Value):
         drawn: GraphDocument = self.problem._graph()
         return drawn
 
-    @abstractmethod
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The main measurement beside its prediction, on `ax` or on new axes."""
-
     def predictions(self) -> Any:
         """The document of the analysis, as the record keeps it."""
         return self.analysis.document()
-
-    def as_record(self) -> Any:
-        """What the report needs."""
-        return self.record.document(self)
 
     def _title(self) -> str:
         return f"{type(self).__name__} of {self.problem.name!r}"
@@ -335,9 +317,7 @@ class LearningVerification(Verified):
 MEASURED = (
     Quantity("trajectory", TrajectoryDocument | None, "null: nothing to reject"),
     Quantity("rates", list[RateDocument], "slowest first"),
-    Quantity(
-        "replicates", Annotated[int, Field(ge=1)], get=attrgetter("measured.rates.replicates")
-    ),
+    Quantity("replicates", Rounds, get=attrgetter("measured.rates.replicates")),
     Quantity(
         "settled",
         dict[str, Probability],
