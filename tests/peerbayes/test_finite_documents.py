@@ -1,5 +1,7 @@
 """Documents of finitely many hypotheses: what is written is read back as the same."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any, get_args
