@@ -31,7 +31,7 @@ from peerbayes.problem.problems import AnyProblem, ChangingProblem
 from peerbayes.problem.writing import with_network
 from peerbayes.quantities.learning import CHANGING_LEARNING
 from peerbayes.quantities.result import short_facts
-from peerbayes.settings.questions import Design
+from peerbayes.settings.questions import Analyse, Design
 from theory import Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
@@ -179,10 +179,12 @@ def design_changing(
         )
         rivals = _rivals(network)
 
-    def analysed(other: ChangingNetwork) -> ChangingAnalysis:
-        return analyse_changing(replace(problem, network=other), delta=request.delta)
+    asked = Analyse(delta=request.delta)
 
-    rows = {"as given": analyse_changing(problem, delta=request.delta)}
+    def analysed(other: ChangingNetwork) -> ChangingAnalysis:
+        return analyse_changing(replace(problem, network=other), asked)
+
+    rows = {"as given": analyse_changing(problem, asked)}
     rows |= {name: analysed(rival) for name, rival in rivals.items()}
     designed, tie = analysed(found), ""
     if _ties(rows["as given"], designed, target):
