@@ -1,28 +1,46 @@
-"""What a design came to, whatever the kind of problem and the objective."""
+"""What a design came to, whatever the kind of problem and the objective, and how it is shown."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peerbayes.designs.documents import DesignRecord, NextEdgeRecord, SomeDesign
-from peerbayes.designs.edges import NEXT_EDGE
-from peerbayes.designs.shared import recorded
-from peerbayes.documents import Documented
+from rich.text import Text
+
+from peerbayes.designs.details import LEARNABILITY, PRICE, TRADE_OFF_POINT
+from peerbayes.designs.quantities import (
+    DESIGNED,
+    NEXT_EDGE,
+    DesignRecord,
+    NextEdgeRecord,
+    table_for,
+)
+from peerbayes.designs.recommend import advice, networks_of, recommend
+from peerbayes.designs.shared import CHANGING_ROW, FINITE_ROW, MOST_ROWS, recorded
+from peerbayes.designs.weight_text import MOST_PHASES, shown_weights
+from peerbayes.documents import GraphDocument
+from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.quantities.messages import MESSAGES
+from peerbayes.quantities.quantity import Table
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import facts, grid, titled
 from peerbayes.settings.questions import Design
+from peerbayes.tables import agent_names, facts_table, figures_table, notes_text, spread
 from theory.validation import fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
+    from peerbayes.designs.weights import Found
+    from theory.design import Certificate
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DesignOutcome(Documented):
+class DesignOutcome(Result):
     """The design for one problem; the base of those for each kind.
 
     Attributes
@@ -56,15 +74,10 @@ class DesignOutcome(Documented):
             yield "record", str(self.record_path)
 
     @property
-    @abstractmethod
     def failed(self) -> bool:
-        """Whether a solver gave up on the way."""
+        """Whether a solver gave up on the way; a search always ends with something."""
+        return False
 
-    @abstractmethod
-    def document(self) -> SomeDesign:
-        """What `design` prints."""
-
-    @abstractmethod
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights in place of its own.
 
@@ -73,10 +86,12 @@ class DesignOutcome(Documented):
         ValueError
             If the objective designs no weights.
         """
+        wanted = "an objective that designs weights"
+        raise fail("write", wanted, self.request.objective, "leave it out")
 
-    @abstractmethod
     def pictures(self) -> dict[str, Any]:
         """What a record holds besides, for the report: networks before and after, and curves."""
+        return {}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Belief before and after, if that was simulated, or the network as designed.
@@ -94,30 +109,179 @@ class DesignOutcome(Documented):
             raise fail("plot", "a design of one network", "another", "plot what it is made of")
         return draw_network(found["after"], ax)
 
-    def tables(self) -> list[RenderableType]:
-        """What `design` shows people."""
-        from peerbayes.designs.tables import design_parts
-
-        return design_parts(self.document())
-
     def remarked(self, *remarks: str, **changes: Any) -> Self:
         """The same with remarks before its own, and with other changes."""
         return replace(self, remarks=(*remarks, *self.remarks), **changes)
 
     def record(self) -> DesignRecord | NextEdgeRecord:
         """What is left on disk."""
-        result = self.document()
-        common = recorded(self.problem, self.request, result)
-        if isinstance(result, NEXT_EDGE.model):
+        common = recorded(self.problem, self.request, self.document())
+        if self.table is NEXT_EDGE:
             return NextEdgeRecord(**common)
         return DesignRecord(**common, **self.pictures())
 
 
-def named_objective(objective: str) -> Any:
-    """An objective that a request was made with, for a document that lists the names."""
-    return objective
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesignedWeights(DesignOutcome):
+    """Weights beside those of other networks: `rows` of all by their names, the design first."""
+
+    rows: Mapping[str, Any]
+
+    @property
+    def designed(self) -> Any:
+        """The row of the design."""
+        return self.rows[DESIGNED]
+
+    def document(self) -> Any:
+        """What `design` prints, checked: its keys are attributes."""
+        found = super().document()
+        best = recommend(found, delta=self.request.delta)
+        return found.model_copy(update={"recommended": best})
+
+    def tables(self) -> list[RenderableType]:
+        """Facts, W, what the objective says, the networks compared, who matters, and notes."""
+        return design_parts(self.document())
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        told = dict(super()._facts())
+        yield from ((name, told[name]) for name in ("objective", "target") if name in told)
+        yield from advice(self.document())
+        yield from self._remarked()
+        yield from ((name, told[name]) for name in _SHORT if name in told)
 
 
-def place_text(path: Path | None) -> str | None:
-    """A file's place as JSON takes it."""
-    return None if path is None else str(path)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneNetwork(DesignedWeights):
+    """The design of a network that stays as it is: what an objective led to."""
+
+    found: Found
+
+    @property
+    def method(self) -> str:
+        """How the weights were found."""
+        return self.found.weights.method
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the objective reaches beside what no design can pass; None: nothing is proved."""
+        return self.found.certificate
+
+    @property
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way."""
+        return self.found.weights.failed
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the numbers, one sentence each."""
+        certificate = self.found.certificate
+        proof = f"certificate: {certificate.note}" if certificate and certificate.note else ""
+        notes = [*self.remarks, *self.found.notes, *self.found.weights.notes, proof]
+        return [note for note in notes if note]
+
+    def designed_problem(self) -> AnyProblem:
+        """The problem with the designed weights."""
+        found, weights = self.found, self.found.weights
+        return with_network(
+            self.problem, weights.network, rows=weights.rows, messages=found.quantiser
+        )
+
+    def pictures(self) -> dict[str, Any]:
+        """Both networks."""
+        networks: dict[str, Any] = {
+            "before": self.problem.network,
+            "after": self.found.weights.network,
+        }
+        return {name: GraphDocument.of(network) for name, network in networks.items()}
+
+
+# Tables for people ------------------------------------------------------------------------------
+
+# What is said in the table and in a repr, in this order.
+_LABELS = (
+    *("objective", "to settle on", "influence of each agent v"),
+    *("limit of the error", "error c/n with c", "learning rate K", "error exponent E"),
+    *("subdominant modulus, mean", "subdominant modulus", "certificate", "mixing", "binding"),
+    *("weights by", "written to"),
+)
+_SHORT = (
+    *("v", "settles on", "rate K", "exponent E", "limit of the error", "error, times n", "slem"),
+)
+_MOST_AGENTS = 40
+_ALL_OF_THEM = "(all of them: --json, or --write FILE)"
+
+
+def design_parts(result: Any) -> list[RenderableType]:
+    """The tables of a design, for a problem of any kind."""
+    told = facts(table_for(result), result)
+    shown = {label: told[label] for label in _LABELS if label in told}
+    parts: list[RenderableType] = [facts_table(result.problem, shown), Text()]
+    parts += weight_parts(result)
+    for key, table in {"trade_off": TRADE_OFF_POINT, "prices": PRICE}.items():
+        if entries := getattr(result, key, None):
+            parts.append(grid(table, entries))
+    if getattr(result, "messages", None) is not None:
+        parts += titled(MESSAGES, result.messages)
+    parts.append(_comparison(result))
+    parts += _who_matters(getattr(result, "learnability", None), result.names)
+    if result.recommended is not None:
+        parts.append(Text(f"recommended: {result.recommended.sentence}"))
+    return [*parts, notes_text(result.notes)]
+
+
+def weight_parts(result: Any) -> list[RenderableType]:
+    """W as a table for few agents, else whom each agent hears; rows sum to one as shown."""
+    parts: list[RenderableType] = []
+    for shown in shown_weights(result, most=_MOST_AGENTS):
+        if shown.columns:
+            table = figures_table(shown.title, "", *shown.columns)
+            for name, cells in shown.rows:
+                table.add_row(Text(name), *cells)
+        else:
+            heard = {name: words for name, (words,) in shown.rows}
+            table = facts_table(f"{shown.title}: whom each agent hears, and how much", heard)
+        parts.append(table)
+        if shown.left:
+            parts.append(Text(f"and {shown.left} more agents {_ALL_OF_THEM}"))
+    more = len(result.weights) - MOST_PHASES
+    if hasattr(result, "influence") and more > 0:
+        parts.append(Text(f"and {more} more phases {_ALL_OF_THEM}"))
+    return [*parts, Text()]
+
+
+def compared_in(result: Any) -> Table:
+    """The quantities by which the networks of a comparison are shown."""
+    row = table_for(result)["baselines"].table
+    assert row is not None
+    if row is CHANGING_ROW:  # runs are not simulated there
+        return replace(row, quantities=(*row.quantities, FINITE_ROW["simulated"]))
+    return row
+
+
+def _comparison(result: Any) -> RenderableType:
+    """The networks compared, a row each."""
+    networks = networks_of(result)
+    deltas = [row.samples.delta for row in networks.values() if getattr(row, "samples", None)]
+    title = f"Networks; rounds for an error of at most {deltas[0]:g}" if deltas else "Networks"
+    return grid(compared_in(result), networks.items(), title=title, names="weights")
+
+
+def _who_matters(found: Any, names: Sequence[str] | None) -> list[RenderableType]:
+    if found is None:
+        return []
+    shown = {}
+    if found.unseparable_pairs:
+        pairs = "; ".join(" and ".join(pair) for pair in found.unseparable_pairs[:MOST_ROWS])
+        shown["nobody tells apart"] = pairs
+    fewest = found.sufficient_for_target or found.sufficient_agents
+    agents = agent_names(fewest.agents, names)
+    proof = "none smaller suffices" if fewest.proved else f"at least {fewest.lower} are needed"
+    shown["agents that suffice"] = f"{agents} ({proof})"
+    departures = found.departures
+    if departures:
+        shown["K if one falls silent"] = spread(departures.silent.rates)
+        if departures.critical:
+            shown["nothing is learnt without"] = agent_names(departures.critical, names)
+        if departures.cuts:
+            shown["the graph falls apart without"] = agent_names(departures.cuts, names)
+    return [facts_table(str(LEARNABILITY.title), shown), Text()]

@@ -10,10 +10,15 @@ import numpy as np
 from pydantic import ValidationError
 
 from peerbayes.messages import choose, shorten, translate
+from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.design_section import DesignSection
-from peerbayes.settings.questions import Design, Limits
-from theory import FiniteModel, Network, learning_rate
-from theory.design import Constraints, DesignGraph
+from peerbayes.problem.entries import placed
+from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.regression import RegressionProblem
+from peerbayes.settings.questions import Design, Limits, Placement
+from theory import Network, learning_rate
+from theory.design import Constraints, DesignGraph, baselines
 from theory.network import RULES
 from theory.network.labels import Named, agent_numbers, called
 from theory.numbers.rational import read_fraction
@@ -135,9 +140,14 @@ def check_runs(how: Design) -> None:
         )
 
 
-def section_of(how: Design, given: DesignSection | None) -> DesignSection:
+def section_in(problem: AnyProblem) -> DesignSection | None:
+    """The table of limits of a problem's file; None if it has none."""
+    return None if problem.specification is None else problem.specification.design
+
+
+def section_of(how: Design, problem: AnyProblem) -> DesignSection:
     """The problem's table of limits, with what the settings change."""
-    section = DesignSection() if given is None else given
+    section = section_in(problem) or DesignSection()
     return section.model_copy(update=dict(how.changes)) if how.changes else section
 
 
@@ -203,22 +213,30 @@ class DesignTask:
     stationary: FloatArray
 
     @classmethod
-    def of(cls, request: Design, network: Network, section: DesignSection | None) -> DesignTask:
-        """The task of a request on a network.
+    def of(cls, request: Design, problem: Problem | RegressionProblem) -> DesignTask:
+        """The task of a request on the network of a problem.
 
         Raises
         ------
         ValueError
             If limits or the wanted v do not fit the network, in one line.
         """
-        limits = section_of(request, section)
-        graph = limits.graph(network)
-        constraints = limits.constraints(network, graph)
-        constraints.check(graph)
-        _check_directed(graph, constraints)
-        given = limits.minimum_influence
-        floor = 1 / (10 * network.agents) if given is None else float(given)
-        return cls(network, graph, constraints, floor, _stationary(request, network, constraints))
+        network, limits = problem.network, section_of(request, problem)
+        with placed(problem.name, "design", limits):
+            graph = limits.graph(network)
+            constraints = limits.constraints(network, graph)
+            constraints.check(graph)
+            _check_directed(graph, constraints)
+            given = limits.minimum_influence
+            floor = 1 / (10 * network.agents) if given is None else float(given)
+            v = _stationary(request, network, constraints)
+        return cls(network, graph, constraints, floor, v)
+
+    @property
+    def usual(self) -> dict[str, Network]:
+        """The network as given, and those of the usual rules, by name."""
+        rules = {entry.name: entry.network for entry in baselines(self.graph)}
+        return {"as given": self.network, **rules}
 
 
 def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
@@ -264,28 +282,16 @@ def _stationary(request: Design, network: Network, constraints: Constraints) -> 
     return network.stationary_distribution
 
 
-def target_of(request: Design, network: Network, model: FiniteModel) -> int:
-    """The hypothesis that the network shall settle on.
+def target_of(how: Design | Placement, problem: Problem | ChangingProblem) -> int:
+    """The hypothesis that the network shall settle on: what it settles on now, if none is named.
 
     Raises
     ------
     ValueError
         If there is no such hypothesis.
     """
-    named = named_hypothesis(request.target, model)
-    return learning_rate(network, model).reference[0] if named is None else named
-
-
-def named_hypothesis(target: str | None, model: FiniteModel) -> int | None:
-    """The number of a hypothesis that is given by name; None for none.
-
-    Raises
-    ------
-    ValueError
-        If there is no such hypothesis.
-    """
-    names = model.hypotheses
+    target, names = how.target, problem.model.hypotheses
     if target is None:
-        return None
+        return learning_rate(problem.network, problem.model).reference[0]
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return names.index(choose("target", target, names, wanted=f"one of {shown}"))

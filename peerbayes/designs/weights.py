@@ -1,13 +1,17 @@
-"""From the influence of each agent to the weights: the fastest W that a method can prove."""
+"""What an objective leads to; and from the influence of each agent to the weights.
+
+The weights are the fastest W that a method can prove.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
+from peerbayes.designs.details import Details
 from peerbayes.designs.request import DesignTask
 from theory import Network
 from theory.design import (
@@ -19,6 +23,7 @@ from theory.design import (
     local_mixing,
     realise,
 )
+from theory.messages import Quantiser
 from theory.network.structure import as_dense
 from theory.scientific import sparse
 from theory.validation import FloatArray
@@ -28,6 +33,8 @@ from theory.validation import FloatArray
 MOST_FASTEST = 300
 # Beyond this a search among directed networks takes minutes.
 MOST_DIRECTED = 60
+# Shares in a proof below this are the solver's rounding.
+_PART = 1e-7
 # Flows between agents are rounded down to multiples of this, so that every agent keeps the rest.
 _UNIT = 2**60
 _MOST_EXACT = 100
@@ -61,6 +68,39 @@ class Weights:
     notes: tuple[str, ...] = ()
     failed: bool = False
     rows: tuple[tuple[Fraction, ...], ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an objective leads to.
+
+    Attributes
+    ----------
+    weights
+        The W that is recommended.
+    certificate
+        Of the objective; None where there is nothing to prove (an infinite exponent).
+    binding
+        The hypotheses that bind, with their share in the proof.
+    details
+        What only this objective says.
+    notes
+        What is to be said of it.
+    quantiser
+        What agents are to send, if the objective says so; what they send now if None.
+    """
+
+    weights: Weights
+    certificate: Certificate | None
+    binding: Mapping[str, float]
+    details: Details = field(default_factory=Details)
+    notes: tuple[str, ...] = ()
+    quantiser: Quantiser | None = None
+
+    def __post_init__(self) -> None:
+        """Leave out what takes part in the proof by the solver's rounding alone."""
+        parts = {name: float(share) for name, share in self.binding.items() if share > _PART}
+        object.__setattr__(self, "binding", parts)
 
 
 def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -> Weights:

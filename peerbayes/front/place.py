@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.designs.place import PlacementResult, checked_placement, identity_of, placement_on
+from peerbayes.designs.placements import (
+    PlacementResult,
+    checked_placement,
+    identity_of,
+    placement_on,
+)
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem

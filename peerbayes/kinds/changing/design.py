@@ -7,22 +7,13 @@ is that of a fixed network, certificate included. Otherwise a local search moves
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from peerbayes.designs.advice import design_advice
-from peerbayes.designs.documents import (
-    ChangingDesignDocument,
-    ChangingRow,
-    LinksDocument,
-)
-from peerbayes.designs.outcome import DesignOutcome, place_text
-from peerbayes.designs.recommend import recommend
-from peerbayes.designs.request import named_hypothesis
-from peerbayes.designs.shared import ROUNDS, certified
-from peerbayes.documents import names_of, number, numbers
+from peerbayes.designs.outcome import DesignedWeights
+from peerbayes.designs.quantities import CHANGING_DESIGN, DESIGNED
+from peerbayes.designs.request import section_in, target_of
 from peerbayes.kinds.changing.analyse import (
     ChangingAnalysis,
     analyse_changing,
@@ -30,10 +21,8 @@ from peerbayes.kinds.changing.analyse import (
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.quantities.learning import CHANGING_LEARNING
-from peerbayes.quantities.result import short_facts
 from peerbayes.settings.questions import Design
-from theory import Network, learning_rate
+from theory import Network
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
@@ -70,71 +59,37 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChangingDesign(DesignOutcome):
-    """The design of a network that changes."""
+class ChangingDesign(DesignedWeights):
+    """The design of a network that changes; its rows are analyses."""
+
+    quantities = CHANGING_DESIGN
 
     problem: ChangingProblem
     target: int
     certificate: Certificate
     method: str
-    designed: ChangingAnalysis
-    rows: dict[str, ChangingAnalysis]
-
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        names, found = self.problem.model.hypotheses, self.designed
-        yield "objective", "rate"
-        yield "target", names[self.target]
-        yield from design_advice(self.document())
-        yield from self._remarked()
-        for name, value in short_facts(CHANGING_LEARNING, found.learning):
-            if name in ("settles on", "rate K", "exponent E"):
-                yield name, value
-
-    @property
-    def failed(self) -> bool:
-        """A search always ends with something."""
-        return False
 
     @property
     def notes(self) -> list[str]:
         """What is to be said of the numbers, one sentence each."""
         return [*self.remarks, f"certificate: {self.certificate.note}"]
 
-    def document(self) -> ChangingDesignDocument:
-        """What `design` prints for a network that changes."""
-        own = _row(self.designed)
+    @property
+    def matrices(self) -> list[Weights]:
+        """W of each phase; one if only links change."""
         network = self.designed.problem.network
-        document = ChangingDesignDocument(
-            names=names_of(self.problem.network.names),
-            problem=self.problem.name,
-            objective="rate",
-            target=self.problem.model.hypotheses[self.target],
-            influence=numbers(self.designed.influence.values),
-            weights=[LinksDocument.of(weights) for weights in _matrices(network)],
-            method=self.method,
-            **dict(own),
-            certificate=certified(self.certificate),
-            baselines={name: _row(row) for name, row in self.rows.items()},
-            failed=self.failed,
-            stopped_by_time_budget=self.stopped,
-            record=place_text(self.record_path),
-            written=place_text(self.written_path),
-            notes=self.notes,
-        )
-        best = recommend(document, delta=self.request.delta)
-        return document.model_copy(update={"recommended": best})
+        if isinstance(network, PeriodicNetwork | MarkovNetwork):
+            return [phase.weights for phase in network.phases]
+        return [network.network.weights]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many rounds each statement asks for as designed; on `ax` or new axes."""
-        return self.designed.plot(ax)
+        drawn: Axes = self.designed.plot(ax)
+        return drawn
 
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights."""
         return with_network(self.problem, self.designed.problem.network)
-
-    def pictures(self) -> dict[str, Any]:
-        """Nothing is drawn."""
-        return {}
 
 
 def design_changing(
@@ -154,12 +109,10 @@ def design_changing(
             repr(request.objective) + " --exact" * request.exact,
             "choose it",
         )
-    section = None if problem.specification is None else problem.specification.design
-    if section is not None or request.changes:
+    if section_in(problem) is not None or request.changes:
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
     network, model = problem.network, problem.model
-    named = named_hypothesis(request.target, model)
-    target = learning_rate(network, model).reference[0] if named is None else named
+    target = target_of(request, problem)
     remarks: tuple[str, ...] = ()
     if isinstance(network, RandomLinks) and network.on_loss == "own":
         found, certificate, method = _for_expected(problem, network, target)
@@ -202,8 +155,7 @@ def design_changing(
         target=target,
         certificate=certificate,
         method=method,
-        designed=designed,
-        rows=rows,
+        rows={DESIGNED: designed, **rows},
         remarks=remarks,
     )
 
@@ -290,21 +242,3 @@ def _fastest(graph: DesignGraph, v: FloatArray, constraints: Constraints) -> tup
         with suppress(DesignFailed):
             return fastest_mixing(graph, v, constraints=constraints).network, ", fastest E[W]"
     return realise(graph, v, constraints=constraints), ""
-
-
-def _row(analysis: ChangingAnalysis) -> ChangingRow:
-    exponent, names = analysis.exponent, analysis.problem.model.hypotheses
-    return ChangingRow(
-        rate=number(analysis.rate.rate),
-        settles_on=", ".join(names[m] for m in analysis.rate.reference),
-        total_influence=number(analysis.influence.total),
-        error_exponent=None if exponent is None else number(exponent.exponent),
-        mean_slem=mean_slem(analysis.problem.network),
-        samples=ROUNDS.document(analysis.sizes),
-    )
-
-
-def _matrices(network: ChangingNetwork) -> list[Weights]:
-    if isinstance(network, PeriodicNetwork | MarkovNetwork):
-        return [phase.weights for phase in network.phases]
-    return [network.network.weights]

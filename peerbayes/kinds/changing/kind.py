@@ -12,7 +12,7 @@ from peerbayes.problem.problems import of_kind
 from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.figures.views import Section
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.changing.design import ChangingDesign

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from peerbayes.designs.place import PlacementResult, search_options
-from peerbayes.designs.request import named_hypothesis
+from peerbayes.designs.placements import PlacementResult, search_options
+from peerbayes.designs.request import target_of
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.settings.questions import Placement
-from theory import learning_rate
 from theory.changing import influence
 from theory.design import place
 from theory.progress import Progress
@@ -26,14 +25,10 @@ def place_changing(
     if request.objective != "rate":
         got = repr(request.objective)
         raise fail("objective", "'rate' for a network that changes", got, "choose it")
-    network, model = problem.network, problem.model
-    wanted = named_hypothesis(request.target, model)
-    if wanted is None:
-        wanted = learning_rate(network, model).reference[0]
     found = place(
-        influence(network).values,
-        model,
-        target=wanted,
+        influence(problem.network).values,
+        problem.model,
+        target=target_of(request, problem),
         progress=progress,
         **search_options(request),
     )

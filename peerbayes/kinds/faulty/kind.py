@@ -15,7 +15,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from peerbayes.designs.outcome import DesignOutcome
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.figures.views import Section
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
     from peerbayes.kinds.faulty.verify import FaultyVerification

@@ -12,7 +12,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from peerbayes.designs.next_edge import NextEdge
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.figures.views import Section
     from peerbayes.kinds.finite.analysis import Analysis
     from peerbayes.kinds.finite.design import Design

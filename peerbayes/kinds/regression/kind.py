@@ -16,7 +16,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from exact import RegressionSimulation, RegressionTask, Run
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.figures.views import Section
     from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
     from peerbayes.kinds.regression.design import RegressionDesign

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
-from peerbayes.designs.place import DataOrder, PlacementResult, kept_agents
+from peerbayes.designs.placements import DataOrder, PlacementResult, kept_agents
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Placement
 from theory.progress import Progress

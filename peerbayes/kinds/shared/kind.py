@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from exact import Run, Simulation
     from peerbayes.comparison import Comparison
     from peerbayes.designs.outcome import DesignOutcome
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.documents import Document
     from peerbayes.figures.views import Section
     from peerbayes.kinds.shared.social_learning import SimulationSummary
