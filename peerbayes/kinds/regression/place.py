@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from peerbayes.designs.placements import DataOrder, PlacementResult, kept_agents
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Placement
 from theory.progress import Progress
-from theory.regression import RegressionLimits, RegressionModel, regression_limits
+from theory.regression import RegressionLimits, regression_limits
 from theory.validation import fail
 
 # Regressions: above this many agents all orders are too many.
 _MOST_ORDERED = 7
+Order: TypeAlias = tuple[int, ...]
 
 
 def place_regression(
@@ -37,45 +39,38 @@ def place_regression(
             repr(request.objective),
             "leave the options out",
         )
-    model = problem.regression
-    agents = model.agents
-    pinned = set(kept_agents(request))
-    free = [j for j in range(agents) if j not in pinned]
-    v = problem.network.stationary_distribution
+    model, v = problem.regression, problem.network.stationary_distribution
+    free = [j for j in range(model.agents) if j not in kept_agents(request)]
     tried = 0
 
     def limits(order: Sequence[int]) -> RegressionLimits:
         nonlocal tried
         tried += 1
-        return regression_limits(v, _reordered(model, order))
+        placed = np.asarray(model.assignment)[list(order)]
+        return regression_limits(v, replace(model, assignment=placed))
 
     def value(order: Sequence[int]) -> tuple[float, float]:
         return _errors(limits(order))
 
-    start = tuple(range(agents))
+    start = tuple(range(model.agents))
     everything = len(free) <= _MOST_ORDERED
-    orders = _orders(agents, free) if everything else _swaps(value, start, free)
+    orders = _orders(start, free) if everything else _swaps(value, start, free)
     scored = {order: limits(order) for order in orders}
     best = min(scored, key=lambda order: _errors(scored[order]))
     worst = max(scored, key=lambda order: _errors(scored[order]))
     if np.allclose(_errors(scored[best]), value(start), rtol=1e-12, atol=0):
         # No order is better by more than rounding: leave the data where they are.
         best = start
-    method = "exhaustive" if everything else "local"
-    note = (
-        "all orders were tried: none does better"
-        if everything
-        else "the best that a local search found; no bound is known"
-    )
+    note = "the best that a local search found; no bound is known"
     found = DataOrder(
         assignment=best,
-        moved=tuple(j for j in range(agents) if best[j] != j),
+        moved=tuple(j for j in start if best[j] != j),
         reached=scored[best],
         original=limits(start),
         worst=scored[worst] if everything else None,
-        method=method,
+        method="exhaustive" if everything else "local",
         evaluated=tried,
-        note=note,
+        note="all orders were tried: none does better" if everything else note,
     )
     return PlacementResult(problem=problem, request=request, found=found, before=problem.network)
 
@@ -84,37 +79,23 @@ def _errors(limits: RegressionLimits) -> tuple[float, float]:
     return float(limits.limit), float(limits.excess_error_constant)
 
 
-def _reordered(model: RegressionModel, order: Sequence[int]) -> RegressionModel:
-    return replace(model, assignment=np.asarray(model.assignment)[list(order)])
-
-
-def _orders(agents: int, free: Sequence[int]) -> list[tuple[int, ...]]:
-    found = []
-    for moved in permutations(free):
-        order = np.arange(agents)
-        order[list(free)] = moved
-        found.append(tuple(int(j) for j in order))
-    return found
+def _orders(start: Order, free: Sequence[int]) -> Iterator[Order]:
+    """All orders of the data of free agents."""
+    for data in permutations(free):
+        moved = dict(zip(free, data, strict=True))
+        yield tuple(moved.get(j, j) for j in start)
 
 
 def _swaps(
-    value: Callable[[Sequence[int]], tuple[float, float]],
-    start: tuple[int, ...],
-    free: Sequence[int],
-) -> list[tuple[int, ...]]:
+    value: Callable[[Order], tuple[float, float]], start: Order, free: Sequence[int]
+) -> list[Order]:
     """The orders that descent by the best swap goes through."""
-    path = [start]
-    lowest = value(start)
+    path, lowest = [start], value(start)
     while True:
-        candidates = []
-        for a in range(len(free)):
-            for b in range(a):
-                order = list(path[-1])
-                i, j = free[a], free[b]
-                order[i], order[j] = order[j], order[i]
-                candidates.append(tuple(order))
-        scored = [(value(order), order) for order in candidates]
-        if not scored or min(scored)[0] >= lowest:
+        swaps = ({i: j, j: i} for i, j in combinations(free, 2))
+        orders = (tuple(path[-1][swap.get(k, k)] for k in start) for swap in swaps)
+        best = min(((value(order), order) for order in orders), default=None)
+        if best is None or best[0] >= lowest:
             return path
-        lowest, best = min(scored)
-        path.append(best)
+        lowest, order = best
+        path.append(order)
