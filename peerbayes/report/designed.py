@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
-from peerbayes.designs.outcome import compared_in
+from peerbayes.designs.outcome import compared_in, networks_of, recommend
 from peerbayes.designs.placements import PlacementRecord, placement_table
 from peerbayes.designs.quantities import EFFECT, DesignRecord, table_for
-from peerbayes.designs.recommend import networks_of, recommend
 from peerbayes.designs.shared import called, of_this_v
 from peerbayes.designs.weight_text import shown_weights
 from peerbayes.figures.canvas import Plot

@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from peerbayes.designs.outcome import DesignedWeights
+from peerbayes.designs.placements import PlacementResult, search_options
 from peerbayes.designs.quantities import CHANGING_DESIGN, DESIGNED
 from peerbayes.designs.request import section_in, target_of
-from peerbayes.kinds.changing.analyse import (
-    ChangingAnalysis,
-    analyse_changing,
-)
+from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.changing import ChangingProblem
 from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.settings.questions import Design
-from theory import Network
+from peerbayes.settings.questions import Design, Placement
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
@@ -34,7 +31,6 @@ from theory.changing import (
 )
 from theory.design import (
     Certificate,
-    ChangingWeights,
     Constraints,
     DesignFailed,
     DesignGraph,
@@ -43,6 +39,7 @@ from theory.design import (
     changing_weights,
     fastest_mixing,
     optimal_rate,
+    place,
     realise,
 )
 from theory.network.structure import Weights
@@ -51,6 +48,10 @@ from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# A design for a network that changes -------------------------------------------------------------
+
 
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
 _EFFORT, _SLOW_EFFORT = 3000, 150
@@ -111,44 +112,47 @@ def design_changing(
         )
     if section_in(problem) is not None or request.changes:
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
-    network, model = problem.network, problem.model
-    target = target_of(request, problem)
+    network, model, target = problem.network, problem.model, target_of(request, problem)
+    lossy = network if isinstance(network, RandomLinks) and network.on_loss == "own" else None
     remarks: tuple[str, ...] = ()
-    if isinstance(network, RandomLinks) and network.on_loss == "own":
-        found, certificate, method = _for_expected(problem, network, target)
-        rivals = _rivals(network)
+    found: ChangingNetwork
+    if lossy is not None:
+        graph, limits = _limits(lossy)
+        influences = InfluenceSet(network.agents, constraints=limits, graph=graph)
+        best = optimal_rate(model, target=target, influences=influences)
+        found, how = _fastest(lossy, best.stationary_distribution)
+        certificate, method = best.certificate, f"linear program{how}"
     else:
         slow = isinstance(network, RandomPresence) and network.mean_absence is not None
-        searched: ChangingWeights = changing_weights(
-            network,
-            model,
-            target=target,
-            effort=_SLOW_EFFORT if slow else _EFFORT,
-            progress=progress,
-        )
+        effort = _SLOW_EFFORT if slow else _EFFORT
+        searched = changing_weights(network, model, target=target, effort=effort, progress=progress)
         found, certificate, method = searched.network, searched.certificate, "local search"
         remarks = (
             "the weights are the best that a local search found, from those given; the bound "
             "holds for all weights on these links",
         )
-        rivals = _rivals(network)
 
     def analysed(other: ChangingNetwork) -> ChangingAnalysis:
         return analyse_changing(replace(problem, network=other), delta=request.delta)
 
-    rows = {"as given": analyse_changing(problem, delta=request.delta)}
-    rows |= {name: analysed(rival) for name, rival in rivals.items()}
-    designed, tie = analysed(found), ""
+    rows = {"as given": analysed(network)}
+    if not isinstance(network, PeriodicNetwork | MarkovNetwork):
+        for rule in baselines(DesignGraph.from_network(network.network)):
+            rows[rule.name] = analysed(replace(network, network=rule.network))
+    designed = analysed(found)
     if _ties(rows["as given"], designed, target):
-        rest = {} if not isinstance(network, RandomLinks) else _same_influence(network)
-        others = rows | {name: analysed(other) for name, other in rest.items()}
-        tie, designed = _best_of_equals(others, designed, target)
-    if tie:
-        method = f"{method}; among equals {tie}"
-        remarks += (
-            "the weights as given have the same K as the best found: of the networks with this K "
-            f"it is {tie}, for the larger exponent, then the faster mixing",
-        )
+        equals = {"": designed, **rows}
+        if lossy is not None:
+            other, _ = _fastest(lossy, influence(lossy).values)
+            equals["the fastest with the influence as given"] = analysed(other)
+        name = _best_of_equals(equals, target)
+        designed = equals[name]
+        if name:
+            method = f"{method}; among equals {name}"
+            remarks += (
+                "the weights as given have the same K as the best found: of the networks with this "
+                f"K it is {name}, for the larger exponent, then the faster mixing",
+            )
     return ChangingDesign(
         problem=problem,
         request=request,
@@ -162,83 +166,76 @@ def design_changing(
 
 def _ties(one: ChangingAnalysis, best: ChangingAnalysis, target: int) -> bool:
     """Whether a network settles on the target with the best K, but for rounding."""
-    rate, most = float(one.rate.rate), float(best.rate.rate)
-    return target in one.rate.reference and rate >= most - _SAME * abs(most)
+    return target in one.rate.reference and _as_large(one.rate.rate, best.rate.rate)
 
 
-def _best_of_equals(
-    rows: dict[str, ChangingAnalysis], designed: ChangingAnalysis, target: int
-) -> tuple[str, ChangingAnalysis]:
+def _as_large(value: float, most: float) -> bool:
+    return bool(value >= most - _SAME * abs(most))
+
+
+def _best_of_equals(equals: dict[str, ChangingAnalysis], target: int) -> str:
     """Of the networks with the largest K the one with the largest E, then the fastest mixing.
 
-    It is never worse than the network as given in either. Its name is empty if it is the design.
+    It is never worse than the network as given in either. The design's own name is empty.
     """
-    given, every = rows["as given"], {"": designed, **rows}
-    measures = {
-        name: (_exponent(row), mean_slem(row.problem.network))
-        for name, row in every.items()
-        if _ties(row, designed, target)
-    }
-    least, slowest = measures["as given"]
-    fair = {
-        name: (exponent, slem)
-        for name, (exponent, slem) in measures.items()
-        if exponent >= least - _SAME * abs(least) and slem <= slowest + _SAME
-    }
-    most = max(exponent for exponent, _ in fair.values())
-    close = {n: slem for n, (e, slem) in fair.items() if e >= most - _SAME * abs(most)}
-    fastest = min(close.values())
-    name = next(n for n, slem in close.items() if slem <= fastest + _SAME)
-    return name, every.get(name, given)
+    exponents = {n: row.exponent.exponent if row.exponent else 0.0 for n, row in equals.items()}
+    names = [
+        name
+        for name, row in equals.items()
+        if _ties(row, equals[""], target) and _as_large(exponents[name], exponents["as given"])
+    ]
+    slems = {name: mean_slem(equals[name].problem.network) for name in names}
+    names = [name for name in names if slems[name] <= slems["as given"] + _SAME]
+    most = max(exponents[name] for name in names)
+    names = [name for name in names if _as_large(exponents[name], most)]
+    fastest = min(slems[name] for name in names)
+    return next(name for name in names if slems[name] <= fastest + _SAME)
 
 
-def _exponent(row: ChangingAnalysis) -> float:
-    return 0.0 if row.exponent is None else float(row.exponent.exponent)
-
-
-def _same_influence(network: RandomLinks) -> dict[str, ChangingNetwork]:
-    """The fastest E[W] in which everybody counts as now."""
-    if network.on_loss != "own":
-        return {}
-    graph = DesignGraph.from_network(network.network)
-    weights, _ = _fastest(graph, influence(network).values, _availability(network))
-    return {"the fastest with the influence as given": replace(network, network=weights)}
-
-
-def _rivals(network: ChangingNetwork) -> dict[str, ChangingNetwork]:
-    """The usual rules under the same changes; none for networks given phase by phase."""
-    if isinstance(network, PeriodicNetwork | MarkovNetwork):
-        return {}
-    return {
-        entry.name: replace(network, network=entry.network)
-        for entry in baselines(DesignGraph.from_network(network.network))
-    }
-
-
-def _for_expected(
-    problem: ChangingProblem, network: RandomLinks, target: int
-) -> tuple[ChangingNetwork, Certificate, str]:
-    """The rate's best v for E[W], and the W whose E[W] has it and mixes fastest."""
-    graph = DesignGraph.from_network(network.network)
-    constraints = _availability(network)
-    influences = InfluenceSet(network.agents, constraints=constraints, graph=graph)
-    best = optimal_rate(problem.model, target=target, influences=influences)
-    weights, method = _fastest(graph, best.stationary_distribution, constraints)
-    return replace(network, network=weights), best.certificate, f"linear program{method}"
-
-
-def _availability(network: RandomLinks) -> Constraints:
+def _limits(network: RandomLinks) -> tuple[DesignGraph, Constraints]:
+    """Who may listen to whom, and how often each link is up."""
     up = {
         (int(i), int(j)): float(p)
         for (i, j), p in zip(network.network.edges, network.link_up, strict=True)
         if p > 0
     }
-    return Constraints(availability=up)
+    return DesignGraph.from_network(network.network), Constraints(availability=up)
 
 
-def _fastest(graph: DesignGraph, v: FloatArray, constraints: Constraints) -> tuple[Network, str]:
+def _fastest(network: RandomLinks, v: FloatArray) -> tuple[RandomLinks, str]:
     """The W whose E[W] has this v and mixes fastest, and how it was found."""
+    graph, limits = _limits(network)
     if graph.is_undirected:
         with suppress(DesignFailed):
-            return fastest_mixing(graph, v, constraints=constraints).network, ", fastest E[W]"
-    return realise(graph, v, constraints=constraints), ""
+            weights = fastest_mixing(graph, v, constraints=limits).network
+            return replace(network, network=weights), ", fastest E[W]"
+    return replace(network, network=realise(graph, v, constraints=limits)), ""
+
+
+# Which agent should hold which data, on a network that changes -----------------------------------
+
+
+def place_changing(
+    problem: ChangingProblem, request: Placement, progress: Progress | None = None
+) -> PlacementResult:
+    """The placement with the largest rate; the influence of each agent stands in for v.
+
+    Raises
+    ------
+    ValueError
+        If the objective is another than the rate, or an option is out of range.
+    """
+    if request.objective != "rate":
+        got = repr(request.objective)
+        raise fail("objective", "'rate' for a network that changes", got, "choose it")
+    found = place(
+        influence(problem.network).values,
+        problem.model,
+        target=target_of(request, problem),
+        progress=progress,
+        **search_options(request),
+    )
+    note = "the influence of each agent stands in for v"
+    return PlacementResult(
+        problem=problem, request=request, found=found, before=None, remarks=(note,)
+    )

@@ -53,7 +53,7 @@ class ChangingKind(SocialLearningKind[ChangingProblem]):
     def place(
         self, problem: ChangingProblem, request: Placement, progress: Progress | None
     ) -> PlacementResult:
-        from peerbayes.kinds.changing.place import place_changing
+        from peerbayes.kinds.changing.design import place_changing
 
         return place_changing(problem, request, progress)
 

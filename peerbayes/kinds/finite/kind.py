@@ -68,7 +68,7 @@ class FiniteKind(SocialLearningKind[Problem]):
     def place(
         self, problem: Problem, request: questions.Placement, progress: Progress | None
     ) -> PlacementResult:
-        from peerbayes.kinds.finite.place import place_finite
+        from peerbayes.kinds.finite.design import place_finite
 
         return place_finite(problem, request, progress)
 

@@ -82,7 +82,7 @@ class RegressionKind(Kind[RegressionProblem]):
     def place(
         self, problem: RegressionProblem, request: Placement, progress: Progress | None
     ) -> PlacementResult:
-        from peerbayes.kinds.regression.place import place_regression
+        from peerbayes.kinds.regression.design import place_regression
 
         return place_regression(problem, request, progress)
 
