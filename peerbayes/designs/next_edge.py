@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.quantities import BOUNDED, CERTIFIED, EFFECT, NEXT_EDGE
 from peerbayes.designs.request import DesignTask, section_in, section_of
-from peerbayes.designs.shared import MOST_ROWS, called
+from peerbayes.designs.shared import MOST_ROWS, ProblemRecord, called
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.finite import Problem
@@ -48,6 +48,10 @@ class NextEdge(DesignOutcome):
     def notes(self) -> list[str]:
         """What is to be said of the numbers, one sentence each."""
         return list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes]))
+
+    def record(self) -> ProblemRecord:
+        """What is left on disk."""
+        return ProblemRecord(**self.recorded())
 
     def tables(self) -> list[RenderableType]:
         """Both lists of edges, each below the network as it is; bridges and notes."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -15,18 +15,18 @@ from peerbayes.designs.quantities import (
     BOUNDED,
     CERTIFIED,
     DESIGNED,
-    NEXT_EDGE,
+    DESIGNS,
     RECOMMENDATION,
     DesignRecord,
-    NextEdgeRecord,
-    table_for,
 )
 from peerbayes.designs.shared import (
     CHANGING_ROW,
     FINITE_ROW,
     MOST_ROWS,
     REGRESSION_ROW,
-    recorded,
+    Outcome,
+    ProblemRecord,
+    form_of,
     side,
 )
 from peerbayes.designs.weight_text import MOST_PHASES, shown_weights
@@ -35,7 +35,6 @@ from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.messages import MESSAGES
 from peerbayes.quantities.quantity import Table
-from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import ends_text, facts, grid, titled
 from peerbayes.settings.questions import Design
 from peerbayes.tables import (
@@ -194,28 +193,19 @@ def _rounds(samples: Any, by: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DesignOutcome(Result):
+class DesignOutcome(Outcome):
     """The design for one problem; the base of those for each kind.
 
     Attributes
     ----------
-    problem, request
-        What was designed for, and what was asked.
-    remarks
-        What is to be said of the design as a whole, one sentence each.
     stopped
         Whether the time was up before the search was done.
-    record_path
-        Where it is on disk; None if it left no record.
     written_path
         Where the problem with the designed weights is; None if it was not written.
     """
 
-    problem: AnyProblem
     request: Design
-    remarks: tuple[str, ...] = ()
     stopped: bool = False
-    record_path: Path | None = None
     written_path: Path | None = None
 
     def _remarked(self) -> Iterator[tuple[str, object]]:
@@ -226,11 +216,6 @@ class DesignOutcome(Result):
             yield "written", str(self.written_path)
         if self.record_path is not None:
             yield "record", str(self.record_path)
-
-    @property
-    def failed(self) -> bool:
-        """Whether a solver gave up on the way; a search always ends with something."""
-        return False
 
     def designed_problem(self) -> AnyProblem:
         """The problem with the designed weights in place of its own.
@@ -263,16 +248,9 @@ class DesignOutcome(Result):
             raise fail("plot", "a design of one network", "another", "plot what it is made of")
         return draw_network(found["after"], ax)
 
-    def remarked(self, *remarks: str, **changes: Any) -> Self:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
-    def record(self) -> DesignRecord | NextEdgeRecord:
+    def record(self) -> ProblemRecord:
         """What is left on disk."""
-        common = recorded(self.problem, self.request, self.document())
-        if self.table is NEXT_EDGE:
-            return NextEdgeRecord(**common)
-        return DesignRecord(**common, **self.pictures())
+        return DesignRecord(**self.recorded(), **self.pictures())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -367,7 +345,7 @@ _ALL_OF_THEM = "(all of them: --json, or --write FILE)"
 
 def design_parts(result: Any) -> list[RenderableType]:
     """The tables of a design, for a problem of any kind."""
-    told = facts(table_for(result), result)
+    told = facts(form_of(result, DESIGNS), result)
     shown = {label: told[label] for label in _LABELS if label in told}
     parts: list[RenderableType] = [facts_table(result.problem, shown), Text()]
     parts += weight_parts(result)
@@ -405,7 +383,7 @@ def weight_parts(result: Any) -> list[RenderableType]:
 
 def compared_in(result: Any) -> Table:
     """The quantities by which the networks of a comparison are shown."""
-    row = table_for(result)["baselines"].table
+    row = form_of(result, DESIGNS)["baselines"].table
     assert row is not None
     if row is CHANGING_ROW:  # runs are not simulated there
         return replace(row, quantities=(*row.quantities, FINITE_ROW["simulated"]))

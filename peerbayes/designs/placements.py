@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,13 +19,11 @@ from peerbayes.designs.shared import (
     Agents,
     E,
     K,
+    Outcome,
     ProblemRecord,
     called,
     certificate_words,
     file_place,
-    form_of,
-    one_of,
-    recorded,
     rounds_words,
     shortened,
 )
@@ -34,10 +31,8 @@ from peerbayes.documents import GraphDocument
 from peerbayes.figures.wording import Fact
 from peerbayes.figures.wording import number as page_number
 from peerbayes.messages import choose
-from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.numbers import NUMBER
 from peerbayes.quantities.quantity import Quantity, Table, entries, entry, quantity, table_of
-from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import Sizes
 from peerbayes.settings.questions import Placement
 from peerbayes.tables import number
@@ -52,7 +47,7 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("rate", "exponent", "samples")
 METHODS = ("auto", "milp", "exhaustive", "local")
-_IDENTITY = ("objective", "delta", "method", "fixed", "target", "replicates", "seed")
+PLACEMENT_IDENTITY = ("objective", "delta", "method", "fixed", "target", "replicates", "seed")
 
 # What is asked ----------------------------------------------------------------------------------
 
@@ -86,11 +81,6 @@ def kept_agents(how: Placement) -> tuple[int, ...]:
     """Agents that keep their data, by number, of settings for a network that is known."""
     assert isinstance(how.fixed, tuple)
     return tuple(int(agent) for agent in how.fixed)
-
-
-def identity_of(how: Placement) -> dict[str, Any]:
-    """What a placement is known again by, on record."""
-    return {name: getattr(how, name) for name in _IDENTITY}
 
 
 def search_options(how: Placement) -> dict[str, Any]:
@@ -299,22 +289,14 @@ REGRESSION_PLACEMENT = Table(
 
 # Records ----------------------------------------------------------------------------------------
 
-_FORMS = {"excess_error_constant": REGRESSION_PLACEMENT, "": FINITE_PLACEMENT}
-if TYPE_CHECKING:
-    SomePlacement: TypeAlias = Any
-else:
-    SomePlacement = one_of(_FORMS)
-
-
-def placement_table(placement: Any) -> Table:
-    """The quantities of a placement that was read."""
-    return form_of(placement, _FORMS)
+PLACEMENTS = {"excess_error_constant": REGRESSION_PLACEMENT, "": FINITE_PLACEMENT}
 
 
 class PlacementRecord(ProblemRecord):
     """What `place` leaves on disk."""
 
-    result: SomePlacement
+    forms = PLACEMENTS
+
     network: GraphDocument | None = None
 
 
@@ -346,7 +328,7 @@ class DataOrder(Value):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlacementResult(Result):
+class PlacementResult(Outcome):
     """The best placement of a problem's data, and what the others would have been.
 
     Attributes
@@ -357,17 +339,12 @@ class PlacementResult(Result):
         The network that the report draws; None for one that changes.
     classes
         Those of the placements that predict the same, best first, where there are few.
-    remarks
-        What is to be said of the placement, one sentence each.
     """
 
-    problem: AnyProblem
     request: Placement
     found: Placed | DataOrder
     before: Network | None
-    classes: Sequence[Value] = ()
-    remarks: tuple[str, ...] = ()
-    record_path: Path | None = None
+    classes: Sequence[PlacementClass] = ()
 
     @property
     def table(self) -> Table:
@@ -388,18 +365,9 @@ class PlacementResult(Result):
         elif self.found.certificate is not None:
             yield "bound", self.found.certificate.bound
 
-    @property
-    def failed(self) -> bool:
-        """A search always ends with something."""
-        return False
-
-    def remarked(self, *remarks: str, **changes: Any) -> PlacementResult:
-        """The same with remarks before its own, and with other changes."""
-        return replace(self, remarks=(*remarks, *self.remarks), **changes)
-
     def record(self) -> PlacementRecord:
         """What is left on disk."""
         return PlacementRecord(
-            **recorded(self.problem, self.request, self.document()),
+            **self.recorded(),
             network=None if self.before is None else GraphDocument.of(self.before),
         )

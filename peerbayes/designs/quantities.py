@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -30,8 +30,6 @@ from peerbayes.designs.shared import (
     certificate_words,
     certified_ends,
     file_place,
-    form_of,
-    one_of,
     shortened,
 )
 from peerbayes.designs.weight_text import LinksDocument, weights_document
@@ -299,21 +297,12 @@ NEXT_EDGE = Table(
 
 # Records ----------------------------------------------------------------------------------------
 
-_FORMS = {
+DESIGNS = {
     "added": NEXT_EDGE,
     "influence": CHANGING_DESIGN,
     "excess_error_constant": REGRESSION_DESIGN,
     "": FINITE_DESIGN,
 }
-if TYPE_CHECKING:
-    SomeDesign: TypeAlias = Any
-else:
-    SomeDesign = one_of(_FORMS)
-
-
-def table_for(design: Any) -> Table:
-    """The quantities of a design that was read."""
-    return form_of(design, _FORMS)
 
 
 class CurveDocument(Document):
@@ -328,16 +317,11 @@ class CurveDocument(Document):
     failures: list[float] = Field(description="share of runs in which some agent was wrong")
 
 
-class NextEdgeRecord(ProblemRecord):
-    """What `design --objective next-edge` leaves on disk."""
-
-    result: NEXT_EDGE.type  # type: ignore[name-defined]
-
-
 class DesignRecord(ProblemRecord):
     """What `design` leaves on disk."""
 
-    result: SomeDesign
+    forms = DESIGNS
+
     before: GraphDocument | None = None
     after: GraphDocument | None = None
     curves: list[CurveDocument] = Field(default_factory=list)

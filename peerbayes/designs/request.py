@@ -38,7 +38,7 @@ _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 # Settings that a record of a design keeps, in this order.
-_IDENTITY = (
+DESIGN_IDENTITY = (
     "objective",
     "delta",
     "target",
@@ -106,11 +106,6 @@ def design_on(how: Design, network: Named) -> Design:
         fixed = agent_numbers("fixed_agents", changes["fixed_agents"], network)
         changes["fixed_agents"] = fixed
     return replace(how, changes=changes)
-
-
-def identity_of(how: Design) -> dict[str, Any]:
-    """What a design is known again by, on record."""
-    return {name: getattr(how, name) for name in _IDENTITY}
 
 
 def runs_of(how: Design) -> int:

@@ -6,20 +6,20 @@ that changes, a `RegressionRow`. K, E and mixing are called the same everywhere.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import attrgetter, or_
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
     BeforeValidator,
-    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
-    Tag,
     field_serializer,
+    field_validator,
 )
 
 from peerbayes.documents import Document, Interval, Rounds
@@ -28,6 +28,7 @@ from peerbayes.figures.wording import number as page_number
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.numbers import NUMBER
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, quantity, table_of
+from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.tables import interval, rounds
 from theory.changing import mean_slem
@@ -257,35 +258,7 @@ REGRESSION_ROW = table_of(
 )
 
 
-# Records ----------------------------------------------------------------------------------------
-
-
-class ProblemRecord(Document):
-    """What a design or a placement leaves on disk: problem, request and result."""
-
-    title: str
-    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
-    seed: int = Field(ge=0)
-    delta: float = Field(gt=0, lt=1)
-    result: Any
-
-    @field_serializer("result", mode="wrap")
-    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Not where it is, so that it can be moved, nor what follows from the rest."""
-        passing = ("record", "written", "recommended")
-        return {key: value for key, value in write(result).items() if key not in passing}
-
-
-def recorded(problem: AnyProblem, request: Any, result: Any) -> dict[str, Any]:
-    """What every record of a design or a placement says."""
-    specification = problem.specification
-    return {
-        "title": problem.title,
-        "specification": None if specification is None else specification.document(),
-        "seed": request.seed,
-        "delta": request.delta,
-        "result": result,
-    }
+# Outcomes and records ---------------------------------------------------------------------------
 
 
 def form_of(value: Any, forms: Mapping[str, Table]) -> Table:
@@ -294,7 +267,69 @@ def form_of(value: Any, forms: Mapping[str, Table]) -> Table:
     return next(table for key, table in forms.items() if not key or key in keys)
 
 
-def one_of(forms: Mapping[str, Table]) -> Any:
-    """The type of objects of any of these tables; see `form_of`."""
-    union = reduce(or_, (Annotated[table.type, Tag(table.name)] for table in forms.values()))
-    return Annotated[union, Discriminator(lambda value: form_of(value, forms).name)]
+class ProblemRecord(Document):
+    """What a design or a placement leaves on disk: problem, request and result."""
+
+    forms: ClassVar[Mapping[str, Table]]
+    """Tables that the result may be of; see `form_of`."""
+
+    title: str
+    specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
+    seed: int = Field(ge=0)
+    delta: float = Field(gt=0, lt=1)
+    result: Any
+
+    @field_validator("result", mode="before")
+    @classmethod
+    def _read(cls, result: Any) -> Any:
+        return form_of(result, cls.forms).read(result) if isinstance(result, Mapping) else result
+
+    @field_serializer("result", mode="wrap")
+    def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Not where it is, so that it can be moved, nor what follows from the rest."""
+        passing = ("record", "written", "recommended")
+        return {key: value for key, value in write(result).items() if key not in passing}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome(Result, ABC):
+    """What a design or a placement came to.
+
+    Attributes
+    ----------
+    problem, request
+        What it was asked of, and what was asked.
+    remarks
+        What is to be said of it as a whole, one sentence each.
+    record_path
+        Where it is on disk; None if it left no record.
+    """
+
+    problem: AnyProblem
+    request: Any
+    remarks: tuple[str, ...] = ()
+    record_path: Path | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way; a search always ends with something."""
+        return False
+
+    def remarked(self, *remarks: str, **changes: Any) -> Self:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
+
+    @abstractmethod
+    def record(self) -> ProblemRecord:
+        """What is left on disk."""
+
+    def recorded(self) -> dict[str, Any]:
+        """What every record says."""
+        specification = self.problem.specification
+        return {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "seed": self.request.seed,
+            "delta": self.request.delta,
+            "result": self.document(),
+        }

@@ -8,9 +8,9 @@ from typing import Any
 
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
 from peerbayes.designs.outcome import compared_in, networks_of, recommend
-from peerbayes.designs.placements import PlacementRecord, placement_table
-from peerbayes.designs.quantities import EFFECT, DesignRecord, table_for
-from peerbayes.designs.shared import called, of_this_v
+from peerbayes.designs.placements import PLACEMENTS, PlacementRecord
+from peerbayes.designs.quantities import DESIGNS, EFFECT, DesignRecord
+from peerbayes.designs.shared import called, form_of, of_this_v
 from peerbayes.designs.weight_text import shown_weights
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot
@@ -57,7 +57,7 @@ def design_view(body: Mapping[str, Any], *, key: str) -> Section:
         weights = list(_weights(result))
     failed = getattr(result, "failed", False)
     words = "A solver gave up; these are the best weights it had."
-    facts = page_facts(table_for(result), result)
+    facts = page_facts(form_of(result, DESIGNS), result)
     return Section(
         key,
         result.problem,
@@ -137,7 +137,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
         heading=heading,
         title=record.title,
         finding=answer,
-        facts=tuple(page_facts(placement_table(result), result).values()),
+        facts=tuple(page_facts(form_of(result, PLACEMENTS), result).values()),
         pictures=() if record.network is None else pictures([network_plot(record.network)], key),
         tables=(table,) if len(table) else (),
         notes=tuple(result.notes),
