@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("rate", "exponent", "samples")
 METHODS = ("auto", "milp", "exhaustive", "local")
-PLACEMENT_IDENTITY = ("objective", "delta", "method", "fixed", "target", "replicates", "seed")
+# Settings that a record keeps.
+PLACEMENT_IDENTITY = (*(name for name in Placement.__annotations__ if name != "old"), "seed")
 
 # What is asked ----------------------------------------------------------------------------------
 

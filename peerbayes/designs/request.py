@@ -37,20 +37,9 @@ _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
-# Settings that a record of a design keeps, in this order.
-DESIGN_IDENTITY = (
-    "objective",
-    "delta",
-    "target",
-    "stationary",
-    "rule",
-    "worst_case",
-    "exact",
-    "changes",
-    "replicates",
-    "seed",
-    "seconds",
-)
+# Settings that a record keeps: those of the question itself, but where the answer is written.
+_KEPT = [name for name in Design.__annotations__ if name not in ("old", "write")]
+DESIGN_IDENTITY = (*_KEPT, "changes", "seed")
 
 
 def checked_design(how: Design) -> Design:
@@ -64,28 +53,18 @@ def checked_design(how: Design) -> Design:
     objective = objective_named(how.objective, OBJECTIVES)
     limits = _limits(how.limits)
     given = {
-        "stationary": (how.stationary is not None, ("mixing",)),
-        "rule": (how.rule is not None, ("next-edge",)),
-        "worst_case": (how.worst_case, ("exponent",)),
-        "exact": (how.exact, ("rate",)),
+        "stationary": (how.stationary is not None, "mixing"),
+        "rule": (how.rule is not None, "next-edge"),
+        "worst-case": (how.worst_case, "exponent"),
+        "exact": (how.exact, "rate"),
     }
-    for name, (present, homes) in given.items():
-        if present and objective not in homes:
-            raise fail(
-                name.replace("_", "-"),
-                f"the objective {' or '.join(homes)}",
-                objective,
-                "leave it out",
-            )
-    if objective == "next-edge":
-        ignored = [*(["target"] if how.target is not None else []), *limits]
-        if ignored:
-            raise fail(
-                ignored[0].replace("_", "-"),
-                "neither target nor limits for the objective next-edge",
-                "one",
-                "leave it out",
-            )
+    for name, (present, home) in given.items():
+        if present and objective != home:
+            raise fail(name, f"the objective {home}", objective, "leave it out")
+    ignored = [*limits] if how.target is None else ["target", *limits]
+    if objective == "next-edge" and ignored:
+        wanted = "neither target nor limits for the objective next-edge"
+        raise fail(ignored[0].replace("_", "-"), wanted, "one", "leave it out")
     if how.rule is not None:
         choose("rule", how.rule, RULES)
     changed: dict[str, Any] = dict.fromkeys(Limits.__annotations__)
@@ -180,14 +159,11 @@ def shares(argument: str, given: Any) -> Any:
         raise fail(argument, wanted, shorten(repr(given)), "correct it") from None
 
 
-# What options are called, where [design] has a longer name.
-_OPTIONS = {"fixed": "fixed_agents"}
-
-
 def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of [design] with their values, checked as those of a file are."""
     named = {name.replace("-", "_"): value for name, value in changes.items()}
-    named = {_OPTIONS.get(name, name): value for name, value in named.items()}
+    if "fixed" in named:  # as the option is called
+        named["fixed_agents"] = named.pop("fixed")
     if "fixed_agents" in named:
         named["fixed_agents"] = agent_list("fixed_agents", named["fixed_agents"])
     try:
