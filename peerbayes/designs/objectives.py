@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,15 +11,12 @@ from peerbayes.designs.details import Details, ExactRate
 from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Found, Weights, exactly, expected, weights_for
 from peerbayes.documents import number
-from peerbayes.problem.finite import Problem
 from peerbayes.quantities.messages import in_doubles
-from peerbayes.settings.questions import Design
 from theory import FiniteModel, Network
 from theory.design import (
     Certificate,
     Constraints,
     DesignGraph,
-    InfluenceSet,
     best_exponent,
     exact_optimal_rate,
     fewest_samples,
@@ -42,52 +37,7 @@ from theory.validation import FloatArray, fail
 _MOST_PATHS = 500
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """An objective that is asked for: of which problem, within which limits, for which target."""
-
-    problem: Problem
-    request: Design
-    task: DesignTask
-    target: int
-    progress: Progress | None = None
-
-    @cached_property
-    def influences(self) -> InfluenceSet:
-        """Every v that the limits allow."""
-        task = self.task
-        return InfluenceSet(
-            task.network.agents,
-            task.minimum_influence,
-            constraints=task.constraints,
-            graph=task.graph,
-        )
-
-    @property
-    def search(self) -> dict[str, Any]:
-        """Settings of a search for weights."""
-        return {
-            "delta": self.request.delta,
-            "target": self.target,
-            "constraints": self.task.constraints,
-            "minimum_influence": self.task.minimum_influence,
-            "seed": self.request.seed,
-            "progress": self.progress,
-        }
-
-    def weights(self, v: FloatArray, *, thorough: bool = False) -> Weights:
-        """The fastest W with the stationary distribution v."""
-        return weights_for(self.task, v, thorough=thorough, seed=self.request.seed)
-
-    def searched(
-        self, network: Network, certificate: Certificate | None, details: Details, note: str
-    ) -> Found:
-        """The weights that a local search found."""
-        weights = Weights(network, expected(network, self.task), None, "local search")
-        return Found(weights, certificate, {}, details, (note,) if note else ())
-
-
-def find(asked: Asked) -> Found:
+def find(task: DesignTask, progress: Progress | None = None) -> Found:
     """The design that the objective asks for.
 
     Raises
@@ -95,9 +45,9 @@ def find(asked: Asked) -> Found:
     ValueError
         If no design reaches the objective, or limits exclude each other; in one line.
     """
-    objective = asked.request.objective
+    objective = task.request.objective
     if objective != "mixing":
-        check_separable(asked.problem.model, asked.target)
+        check_separable(task.problem.model, task.target)
     search = {
         "mixing": _mixing,
         "rate": _rate,
@@ -106,7 +56,7 @@ def find(asked: Asked) -> Found:
         "trade-off": _trade_off,
         "bytes": _cheapest_messages,
     }
-    return search[objective](asked)
+    return search[objective](task, progress)
 
 
 def check_separable(model: FiniteModel, target: int) -> None:
@@ -129,14 +79,14 @@ def check_separable(model: FiniteModel, target: int) -> None:
             )
 
 
-def _mixing(asked: Asked) -> Found:
-    weights = asked.weights(asked.task.stationary, thorough=True)
+def _mixing(task: DesignTask, _: Progress | None) -> Found:
+    weights = weights_for(task, task.stationary, thorough=True)
     return Found(weights, weights.certificate, {})
 
 
-def _rate(asked: Asked) -> Found:
-    task, model, names = asked.task, asked.problem.model, asked.problem.model.hypotheses
-    best = optimal_rate(model, target=asked.target, influences=asked.influences)
+def _rate(task: DesignTask, _: Progress | None) -> Found:
+    problem, model, names = task.problem, task.problem.model, task.problem.model.hypotheses
+    best = optimal_rate(model, target=task.target, influences=task.influences)
     certificate = best.certificate
     notes: tuple[str, ...] = ()
     if len(best.silent):
@@ -146,10 +96,10 @@ def _rate(asked: Asked) -> Found:
             f"allowed, {task.minimum_influence:g}; without that K would be "
             f"{number(best.boundary_rate):.6g}",
         )
-    weights, exact = asked.weights(best.stationary_distribution), None
-    if asked.request.exact:
-        exact_model = asked.problem.rational_model if asked.problem.is_exact else model
-        proved = exact_optimal_rate(exact_model, target=asked.target, influences=asked.influences)
+    weights, exact = weights_for(task, best.stationary_distribution), None
+    if task.request.exact:
+        exact_model = problem.rational_model if problem.is_exact else model
+        proved = exact_optimal_rate(exact_model, target=task.target, influences=task.influences)
         weights = exactly(weights, proved.stationary_distribution, task)
         exact = ExactRate(
             rate=str(proved.rate),
@@ -164,37 +114,47 @@ def _rate(asked: Asked) -> Found:
     return Found(weights, certificate, binding, details, notes)
 
 
-def _exponent(asked: Asked) -> Found:
-    model, names = asked.problem.model, asked.problem.model.hypotheses
-    if asked.request.worst_case:
-        worst = worst_case_exponent(model, influences=asked.influences)
+def _exponent(task: DesignTask, _: Progress | None) -> Found:
+    model, names = task.problem.model, task.problem.model.hypotheses
+    if task.request.worst_case:
+        worst = worst_case_exponent(model, influences=task.influences)
         binding = {
             f"{names[pair.hypothesis]} when {names[pair.truth]} is true": pair.multiplier
             for pair in worst.binding
         }
         details = Details(worst_case_exponent=worst.exponent)
         note = "every hypothesis may be the true one: data are taken to follow its likelihoods"
-        weights = asked.weights(worst.stationary_distribution)
+        weights = weights_for(task, worst.stationary_distribution)
         return Found(weights, worst.certificate, binding, details, (note,))
-    best = best_exponent(model, target=asked.target, influences=asked.influences)
+    best = best_exponent(model, target=task.target, influences=task.influences)
     binding = {names[one.hypothesis]: one.multiplier for one in best.binding}
     details = Details(uniform_exponent=best.uniform_exponent)
     notes = () if best.certificate else ("errors become impossible: there is nothing to prove",)
-    weights = asked.weights(best.stationary_distribution)
+    weights = weights_for(task, best.stationary_distribution)
     return Found(weights, best.certificate, binding, details, notes)
 
 
-def _samples(asked: Asked) -> Found:
-    found = fewest_samples(asked.task.graph, asked.problem.model, **asked.search)
+def _searched(
+    task: DesignTask, network: Network, certificate: Certificate | None, details: Details, note: str
+) -> Found:
+    """The weights that a local search found."""
+    weights = Weights(network, expected(network, task), None, "local search")
+    return Found(weights, certificate, {}, details, (note,) if note else ())
+
+
+def _samples(task: DesignTask, progress: Progress | None) -> Found:
+    found = fewest_samples(task.graph, task.problem.model, **task.search, progress=progress)
     details = Details(starts=found.starts, best_for_influence=found.best_for_influence)
-    return asked.searched(found.network, found.certificate, details, found.note)
+    return _searched(task, found.network, found.certificate, details, found.note)
 
 
-def _trade_off(asked: Asked) -> Found:
-    curve = trade_off(asked.task.graph, asked.problem.model, objective="rate", **asked.search)
+def _trade_off(task: DesignTask, progress: Progress | None) -> Found:
+    curve = trade_off(
+        task.graph, task.problem.model, objective="rate", **task.search, progress=progress
+    )
     best = curve.recommended
-    return asked.searched(
-        best.network, best.certificate, Details(trade_off=curve.points), curve.note
+    return _searched(
+        task, best.network, best.certificate, Details(trade_off=curve.points), curve.note
     )
 
 
@@ -219,27 +179,27 @@ def binding_at(model: FiniteModel, v: FloatArray, target: int) -> dict[str, floa
 # and every round dearer: so trees, which have the fewest links, are priced beside the whole graph.
 
 
-def _cheapest_messages(asked: Asked) -> Found:
+def _cheapest_messages(task: DesignTask, progress: Progress | None) -> Found:
     """The cheapest messages on the weights as given, those of rules, the fastest, and trees."""
-    model, messages = asked.problem.model, asked.problem.messages
+    model, messages = task.problem.model, task.problem.messages
     header = HEADER if messages is None else messages.header
-    candidates = _candidates(asked)
+    candidates = _candidates(task)
     found: dict[str, tuple[Weights, FewestBytes | None]] = {}
     known: dict[bytes, FewestBytes | None] = {}
     for done, (name, weights) in enumerate(candidates.items()):
         if done and is_spent():
             break
-        if asked.progress is not None:
-            asked.progress(done, len(candidates))
+        if progress is not None:
+            progress(done, len(candidates))
         network = weights.network
         mark = as_dense(network.weights).tobytes()
         if mark not in known:
             known[mark] = None
-            if asked.target in model.reference_hypotheses(network.stationary_distribution):
+            if task.target in model.reference_hypotheses(network.stationary_distribution):
                 # A network that is not proved to learn has no price.
                 with suppress(ValueError):
                     known[mark] = fewest_bytes(
-                        network, model, delta=asked.request.delta, header=header
+                        network, model, delta=task.request.delta, header=header
                     )
         found[name] = (weights, known[mark])
     priced = {name: price for name, (_, price) in found.items() if price is not None}
@@ -255,15 +215,15 @@ def _cheapest_messages(asked: Asked) -> Found:
     return Found(weights, None, {}, details, (note,), quantiser=best.quantiser)
 
 
-def _candidates(asked: Asked) -> dict[str, Weights]:
+def _candidates(task: DesignTask) -> dict[str, Weights]:
     """The networks that messages are priced on, by name: where limits are set, one within them."""
-    task, model = asked.task, asked.problem.model
-    fastest = asked.weights(task.stationary)
+    model = task.problem.model
+    fastest = weights_for(task, task.stationary)
     if task.constraints != Constraints():
         return {"fastest for its v": fastest}
     graph = task.graph
     given = task.usual
-    for root in _roots(graph, model, asked.target):
+    for root in _roots(graph, model, task.target):
         word = str(root) if graph.names is None else graph.names[root]
         tree = graph.tree_from(root)
         weights = weights_on_links(tree.links, agents=tree.agents, rule="uniform")

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from peerbayes.designs.weights import Found
-    from theory.design import Certificate
 
 
 # Which of the networks compared to use, and what that costs, in a sentence and in a few words ----
@@ -287,16 +286,6 @@ class OneNetwork(DesignedWeights):
     """The design of a network that stays as it is: what an objective led to."""
 
     found: Found
-
-    @property
-    def method(self) -> str:
-        """How the weights were found."""
-        return self.found.weights.method
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """What the objective reaches beside what no design can pass; None: nothing is proved."""
-        return self.found.certificate
 
     @property
     def failed(self) -> bool:

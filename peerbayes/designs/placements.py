@@ -23,7 +23,6 @@ from peerbayes.designs.shared import (
     ProblemRecord,
     called,
     certificate_words,
-    file_place,
     rounds_words,
     shortened,
 )
@@ -181,7 +180,7 @@ def _placement(*first: Quantity, last: tuple[Quantity, ...]) -> tuple[Quantity, 
                 fact=lambda value, d: Fact("Found by", value) if hasattr(d, "value") else None,
             ),
             evaluated=entry(Annotated[int, Field(ge=0)], "placements looked at", "found.evaluated"),
-            record=file_place("record_path"),
+            record=entry(str | None, get="record_path", older=None),
         ),
         NOTES,
     )

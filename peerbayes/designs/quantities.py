@@ -29,7 +29,6 @@ from peerbayes.designs.shared import (
     ProblemRecord,
     certificate_words,
     certified_ends,
-    file_place,
     shortened,
 )
 from peerbayes.designs.weight_text import LinksDocument, weights_document
@@ -72,38 +71,46 @@ def _mixing(value: Any, document: Any) -> str | None:
     return None if document.objective == "mixing" else certificate_words(value, of_mixing=True)
 
 
-_EVERY = (
-    NAMES,
-    PROBLEM,
-    *entries(
-        objective=entry(
-            Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes"],
-            get="request.objective",
-            label="objective",
-            short="objective",
-            fact=lambda value, _: Fact("Objective", value),
+def _every(method: str, certificate: str) -> tuple[Quantity, ...]:
+    """What every design says; both paths lead to how weights were found, and what proves them."""
+    return (
+        NAMES,
+        PROBLEM,
+        *entries(
+            objective=entry(
+                Literal["rate", "exponent", "samples", "mixing", "trade-off", "bytes"],
+                get="request.objective",
+                label="objective",
+                short="objective",
+                fact=lambda value, _: Fact("Objective", value),
+            ),
+            method=entry(str, "how the weights were found", method, label="weights by"),
+            certificate=entry(
+                CERTIFICATE, get=certificate, may_lack=True, label="certificate", words=_certificate
+            ),
+            recommended=entry(
+                RECOMMENDATION,
+                "null if no network is proved of",
+                lambda _: None,  # follows from the rest: see `DesignedWeights.document`
+                may_lack=True,
+                older=None,
+            ),
+            failed=entry(bool, "whether a solver gave up"),
+            stopped_by_time_budget=entry(bool, get="stopped", older=False),
+            record=entry(str | None, "file of the record", "record_path", older=None),
+            written=entry(
+                str | None,
+                "problem file with the designed weights",
+                "written_path",
+                older=None,
+                label="written to",
+                words=lambda value, _: value,
+            ),
         ),
-        method=entry(str, "how the weights were found", label="weights by"),
-        certificate=entry(CERTIFICATE, may_lack=True, label="certificate", words=_certificate),
-        recommended=entry(
-            RECOMMENDATION,
-            "null if no network is proved of",
-            lambda _: None,  # follows from the rest: see `DesignedWeights.document`
-            may_lack=True,
-            older=None,
-        ),
-        failed=entry(bool, "whether a solver gave up"),
-        stopped_by_time_budget=entry(bool, get="stopped", older=False),
-        record=file_place("record_path", "file of the record"),
-        written=file_place(
-            "written_path",
-            "problem file with the designed weights",
-            label="written to",
-            words=lambda value, _: value,
-        ),
-    ),
-    NOTES,
-)
+        NOTES,
+    )
+
+
 _V: dict[str, Any] = {"label": "influence of each agent v"}
 _TARGET = entries(
     target=entry(
@@ -161,7 +168,7 @@ FINITE_DESIGN = Table(
     "A design for finitely many hypotheses.",
     (
         *_of("designed", FINITE_ROW, without="settles_on"),
-        *_EVERY,
+        *_every("found.weights.method", "found.certificate"),
         *_of("found.details", DETAILS),
         *_TARGET,
         *_ONE_NETWORK,
@@ -183,7 +190,7 @@ CHANGING_DESIGN = Table(
     "A design for a network that changes.",
     (
         *_of("designed", CHANGING_ROW),
-        *_EVERY,
+        *_every("method", "certificate"),
         *_TARGET,
         *entries(
             influence=entry(NUMBERS, get="designed.influence.values", **_V),
@@ -201,7 +208,7 @@ REGRESSION_DESIGN = Table(
     "A design for a regression.",
     (
         *_of("designed", REGRESSION_ROW),
-        *_EVERY,
+        *_every("found.weights.method", "found.certificate"),
         *_ONE_NETWORK,
         *_baselines(REGRESSION_ROW),
     ),
@@ -289,7 +296,7 @@ NEXT_EDGE = Table(
             ),
             candidates_skipped=entry(int, get="added.candidates_skipped"),
             stopped_by_time_budget=entry(bool, get="stopped", older=False),
-            record=file_place("record_path"),
+            record=entry(str | None, get="record_path", older=None),
         ),
         NOTES,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.regression import RegressionProblem
 from peerbayes.settings.questions import Design, Limits, Placement
 from theory import Network, learning_rate
-from theory.design import Constraints, DesignGraph, baselines
+from theory.design import Constraints, DesignGraph, InfluenceSet, baselines
 from theory.network import RULES
 from theory.network.labels import Named, agent_numbers, called
 from theory.numbers.rational import read_fraction
@@ -175,9 +176,10 @@ def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """A request on one network: who may listen to whom, and within which limits."""
+    """A request for the network of a problem: who may listen to whom, and within which limits."""
 
-    network: Network
+    request: Design
+    problem: Any
     graph: DesignGraph
     constraints: Constraints
     minimum_influence: float
@@ -201,7 +203,39 @@ class DesignTask:
             given = limits.minimum_influence
             floor = 1 / (10 * network.agents) if given is None else float(given)
             v = _stationary(request, network, constraints)
-        return cls(network, graph, constraints, floor, v)
+        return cls(request, problem, graph, constraints, floor, v)
+
+    @property
+    def network(self) -> Network:
+        """The network as it is."""
+        network: Network = self.problem.network
+        return network
+
+    @cached_property
+    def target(self) -> int:
+        """The hypothesis that the network shall settle on."""
+        return target_of(self.request, self.problem)
+
+    @cached_property
+    def influences(self) -> InfluenceSet:
+        """Every v that the limits allow."""
+        return InfluenceSet(
+            self.network.agents,
+            self.minimum_influence,
+            constraints=self.constraints,
+            graph=self.graph,
+        )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """Settings of a search for weights."""
+        return {
+            "delta": self.request.delta,
+            "target": self.target,
+            "constraints": self.constraints,
+            "minimum_influence": self.minimum_influence,
+            "seed": self.request.seed,
+        }
 
     @property
     def usual(self) -> dict[str, Network]:

@@ -68,11 +68,6 @@ NAMES, PROBLEM, NOTES = entries(
 )
 
 
-def file_place(attribute: str, meaning: str | None = None, **more: Any) -> Quantity:
-    """Where something of a result is on disk; a record does not keep it, so it can be moved."""
-    return entry(str | None, meaning, attribute, older=None, **more)
-
-
 # Certificates -----------------------------------------------------------------------------------
 
 CERTIFICATE = Table(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exact import Run, prepare, simulate, simulated_sample_size
-from peerbayes.designs.objectives import Asked, binding_at, find, information_at
+from peerbayes.designs.objectives import binding_at, find, information_at
 from peerbayes.designs.outcome import OneNetwork
 from peerbayes.designs.placements import (
     PlacementClass,
@@ -69,7 +69,7 @@ class Design(OneNetwork):
     def notes(self) -> list[str]:
         """What is to be said of the numbers, one sentence each."""
         weights, notes = self.found.weights, super().notes
-        if weights.certificate is not None and weights.certificate is not self.certificate:
+        if weights.certificate is not None and weights.certificate is not self.found.certificate:
             notes.append(f"mixing: {weights.certificate.note}")
         if weights.expected is not weights.network:
             notes.append(
@@ -137,15 +137,16 @@ def design_problem(
     ValueError
         If no design reaches the objective, or limits exclude each other; in one line.
     """
-    task, target = DesignTask.of(request, problem), target_of(request, problem)
+    task = DesignTask.of(request, problem)
+    target = task.target
     check_runs(request)
     try:
-        found = find(Asked(problem, request, task, target, progress))
+        found = find(task, progress)
     except DesignFailed as failure:
         v = getattr(failure.best, "stationary_distribution", task.stationary)
         certificate = getattr(failure.best, "certificate", None)
         found = Found(kept_weights(task, v, failure), certificate, {})
-    networks = {DESIGNED: found.weights.network, **task.usual, **_stars(problem, task, target)}
+    networks = {DESIGNED: found.weights.network, **task.usual, **_stars(task)}
     rows: dict[str, NetworkRow] = {}
     for done, (name, network) in enumerate(networks.items()):
         if progress is not None:
@@ -178,14 +179,14 @@ def _same(first: Network, second: Network) -> bool:
     return bool(np.allclose(first.weights[i, j], second.weights[i, j], rtol=0, atol=1e-15))
 
 
-def _stars(problem: Problem, task: DesignTask, target: int) -> dict[str, Network]:
+def _stars(task: DesignTask) -> dict[str, Network]:
     """The best stars by name, where the graph is one and they make it settle on the target."""
     found = {}
     if star_centre(task.graph) is not None:
         for objective in ("rate", "exponent"):
             with suppress(ValueError):  # no star makes the network settle on the target
                 best = best_edge_confidence(
-                    task.graph, problem.model, objective=objective, target=target
+                    task.graph, task.problem.model, objective=objective, target=task.target
                 )
                 found[f"star, best a for the {objective}"] = best.network
     return found

@@ -71,14 +71,14 @@ def design_regression(problem: RegressionProblem, request: Design) -> Regression
     task = DesignTask.of(request, problem)
     remarks: tuple[str, ...] = ()
     if request.objective == "mixing":
-        weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
+        weights = weights_for(task, task.stationary, thorough=True)
         certificate = weights.certificate
     else:
         # The best v is positive by itself: only a floor that was asked for stands in its way.
         asked = section_of(request, problem).minimum_influence
         floor = 0.0 if asked is None else float(asked)
         v, certificate, remarks = _least_error(problem, task, floor=floor)
-        weights = weights_for(task, v, thorough=False, seed=request.seed)
+        weights = weights_for(task, v)
     networks = {DESIGNED: weights.expected, **task.usual}
     return RegressionDesign(
         problem=problem,
