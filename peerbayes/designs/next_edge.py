@@ -12,7 +12,7 @@ from peerbayes.designs.request import DesignTask, section_in, section_of
 from peerbayes.designs.shared import MOST_ROWS, ProblemRecord, called
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities.showing import ends_text, grid
 from peerbayes.settings.questions import Design
 from peerbayes.tables import notes_text, rounds

@@ -31,8 +31,8 @@ from peerbayes.designs.shared import (
 )
 from peerbayes.designs.weight_text import MOST_PHASES, shown_weights
 from peerbayes.documents import GraphDocument
-from peerbayes.problem.new_weights import with_network
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.writing import with_network
 from peerbayes.quantities.messages import MESSAGES
 from peerbayes.quantities.quantity import Table
 from peerbayes.quantities.showing import ends_text, facts, grid, titled

@@ -16,9 +16,8 @@ from peerbayes.designs.placements import PlacementResult, search_options
 from peerbayes.designs.quantities import CHANGING_DESIGN, DESIGNED
 from peerbayes.designs.request import section_in, target_of
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.new_weights import with_network
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, ChangingProblem
+from peerbayes.problem.writing import with_network
 from peerbayes.settings.questions import Design, Placement
 from theory.changing import (
     ChangingNetwork,

@@ -23,7 +23,7 @@ from peerbayes.designs.request import DesignTask, check_runs, runs_of, target_of
 from peerbayes.designs.shared import NetworkRow
 from peerbayes.designs.weights import Found, expected, kept_weights
 from peerbayes.documents import numbers
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities.sizes import in_doubles
 from peerbayes.resources import check_hours
 from peerbayes.settings import questions

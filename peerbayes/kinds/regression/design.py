@@ -21,7 +21,7 @@ from peerbayes.designs.quantities import DESIGNED, REGRESSION_DESIGN
 from peerbayes.designs.request import DesignTask, section_of
 from peerbayes.designs.shared import RegressionRow
 from peerbayes.designs.weights import Found, weights_for
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.settings.questions import Design, Placement
 from theory import Network
 from theory.design import Certificate
