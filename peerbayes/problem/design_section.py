@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from peerbayes.messages import problem_error
-from peerbayes.problem.declared_fields import key_of
 from peerbayes.problem.entries import (
     NameOrNumber,
     PositiveNumber,
@@ -22,6 +21,7 @@ from peerbayes.problem.entries import (
     Row,
     Section,
     json_number,
+    key_of,
     list_only,
     number_text,
 )
