@@ -9,7 +9,7 @@ from peerbayes.settings.declared import question
 from peerbayes.settings.live import Launch
 
 if TYPE_CHECKING:
-    from peerbayes.live.launch_documents import LaunchOutcome
+    from peerbayes.live.launching import LaunchOutcome
     from peerbayes.problem.problems import AnyProblem
 
 

@@ -65,10 +65,8 @@ def watch(
         If a package is missing (the extra ``live``), nobody can be listened to or nobody is heard,
         or something cannot be read or written.
     """
-    from peerbayes.live.watch.listener import Listener, ends_of
-    from peerbayes.live.watch.watched import Watched, find_watched
-    from peerbayes.live.watch.watcher import Watcher
-    from peerbayes.live.watch.watching import watch_until
+    from peerbayes.live.watch.watcher import Watched, Watcher, find_watched
+    from peerbayes.live.watch.watching import Listener, ends_of, watch_until
     from peerbayes.records import check_folder
 
     if seconds is not None:

@@ -21,6 +21,7 @@ from theory.validation import fail
 
 # Clocks of machines differ; certificates are valid from before they were made.
 _SLACK = timedelta(days=1)
+
 _YEARS = timedelta(days=3650)
 
 

@@ -1,4 +1,10 @@
-"""A learner that goes on after a crash as if nothing had been.
+"""An agent's state on disk, and a learner that goes on after a crash as if nothing had been.
+
+``AGENT.state`` is one file, written at once or not at all, with a checksum. What happened since is
+in a *journal*, record by record, added before anybody can hear of it. A record has its length and
+a checksum, so that a torn last one is known. What the system has taken over survives the death of
+the process (not that of the machine). A journal is cut into *segments*, each of which begins where
+a state was kept.
 
 A learner that can be replayed is brought back to the last bit: to its last observation, and to
 what it had said. Of one that cannot, the state is kept whenever that is cheap, and its rounds are
@@ -9,28 +15,312 @@ tries again.
 from __future__ import annotations
 
 import json
+import os
+import struct
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
 from typing import Any
 
-from exact.changing.peer_state import Receipt
+import numpy as np
+from numpy.typing import NDArray
+
+from exact.changing.peer_state import Message, PeerState, Receipt
+from exact.changing.replays import Event
+from exact.whole_files import lock, open_regular, read_regular, replacing
 from peerbayes.live.evidence import Evidence
-from peerbayes.live.frames import Frame, Shapes, Tensors
-from peerbayes.live.journal import Journal, Record, records_of
+from peerbayes.live.frames import (
+    METADATA,
+    Frame,
+    Tensors,
+    arrays,
+    digest_of,
+    header_of,
+    joined,
+    split,
+    written,
+)
 from peerbayes.live.learner import Learner, Saved, Used
 from peerbayes.live.members import Members
-from peerbayes.live.store import Store
+from theory.validation import FloatArray, fail
 
+FORMAT = "peerbayes-state"
+_MAGIC = b"peerbayes-journal 1\n"
+
+_FRAME = struct.Struct("<II")
+
+_HEAD = struct.Struct("<BqqQ")
+
+KINDS = ("start", "observe", "deliver", "pool", "skip", "lose", "reweigh", "reserve")
+"""What may be recorded: as :mod:`exact.changing.replays`, and rounds reserved by learners that are
+not replayed."""
+
+_CODES = {kind: code for code, kind in enumerate(KINDS)}
+
+# Records written at once, at most: what waits is lost if the process dies.
+_MOST_WAITING = 1 << 16
 # A segment of the journal is at most so long, in bytes and seconds, before the next state.
 _SEGMENT, _SECONDS = 4 * 2**20, 60.0
 # Share of the time that keeping states of learners that are not replayed may take.
 _SHARE = 0.02
+
 _TRY_AGAIN = 1.0
+
+
+# Journals ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`.
+    round
+        Of an observation, a message, a pooling; the one skipped to, or reserved.
+    agent
+        The number of the agent that spoke or went; −1 where there is none. With an observation,
+        how many were taken so far.
+    offset
+        Of the evidence, after an observation.
+    data
+        Numbers (`numbers`), or for "start" and "reweigh" a state and a list of members.
+    end
+        Where the next record begins in its file, in bytes.
+    """
+
+    kind: str
+    round: int = 0
+    agent: int = -1
+    offset: int = 0
+    data: bytes = b""
+    end: int = 0
+
+    @property
+    def numbers(self) -> FloatArray:
+        """Log-likelihoods observed, a log-belief delivered, the log-belief after pooling."""
+        return np.frombuffer(self.data, "<f8")
+
+
+class Journal:
+    """A segment that is being written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    size
+        Bytes of it that stay: of whole records. 0 begins anew.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+
+    def __init__(self, path: Path, size: int = 0) -> None:
+        self.path = path
+        self.size = size
+        self._waiting: list[bytes] = [] if size else [_MAGIC]
+        self._bytes = 0
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.ftruncate(self._descriptor, size)
+
+    def add(
+        self, kind: str, round: int = 0, agent: int = -1, offset: int = 0, data: bytes = b""
+    ) -> None:
+        """Add a record; it is written by the next `flush`.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        text = _HEAD.pack(_CODES[kind], round, agent, offset) + data
+        self._waiting.append(_FRAME.pack(len(text), zlib.crc32(text)) + text)
+        self._bytes += len(text)
+        if self._bytes > _MOST_WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all records to the system.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; records may be torn then, and none may follow.
+        """
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        self._bytes = 0
+        while data:
+            count = os.write(self._descriptor, data)
+            self.size += count
+            data = data[count:]
+
+    def close(self) -> None:
+        """Flush, and close the file."""
+        if self._descriptor >= 0:
+            with suppress(OSError):
+                self.flush()
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def records_of(path: Path) -> Iterator[Record]:
+    """The records of a segment, as far as they are whole.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    with open_regular(path) as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            return
+        while len(head := file.read(_FRAME.size)) == _FRAME.size:
+            length, check = _FRAME.unpack(head)
+            text = file.read(min(length, 1 << 30))
+            if len(text) < length or length < _HEAD.size or zlib.crc32(text) != check:
+                return
+            code, round, agent, offset = _HEAD.unpack_from(text)
+            if code >= len(KINDS):
+                return
+            yield Record(KINDS[code], round, agent, offset, text[_HEAD.size :], file.tell())
+
+
+# States -----------------------------------------------------------------------------------------
+
+
+class Store:
+    """The files of one agent.
+
+    Parameters
+    ----------
+    path
+        Its state file; segments of the journal lie beside it.
+    setting
+        What must be the same for a state to fit: the network, the agent, how it pools.
+    keep
+        Whether old segments stay, for replays.
+
+    Raises
+    ------
+    ValueError
+        If another process has the same agent.
+    """
+
+    def __init__(self, path: Path, setting: Mapping[str, Any], *, keep: bool = False) -> None:
+        self.path, self._setting, self._keep = path, dict(setting), keep
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = path.with_suffix(".lock").open("ab")
+        if not lock(self._lock.fileno()):
+            self._lock.close()
+            wanted = "an agent that does not run here yet"
+            raise fail(str(path), wanted, "one that runs", "stop it, or use another --out")
+
+    def close(self) -> None:
+        """Let others have the agent."""
+        self._lock.close()
+
+    def segment(self, number: int) -> Path:
+        """The file of one segment of the journal."""
+        return segment_of(self.path, number)
+
+    def read(self) -> tuple[Saved, dict[str, Any]] | None:
+        """The state, and what was kept with it; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, or of another setting.
+        """
+        remedy = f"delete it to begin anew, or use another --out: {self.path}"
+        try:
+            data = read_regular(self.path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise fail("state", "a file", error.strerror or "unreadable", remedy) from None
+        try:
+            header, numbers = split(data)
+            said = header[METADATA]
+            digest = said["sha256"]
+            said["sha256"] = ""
+            if said["format"] != FORMAT or digest_of(written(header), numbers) != digest:
+                raise ValueError("another checksum")
+            kept = json.loads(said["kept"])
+            saved = Saved(json.loads(said["meta"]), arrays(header, numbers))
+        except (ValueError, KeyError, TypeError) as error:
+            raise fail("state", "a whole file", f"a damaged one ({error})", remedy) from None
+        for name, value in self._setting.items():
+            if kept["setting"].get(name) != value:
+                got = repr(kept["setting"].get(name))
+                raise fail("state", f"{name} {value!r}", got, remedy)
+        return saved, kept
+
+    def write(self, saved: Saved, *, offset: int, taken: int) -> Journal:
+        """Write the state; the segment of the journal that goes on from it.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; the state and journal before are kept then.
+        """
+        number = max(segments_of(self.path), default=0) + 1
+        data = self._packed(saved, {"segment": number, "offset": offset, "taken": taken})
+        journal = Journal(self.segment(number))
+        try:
+            if self._keep:
+                journal.add("start", data=data)
+            journal.flush()
+            with replacing(self.path) as file:
+                file.write(data)
+        except OSError:
+            journal.close()
+            journal.path.unlink(missing_ok=True)
+            raise
+        for old in segments_of(self.path):
+            if old < number and not self._keep:
+                self.segment(old).unlink(missing_ok=True)
+        return journal
+
+    def _packed(self, saved: Saved, kept: dict[str, Any]) -> bytes:
+        metadata = {
+            "format": FORMAT,
+            "kept": json.dumps({"setting": self._setting, **kept}),
+            "meta": json.dumps(dict(saved.meta)),
+            "sha256": "",
+        }
+        header, numbers = header_of(metadata, saved.tensors)
+        header[METADATA]["sha256"] = digest_of(written(header), numbers)
+        return joined(written(header), numbers)
+
+
+def segments_of(path: Path) -> list[int]:
+    """Numbers of the segments of the journal beside a state file."""
+    ends = (p.suffix[1:] for p in path.parent.glob(f"{escape(path.stem)}.journal.*"))
+    return sorted(int(end) for end in ends if end.isdigit())
+
+
+def segment_of(path: Path, number: int) -> Path:
+    """The file of one segment of the journal."""
+    return path.with_suffix(f".journal.{number}")
+
+
+# A learner that is kept -------------------------------------------------------------------------
 
 
 class KeptLearner:
     """A learner all of whose input is written down, so that it comes back after a crash.
+
+    What is not written down goes to the learner as it is.
 
     Parameters
     ----------
@@ -59,11 +349,12 @@ class KeptLearner:
     def __init__(
         self, learner: Learner, evidence: Evidence, store: Store, *, log: Callable[[str], None]
     ) -> None:
-        self._learner, self._evidence, self._store, self._log = learner, evidence, store, log
-        self.kind, self.replays = learner.kind, learner.replays
+        # A learner that is replayed is asked for more than others have.
+        self._learner: Any = learner
+        self._evidence, self._store, self._log = evidence, store, log
         self.is_open = False
         self.stored_round = 0
-        self._tensors: Tensors = {}
+        self.said: Tensors = {}
         self._journal: Journal | None = None
         self._next = 0.0
         self._complained = False
@@ -78,15 +369,18 @@ class KeptLearner:
         if self._journal is None:
             self.checkpoint()
 
+    def __getattr__(self, name: str) -> Any:
+        """All else of the learner."""
+        return getattr(self._learner, name)
+
     # Coming back --------------------------------------------------------------------------------
 
     def _go_on(self, saved: Saved, kept: dict[str, Any]) -> None:
         learner = self._learner
         learner.restore(saved)
-        if self.replays and learner.has_open_round:  # type: ignore[attr-defined]
+        if learner.replays and learner.has_open_round:
             # Kept within a round, as where an agent stops while it looks for its neighbours.
-            self.is_open = True
-            self._tensors = {"log_belief": learner.log_belief}  # type: ignore[attr-defined]
+            self.is_open, self.said = True, {"log_belief": learner.log_belief}
         self._evidence.offset, self._evidence.taken = kept["offset"], kept["taken"]
         path = self._store.segment(kept["segment"])
         reserved, end = 0, 0
@@ -94,13 +388,13 @@ class KeptLearner:
             reserved = record.round if record.kind == "reserve" else reserved
             self._again(record)
             end = record.end
-        if not self.replays:
+        if not learner.replays:
             # A round that was open ends here: what was said in it may have been heard.
             learner.skip(max(reserved, learner.round) + 1)
             self.is_open = False
         self.stored_round = learner.round
         self._log(f"goes on from round {learner.round}")
-        if self.replays and end:
+        if learner.replays and end:
             # The same life goes on, perhaps within a round: no new state in between.
             with suppress(OSError):
                 self._journal = Journal(path, end)
@@ -111,31 +405,19 @@ class KeptLearner:
         learner = self._learner
         if record.kind == "observe":
             self._evidence.offset, self._evidence.taken = record.offset, record.agent
-            self._tensors = learner.learn(record.numbers if record.data else None)
+            self.said = learner.learn(record.numbers if record.data else None)
         elif record.kind == "deliver":
-            learner.deliver(record.agent, record.round, record.numbers)  # type: ignore[attr-defined]
+            learner.deliver(record.agent, record.round, record.numbers)
         elif record.kind == "pool":
             learner.pool()
         elif record.kind == "skip":
             learner.skip(record.round)
         elif record.kind == "lose":
-            learner.lose(learner.name(record.agent))  # type: ignore[attr-defined]
+            learner.lose(learner.members.names[record.agent])
         elif record.kind == "reweigh":
             learner.reweigh(Members.from_bytes(record.data))
-        self.is_open = {"observe": True, "pool": False, "skip": False}.get(
-            record.kind, self.is_open
-        )
-
-    @property
-    def members(self) -> Members:
-        """The list by which it goes."""
-        members: Members = self._learner.members
-        return members
-
-    @property
-    def said(self) -> Tensors:
-        """What was said in the open round."""
-        return self._tensors
+        opens = {"observe": True, "pool": False, "skip": False}
+        self.is_open = opens.get(record.kind, self.is_open)
 
     # Keeping ------------------------------------------------------------------------------------
 
@@ -156,7 +438,7 @@ class KeptLearner:
             self._log("its state is kept again")
         self.stored_round = self._learner.round
         ended = time.monotonic()
-        self._next = ended + (_SECONDS if self.replays else (ended - began) / _SHARE)
+        self._next = ended + (_SECONDS if self._learner.replays else (ended - began) / _SHARE)
 
     def _give_up(self, error: OSError) -> None:
         self._close()
@@ -172,6 +454,7 @@ class KeptLearner:
             self._journal = None
 
     def _add(self, kind: str, *, flush: bool = False, **what: Any) -> None:
+        """A record of what happened, if there is a journal."""
         if self._journal is None:
             return
         try:
@@ -192,48 +475,39 @@ class KeptLearner:
         self._close()
         self._store.close()
 
-    # A learner ----------------------------------------------------------------------------------
-
-    @property
-    def round(self) -> int:
-        """Rounds begun so far."""
-        return self._learner.round
+    # What is written down -----------------------------------------------------------------------
 
     def learn(self, evidence: Any) -> Tensors:
         """Begin the next round; it is on disk before anybody can hear of it."""
-        tensors = self._learner.learn(evidence)
-        self.is_open, self._tensors = True, tensors
-        if self.replays:
-            data = b"" if evidence is None else evidence.astype("<f8").tobytes()
+        self.said = self._learner.learn(evidence)
+        self.is_open = True
+        now = self._learner.round
+        if self._learner.replays:
+            data = b"" if evidence is None else _bytes(evidence)
             at = {"offset": self._evidence.offset, "agent": self._evidence.taken}
-            self._add("observe", flush=True, round=self.round, data=data, **at)
-            return tensors
-        if self._due():
+            self._add("observe", flush=True, round=now, data=data, **at)
+        elif self._due():
             self.checkpoint()
         else:
-            self._add("reserve", flush=True, round=self.round)
-        return tensors
+            self._add("reserve", flush=True, round=now)
+        return self.said
 
     def take(self, frame: Frame) -> Receipt:
         """A neighbour's message."""
-        receipt = self._learner.take(frame)
-        if self.replays and receipt in (Receipt.NEW, Receipt.EARLY):
-            number = self._learner.number(frame.sender)  # type: ignore[attr-defined]
-            data = frame.tensors["log_belief"].astype("<f8", copy=False).tobytes()
+        learner = self._learner
+        receipt: Receipt = learner.take(frame)
+        if learner.replays and receipt in (Receipt.NEW, Receipt.EARLY):
+            number, data = learner.number(frame.sender), _bytes(frame.tensors["log_belief"])
             self._add("deliver", round=frame.round, agent=number, data=data)
         return receipt
 
-    def missing(self) -> frozenset[str]:
-        """Present neighbours of whom there is no message of this round."""
-        return self._learner.missing()
-
     def pool(self) -> Used:
         """Pool what is held."""
-        used = self._learner.pool()
+        learner = self._learner
+        used: Used = learner.pool()
         self.is_open = False
-        if self.replays:
-            belief = self._learner.log_belief  # type: ignore[attr-defined]
-            self._add("pool", round=self.round, data=belief.astype("<f8", copy=False).tobytes())
+        if learner.replays:
+            self._add("pool", round=learner.round, data=_bytes(learner.log_belief))
             if self._due():
                 self.checkpoint()
         return used
@@ -242,34 +516,85 @@ class KeptLearner:
         """Be away until `round`."""
         self._learner.skip(round)
         self.is_open = False
-        if self.replays:
+        if self._learner.replays:
             self._add("skip", round=round)
 
     def lose(self, name: str) -> None:
         """A neighbour is gone."""
         self._learner.lose(name)
-        if self.replays:
-            number = self._learner.number(name)  # type: ignore[attr-defined]
-            self._add("lose", agent=number)
+        if self._learner.replays:
+            self._add("lose", agent=self._learner.number(name))
 
     def reweigh(self, members: Members) -> None:
         """A new list of members."""
         self._learner.reweigh(members)
-        if self.replays:
+        if self._learner.replays:
             self._add("reweigh", data=json.dumps(members.document()).encode())
 
-    def save(self) -> Saved:
-        """Everything that `restore` needs."""
-        return self._learner.save()
 
-    def restore(self, saved: Saved) -> None:
-        """Go back to a saved state."""
-        self._learner.restore(saved)
+def _bytes(numbers: NDArray[Any]) -> bytes:
+    return numbers.astype("<f8", copy=False).tobytes()
 
-    def summary(self) -> dict[str, Any]:
-        """What the agent believes."""
-        return self._learner.summary()
 
-    def shapes(self) -> Shapes:
-        """What its frames hold."""
-        return self._learner.shapes()
+# Replays ----------------------------------------------------------------------------------------
+
+
+def events_of(path: Path) -> Iterator[Event]:
+    """What happened to an agent whose state is at `path`, from the segments it kept (--journal).
+
+    Raises
+    ------
+    ValueError
+        If no segments were kept, or one is damaged at its beginning.
+    """
+    agent, hypotheses = "", 0
+    for record in _kept(path):
+        if record.kind == "start":
+            state, agent = _started(record.data)
+            hypotheses = state.log_belief.size
+            yield Event("start", state=state)
+        elif record.kind == "observe":
+            row = record.numbers if record.data else np.zeros(hypotheses)
+            yield Event("observe", log_likelihood=row)
+        elif record.kind == "deliver":
+            yield Event("deliver", message=Message(record.agent, record.round, record.numbers))
+        elif record.kind == "pool":
+            yield Event("pool")
+        elif record.kind == "skip":
+            yield Event("skip", round=record.round)
+        elif record.kind == "lose":
+            yield Event("lose", sender=record.agent)
+        elif record.kind == "reweigh":
+            members = Members.from_bytes(record.data)
+            priors = np.array(members.log_priors)
+            yield Event("reweigh", weights=members.row(agent), log_priors=priors)
+
+
+def beliefs_of(path: Path) -> dict[int, FloatArray]:
+    """Log-beliefs after each pooling, by round, as the agent itself wrote them down."""
+    return {record.round: record.numbers for record in _kept(path) if record.kind == "pool"}
+
+
+def _kept(path: Path) -> Iterator[Record]:
+    numbers = segments_of(path)
+    if not numbers:
+        raise fail(str(path), "a journal beside it", "none", "run with --journal")
+    for place, number in enumerate(numbers):
+        records = records_of(segment_of(path, number))
+        first = next(records, None)
+        if first is None and place == len(numbers) - 1:
+            return  # it died as it began this one
+        if first is None or first.kind != "start":
+            got = f"segment {number} without a state"
+            raise fail(str(path), "segments that were kept", got, "run with --journal")
+        yield first
+        yield from records
+
+
+def _started(data: bytes) -> tuple[PeerState, str]:
+    """A state, and whose it is."""
+    header, numbers = split(data)
+    said: Mapping[str, Any] = header[METADATA]
+    meta = json.loads(said["meta"])
+    agent = json.loads(said["kept"])["setting"]["agent"]
+    return PeerState.from_parts(meta["peer"], arrays(header, numbers)), agent

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -37,8 +37,8 @@ from peerbayes.live.security import (
     KeyFolder,
     Role,
     agent_folder,
+    key_folders,
     sign,
-    verify,
 )
 from peerbayes.messages import shorten
 from peerbayes.records import unwritable, write_whole
@@ -50,6 +50,7 @@ _LONGEST_NAME = 64
 # File systems take names of 255 bytes.
 _LONGEST_FOLDER = 240
 _REMEDY = "choose another folder with --out"
+_SOON = timedelta(days=30)
 
 
 def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
@@ -169,38 +170,6 @@ def sign_members(fresh: Members, out: str | Path) -> Members:
     signed = _signed(members, authority, out)
     _spread(out, signed)
     return signed
-
-
-def key_folders(out: Path) -> Iterator[Path]:
-    """All key folders of a network: the authority's, router's, watcher's, then the agents'."""
-    yield from (out / name for name in ("authority", "router", "watcher") if (out / name).is_dir())
-    agents = out / "agents"
-    if agents.is_dir():
-        yield from sorted(p for p in agents.iterdir() if not p.name.startswith(".") and p.is_dir())
-
-
-def signed_members(keys: KeyFolder, path: str | Path | None = None) -> Members:
-    """The list of members in a key folder, or in the file at `path`, if the authority signed it.
-
-    Raises
-    ------
-    ValueError
-        If it did not, or the list is another network's; in one line.
-    """
-    source = keys.path / MEMBERS if path is None else Path(path)
-    members = Members.read(source)
-    if members.network != keys.network:
-        got = f"one of network {members.network:.16}"
-        raise fail(str(source), f"a list of network {keys.network}", got, "use this network's")
-    if not is_signed(members, keys.authority):
-        wanted = "a list signed by the network's authority"
-        raise fail(str(source), wanted, "another signature", "run 'peerbayes keys members'")
-    return members
-
-
-def is_signed(members: Members, authority: str) -> bool:
-    """Whether the signature of a list is that of the authority with this public key."""
-    return verify(authority, members.content(), members.signature, purpose="members")
 
 
 def check_name(name: str) -> str:

@@ -21,8 +21,11 @@ import numpy as np
 from theory.validation import FloatArray, as_integer, as_position, fail, read_only
 
 FORMAT = "peerbayes-members"
+
 RULES = ("metropolis", "lazy-metropolis")
+
 _MOST_BYTES = 64 * 2**20
+
 _KEYS = {
     "format", "schema", "network", "epoch", "names", "weights", "keys", "log_priors", "signature",
 }  # fmt: skip

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from operator import attrgetter
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
@@ -63,7 +64,8 @@ class Quantity:
     meaning
         A line on what it is.
     get
-        Takes it from what its table is of; left out: the attribute of that name.
+        Takes it from what its table is of, or says where it is there, such as ``"found.rate"``;
+        left out: the attribute of that name.
     label
         What it is called on a terminal; a function of the object where it depends on it; None: it
         is not shown there.
@@ -85,13 +87,13 @@ class Quantity:
     older
         What older records, which lack the key, are taken to say.
     table
-        Of a part: its table.
+        Of a part, or of a list of parts: its table. Objects that it is of may stand for them.
     """
 
     key: str
     type: Any
     meaning: str | None = None
-    get: Callable[[Any], Any] | None = None
+    get: Callable[[Any], Any] | str | None = None
     label: str | Callable[[Any], str] | None = None
     unit: str = ""
     words: Callable[[Any, Any], str | None] | None = None
@@ -105,7 +107,13 @@ class Quantity:
 
     def of(self, source: Any) -> Any:
         """The value that a source has."""
-        return getattr(source, self.key) if self.get is None else self.get(source)
+        get = self.key if self.get is None else self.get
+        value = attrgetter(get)(source) if isinstance(get, str) else get(source)
+        if self.table is None or isinstance(value, Part | Mapping):
+            return value
+        if isinstance(value, list | tuple):
+            return [one if isinstance(one, Part) else self.table(one) for one in value]
+        return self.table(value)
 
     def field(self, numbers: Numbers) -> tuple[Any, Any]:
         """Type and field of a pydantic model, in some arithmetic."""
@@ -147,6 +155,8 @@ class Table:
         Titles of the two columns of that table; none: it has no head.
     rows
         Of a table with `column`s: its title, and that of its first column.
+    base
+        A class of properties that objects of this table have when they are read.
     """
 
     name: str
@@ -157,6 +167,7 @@ class Table:
     title: str | Callable[[Any], str] | None = None
     columns: tuple[str, str] | None = None
     rows: tuple[str, str] | None = None
+    base: type[Document] = Document
 
     def __call__(self, source: Any) -> Part | None:
         """The part of a result that this table is of; None of None."""
@@ -191,7 +202,7 @@ class Table:
     def model(self) -> type[Document]:
         """The pydantic model of the object, from which its JSON schema is made."""
         fields: dict[str, Any] = {q.key: q.field(self.numbers) for q in self.quantities}
-        model = create_model(self.name, __base__=Document, __doc__=self.meaning, **fields)
+        model = create_model(self.name, __base__=self.base, __doc__=self.meaning, **fields)
         model.left_out = frozenset(q.key for q in self.quantities if q.optional)
         return model
 
@@ -199,6 +210,11 @@ class Table:
     def type(self) -> Any:
         """The object as the type of a quantity, or of a field of a document."""
         return Annotated[Any, self]
+
+    @property
+    def several(self) -> Any:
+        """A list of objects of this table, as the type of a quantity."""
+        return GenericAlias(list, (self.type,))
 
     @property
     def by_name(self) -> Any:

@@ -11,14 +11,13 @@ import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from peerbayes.explorer.frames import Frame
 from peerbayes.explorer.layouts import layout_of
-from peerbayes.live.watch.as_document import document_of
-from peerbayes.live.watch.documents import WatchDocument
+from peerbayes.live.watch.quantities import document_of
 from peerbayes.live.watch.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def frame_of(watcher: Watcher) -> bytes:
     return json.dumps(told, allow_nan=False).encode()
 
 
-def _layout(document: WatchDocument) -> list[list[float]]:
+def _layout(document: Any) -> list[list[float]]:
     if not document.agents:
         return []
     given = None if document.positions is None else np.array(document.positions)

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from peerbayes.live.watch.page import LivePage, frame_of
-from peerbayes.live.watch.watched import Watched
-from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watcher import Watched, Watcher
 from tests.peerbayes.live.watch.network import NETWORK, fed, own_paces, steady
 
 pytest.importorskip("starlette")

@@ -23,17 +23,16 @@ from exact import exchange
 from exact.changing import replay
 from exact.whole_files import lock
 from peerbayes.cli import main
-from peerbayes.live import processes
+from peerbayes.live import launching as processes
 from peerbayes.live.evidence import drawn
-from peerbayes.live.finding import every_share
+from peerbayes.live.kept import beliefs_of, events_of
 from peerbayes.live.keys import new_keys
-from peerbayes.live.launching import run_launch
+from peerbayes.live.launching import free_ports, run_launch
 from peerbayes.live.preparing import members_of
-from peerbayes.live.processes import free_ports
-from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.live.security import KeyFolder
+from peerbayes.live.share import every_share
 from peerbayes.live.transport import key
-from peerbayes.live.watch.watched import find_watched
+from peerbayes.live.watch.watcher import find_watched
 from peerbayes.records import read_record
 from peerbayes.settings import Launch
 from tests.peerbayes.live.networks import eventually, keys_of, session
@@ -210,7 +209,7 @@ def test_the_second_process_of_an_agent_ends_and_its_neighbour_says_so(
 COUNTING = """
 import sys
 from pathlib import Path
-from peerbayes.live.refusals import TransportRefusals
+from peerbayes.live.transport import TransportRefusals
 from peerbayes.live.security import KeyFolder
 from tests.peerbayes.live.networks import session
 folder, end = sys.argv[1:]
