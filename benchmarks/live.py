@@ -25,7 +25,7 @@ import numpy as np
 import peerbayes as pb
 from benchmarks.tables import Row, report
 from peerbayes.live import launching
-from peerbayes.live.launching import Processes
+from peerbayes.live.processes import Processes
 
 PEERS, HYPOTHESES, ROUNDS = 16, 10, 1000
 

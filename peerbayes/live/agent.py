@@ -72,12 +72,11 @@ def run_agent(
     with ExitStack() as stack:
         admission = Admission(share, how)
         keys, share = admission.keys, admission.share
-        plain = learner_of(share, how)
-        learner: Learner | KeptLearner = plain
+        learner = learner_of(share, how)
         evidence = evidence_of(share, how, log=log)
         unsent = None
         if how.folder is not None:
-            learner = kept = _kept(share, how, plain, evidence, log)
+            kept = _kept(share, how, learner, evidence, log)
             stack.callback(kept.close)
             unsent = kept.said if kept.is_open else None
         members = admission.in_force(learner.members)
@@ -180,7 +179,7 @@ def _kept(
     return KeptLearner(learner, evidence, Store(path, setting, keep=how.journal), log=log)
 
 
-def frame_limit(learner: Learner | KeptLearner) -> int:
+def frame_limit(learner: Learner) -> int:
     """Bytes of a frame with this learner's numbers."""
     numbers = learner.shapes().values()
     return _HEADER_ROOM + sum(TYPES[dtype].itemsize * prod(shape) for dtype, shape in numbers)

@@ -12,7 +12,6 @@ from typing import Any
 
 from exact.changing.peer_state import Receipt
 from peerbayes.live.frames import Frame, Refused, unseal
-from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
 from peerbayes.live.report import Tally, clock
@@ -145,7 +144,7 @@ class Hearing:
         self,
         name: str,
         *,
-        learner: Learner | KeptLearner,
+        learner: Learner,
         transport: ZenohTransport,
         tally: Tally,
         shared: bool,

@@ -29,13 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exact.changing.peer_state import Message, PeerState, Receipt
-from exact.changing.replays import Event
 from exact.whole_files import lock, open_regular, read_regular, replacing
 from peerbayes.live.evidence import Evidence
 from peerbayes.live.frames import (
     METADATA,
-    Frame,
     Tensors,
     arrays,
     digest_of,
@@ -44,7 +41,7 @@ from peerbayes.live.frames import (
     split,
     written,
 )
-from peerbayes.live.learner import Learner, Saved, Used
+from peerbayes.live.learner import Learner, Saved
 from peerbayes.live.members import Members
 from theory.validation import FloatArray, fail
 
@@ -320,8 +317,6 @@ def segment_of(path: Path, number: int) -> Path:
 class KeptLearner:
     """A learner all of whose input is written down, so that it comes back after a crash.
 
-    What is not written down goes to the learner as it is.
-
     Parameters
     ----------
     learner, evidence
@@ -330,15 +325,6 @@ class KeptLearner:
         Where they are kept. If it has a state, both go on from there.
     log
         Told, in one line, of what happens.
-
-    Attributes
-    ----------
-    is_open
-        Whether the learner came back in the middle of a round.
-    stored_round
-        The last round that would survive the death of the process.
-    said
-        What the agent had said in the open round, if there is one.
 
     Raises
     ------
@@ -352,9 +338,6 @@ class KeptLearner:
         # A learner that is replayed is asked for more than others have.
         self._learner: Any = learner
         self._evidence, self._store, self._log = evidence, store, log
-        self.is_open = False
-        self.stored_round = 0
-        self.said: Tensors = {}
         self._journal: Journal | None = None
         self._next = 0.0
         self._complained = False
@@ -368,19 +351,27 @@ class KeptLearner:
             raise
         if self._journal is None:
             self.checkpoint()
+        learner.keep = self._happened
 
     def __getattr__(self, name: str) -> Any:
-        """All else of the learner."""
+        """All else is the learner's."""
         return getattr(self._learner, name)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the learner came back, or is, in the middle of a round."""
+        return bool(self._learner.replays and self._learner.has_open_round)
+
+    @property
+    def said(self) -> Tensors:
+        """What the agent had said in the open round."""
+        return {"log_belief": self._learner.log_belief}
 
     # Coming back --------------------------------------------------------------------------------
 
     def _go_on(self, saved: Saved, kept: dict[str, Any]) -> None:
         learner = self._learner
         learner.restore(saved)
-        if learner.replays and learner.has_open_round:
-            # Kept within a round, as where an agent stops while it looks for its neighbours.
-            self.is_open, self.said = True, {"log_belief": learner.log_belief}
         self._evidence.offset, self._evidence.taken = kept["offset"], kept["taken"]
         path = self._store.segment(kept["segment"])
         reserved, end = 0, 0
@@ -391,8 +382,7 @@ class KeptLearner:
         if not learner.replays:
             # A round that was open ends here: what was said in it may have been heard.
             learner.skip(max(reserved, learner.round) + 1)
-            self.is_open = False
-        self.stored_round = learner.round
+        learner.stored_round = learner.round
         self._log(f"goes on from round {learner.round}")
         if learner.replays and end:
             # The same life goes on, perhaps within a round: no new state in between.
@@ -405,7 +395,7 @@ class KeptLearner:
         learner = self._learner
         if record.kind == "observe":
             self._evidence.offset, self._evidence.taken = record.offset, record.agent
-            self.said = learner.learn(record.numbers if record.data else None)
+            learner.learn(record.numbers if record.data else None)
         elif record.kind == "deliver":
             learner.deliver(record.agent, record.round, record.numbers)
         elif record.kind == "pool":
@@ -416,8 +406,6 @@ class KeptLearner:
             learner.lose(learner.members.names[record.agent])
         elif record.kind == "reweigh":
             learner.reweigh(Members.from_bytes(record.data))
-        opens = {"observe": True, "pool": False, "skip": False}
-        self.is_open = opens.get(record.kind, self.is_open)
 
     # Keeping ------------------------------------------------------------------------------------
 
@@ -436,9 +424,38 @@ class KeptLearner:
         if self._complained:
             self._complained = False
             self._log("its state is kept again")
-        self.stored_round = self._learner.round
+        self._learner.stored_round = self._learner.round
         ended = time.monotonic()
         self._next = ended + (_SECONDS if self._learner.replays else (ended - began) / _SHARE)
+
+    def _happened(self, kind: str, *, numbers: NDArray[Any] | None = None, **what: Any) -> None:
+        """Write down what the learner has done; a round, before anybody can hear of it."""
+        learner = self._learner
+        begins, source = kind == "observe", self._evidence
+        if learner.replays:
+            data = {} if numbers is None else {"data": numbers.astype("<f8", copy=False).tobytes()}
+            place = {"offset": source.offset, "agent": source.taken} if begins else {}
+            self._add(kind, flush=begins, **data, **place, **what)
+        if kind == ("pool" if learner.replays else "observe") and self._due():
+            self.checkpoint()
+        elif begins and not learner.replays:
+            self._add("reserve", flush=True, **what)
+
+    def _add(self, kind: str, *, flush: bool, **what: Any) -> None:
+        """A record of what happened, if there is a journal."""
+        if self._journal is None:
+            return
+        try:
+            self._journal.add(kind, **what)
+            if flush:
+                self._journal.flush()
+                self._learner.stored_round = self._learner.round
+        except OSError as error:
+            self._give_up(error)
+
+    def _due(self) -> bool:
+        full = self._journal is not None and self._journal.size > _SEGMENT
+        return full or time.monotonic() >= self._next
 
     def _give_up(self, error: OSError) -> None:
         self._close()
@@ -453,148 +470,8 @@ class KeptLearner:
             self._journal.close()
             self._journal = None
 
-    def _add(self, kind: str, *, flush: bool = False, **what: Any) -> None:
-        """A record of what happened, if there is a journal."""
-        if self._journal is None:
-            return
-        try:
-            self._journal.add(kind, **what)
-            if flush:
-                self._journal.flush()
-                self.stored_round = self._learner.round
-        except OSError as error:
-            self._give_up(error)
-
-    def _due(self) -> bool:
-        full = self._journal is not None and self._journal.size > _SEGMENT
-        return full or time.monotonic() >= self._next
-
     def close(self) -> None:
         """Keep the state, and close the files."""
         self.checkpoint()
         self._close()
         self._store.close()
-
-    # What is written down -----------------------------------------------------------------------
-
-    def learn(self, evidence: Any) -> Tensors:
-        """Begin the next round; it is on disk before anybody can hear of it."""
-        self.said = self._learner.learn(evidence)
-        self.is_open = True
-        now = self._learner.round
-        if self._learner.replays:
-            data = b"" if evidence is None else _bytes(evidence)
-            at = {"offset": self._evidence.offset, "agent": self._evidence.taken}
-            self._add("observe", flush=True, round=now, data=data, **at)
-        elif self._due():
-            self.checkpoint()
-        else:
-            self._add("reserve", flush=True, round=now)
-        return self.said
-
-    def take(self, frame: Frame) -> Receipt:
-        """A neighbour's message."""
-        learner = self._learner
-        receipt: Receipt = learner.take(frame)
-        if learner.replays and receipt in (Receipt.NEW, Receipt.EARLY):
-            number, data = learner.number(frame.sender), _bytes(frame.tensors["log_belief"])
-            self._add("deliver", round=frame.round, agent=number, data=data)
-        return receipt
-
-    def pool(self) -> Used:
-        """Pool what is held."""
-        learner = self._learner
-        used: Used = learner.pool()
-        self.is_open = False
-        if learner.replays:
-            self._add("pool", round=learner.round, data=_bytes(learner.log_belief))
-            if self._due():
-                self.checkpoint()
-        return used
-
-    def skip(self, round: int) -> None:
-        """Be away until `round`."""
-        self._learner.skip(round)
-        self.is_open = False
-        if self._learner.replays:
-            self._add("skip", round=round)
-
-    def lose(self, name: str) -> None:
-        """A neighbour is gone."""
-        self._learner.lose(name)
-        if self._learner.replays:
-            self._add("lose", agent=self._learner.number(name))
-
-    def reweigh(self, members: Members) -> None:
-        """A new list of members."""
-        self._learner.reweigh(members)
-        if self._learner.replays:
-            self._add("reweigh", data=json.dumps(members.document()).encode())
-
-
-def _bytes(numbers: NDArray[Any]) -> bytes:
-    return numbers.astype("<f8", copy=False).tobytes()
-
-
-# Replays ----------------------------------------------------------------------------------------
-
-
-def events_of(path: Path) -> Iterator[Event]:
-    """What happened to an agent whose state is at `path`, from the segments it kept (--journal).
-
-    Raises
-    ------
-    ValueError
-        If no segments were kept, or one is damaged at its beginning.
-    """
-    agent, hypotheses = "", 0
-    for record in _kept(path):
-        if record.kind == "start":
-            state, agent = _started(record.data)
-            hypotheses = state.log_belief.size
-            yield Event("start", state=state)
-        elif record.kind == "observe":
-            row = record.numbers if record.data else np.zeros(hypotheses)
-            yield Event("observe", log_likelihood=row)
-        elif record.kind == "deliver":
-            yield Event("deliver", message=Message(record.agent, record.round, record.numbers))
-        elif record.kind == "pool":
-            yield Event("pool")
-        elif record.kind == "skip":
-            yield Event("skip", round=record.round)
-        elif record.kind == "lose":
-            yield Event("lose", sender=record.agent)
-        elif record.kind == "reweigh":
-            members = Members.from_bytes(record.data)
-            priors = np.array(members.log_priors)
-            yield Event("reweigh", weights=members.row(agent), log_priors=priors)
-
-
-def beliefs_of(path: Path) -> dict[int, FloatArray]:
-    """Log-beliefs after each pooling, by round, as the agent itself wrote them down."""
-    return {record.round: record.numbers for record in _kept(path) if record.kind == "pool"}
-
-
-def _kept(path: Path) -> Iterator[Record]:
-    numbers = segments_of(path)
-    if not numbers:
-        raise fail(str(path), "a journal beside it", "none", "run with --journal")
-    for place, number in enumerate(numbers):
-        records = records_of(segment_of(path, number))
-        first = next(records, None)
-        if first is None and place == len(numbers) - 1:
-            return  # it died as it began this one
-        if first is None or first.kind != "start":
-            got = f"segment {number} without a state"
-            raise fail(str(path), "segments that were kept", got, "run with --journal")
-        yield first
-        yield from records
-
-
-def _started(data: bytes) -> tuple[PeerState, str]:
-    """A state, and whose it is."""
-    header, numbers = split(data)
-    said: Mapping[str, Any] = header[METADATA]
-    meta = json.loads(said["meta"])
-    agent = json.loads(said["kept"])["setting"]["agent"]
-    return PeerState.from_parts(meta["peer"], arrays(header, numbers)), agent

@@ -7,8 +7,9 @@ finitely many hypotheses is here, that of nets in `peerbayes.live.nets`.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -72,6 +73,10 @@ class Learner(ABC):
         "finite" or "net": what its frames say.
     members
         The list by which it goes.
+    keep
+        Told what has been done to the learner, as a journal has it; nobody, unless it is kept.
+    stored_round
+        The last round that would survive the death of the process.
     replays
         Whether `learn`, `take`, `pool`, `skip`, `lose` and `reweigh`, called again on the same
         input after `restore`, lead to the same state, bit for bit, and quickly: then a journal of
@@ -86,6 +91,8 @@ class Learner(ABC):
         self, share: Share, *, pace: str, on_loss: str | None, rule: Rule | None = None
     ) -> None:
         self._name = share.agent
+        self.keep: Callable[..., None] = lambda kind, **what: None
+        self.stored_round = 0
         self._peer = Peer(
             share.members.number(share.agent),
             share.members.row(share.agent),
@@ -114,10 +121,6 @@ class Learner(ABC):
         """Whether a round has begun and is not pooled yet."""
         return self._peer.is_open
 
-    def number(self, name: str) -> int:
-        """An agent's number."""
-        return self._numbers[name]
-
     @abstractmethod
     def learn(self, evidence: Any) -> Tensors:
         """Begin the next round with the agent's own evidence; what is to be sent.
@@ -142,6 +145,7 @@ class Learner(ABC):
     def pool(self) -> Used:
         """Pool what is held; the end of the round."""
         pooled, names = self._peer.pool(), self._names
+        self.keep("pool", round=self.round, numbers=self._peer.log_belief)
         weights, rounds = pooled.weights.tolist(), pooled.rounds.tolist()
         used = [j for j, weight in enumerate(weights) if weight > 0]
         return Used({names[j]: weights[j] for j in used}, {names[j]: rounds[j] for j in used})
@@ -149,11 +153,13 @@ class Learner(ABC):
     def skip(self, round: int) -> None:
         """Be away until `round`, which is the next to begin; an open round ends unpooled."""
         self._peer.skip(round)
+        self.keep("skip", round=round)
 
     def lose(self, name: str) -> None:
         """A neighbour is gone, until its next new message."""
         if name in self._numbers:
             self._peer.lose(self._numbers[name])
+            self.keep("lose", agent=self._numbers[name])
 
     def reweigh(self, members: Members) -> None:
         """A new list of members, in which every agent has the number that it had.
@@ -170,6 +176,7 @@ class Learner(ABC):
             raise fail("members.names", wanted, got, "add agents at the end")
         self._peer.reweigh(members.row(self._name), self._priors(members))
         self._adopt(members)
+        self.keep("reweigh", data=json.dumps(members.document()).encode())
 
     def save(self) -> Saved:
         """Everything that `restore` needs: the peer's state, and the list of members."""
@@ -241,6 +248,7 @@ class FiniteLearner(Learner):
     def learn(self, evidence: FloatArray | None) -> Tensors:
         """Begin the next round with a log-likelihood, shape (M,); the public log-belief."""
         message = self._peer.observe(self._none if evidence is None else evidence)
+        self.keep("observe", round=self.round, numbers=evidence)
         return {"log_belief": message.log_belief}
 
     def take(self, frame: Frame) -> Receipt:
@@ -248,10 +256,14 @@ class FiniteLearner(Learner):
         sender = self._numbers.get(frame.sender)
         if sender is None:
             return Receipt.STRANGER
+        belief = frame.tensors["log_belief"]
         try:
-            return self.deliver(sender, frame.round, frame.tensors["log_belief"])
+            receipt = self.deliver(sender, frame.round, belief)
         except ValueError as error:
             raise Refused("not-finite", str(error)) from None
+        if receipt in (Receipt.NEW, Receipt.EARLY):
+            self.keep("deliver", round=frame.round, agent=sender, numbers=belief)
+        return receipt
 
     def deliver(self, sender: int, round: int, log_belief: FloatArray) -> Receipt:
         """The log-belief, shape (M,), of the agent of this number.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
 from peerbayes.live.frames import Frame, Tensors, seal
 from peerbayes.live.hearing import NOBODY, Hearing, Trust
-from peerbayes.live.kept import KeptLearner
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
 from peerbayes.live.report import Tally, clock, report_bytes
@@ -113,7 +112,7 @@ class PeerLoop:
         self,
         name: str,
         *,
-        learner: Learner | KeptLearner,
+        learner: Learner,
         evidence: Evidence,
         transport: ZenohTransport,
         pacing: Pacing,
@@ -308,7 +307,7 @@ class PeerLoop:
 
     def _tell(self) -> dict[str, Any]:
         source, learner = self._evidence, self._learner
-        self.tally.stored_round = getattr(learner, "stored_round", 0)
+        self.tally.stored_round = learner.stored_round
         report = self.tally.report(
             epoch=learner.members.epoch,
             round=learner.round,

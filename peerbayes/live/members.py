@@ -265,13 +265,6 @@ class Members:
         except (UnicodeDecodeError, RecursionError, json.JSONDecodeError):
             raise fail("members", "JSON", "something else", "use another list") from None
 
-    def write(self, path: str | Path) -> None:
-        """Write the list to a file, whole or not at all."""
-        from exact.whole_files import replacing
-
-        with replacing(Path(path)) as file:
-            file.write(json.dumps(self.document(), indent=1).encode() + b"\n")
-
 
 def _check_row(i: int, row: Mapping[int, float], agents: int) -> None:
     values = list(row.values())

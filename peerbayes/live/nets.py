@@ -112,6 +112,7 @@ class NetLearner(Learner):
         said = {name: values.numpy() for name, values in self.training.learn().items()}
         if self._learning is not None:
             self._learning += time.thread_time() - begin
+        self.keep("observe", round=self.round)
         return said
 
     def take(self, frame: Frame) -> Receipt:

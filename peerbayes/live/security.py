@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -102,14 +102,7 @@ class KeyFolder:
         signs = fits and document["role"] in ("agent", "authority")
         if not fits or not _is_key(document["authority"]) or signs != _is_key(document["public"]):
             raise fail(str(path), wanted, f"wrong entries in {FOLDER}", "make the keys anew")
-        return cls(
-            path=path,
-            name=document["name"],
-            role=document["role"],
-            network=document["network"],
-            public=document["public"],
-            authority=document["authority"],
-        )
+        return cls(path, **{f.name: document[f.name] for f in fields(cls) if f.name != "path"})
 
     @classmethod
     def of_agent(cls, path: str | Path, agent: str) -> KeyFolder:

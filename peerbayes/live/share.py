@@ -67,17 +67,7 @@ class Share:
 
     def document(self) -> dict[str, Any]:
         """The share as JSON takes it."""
-        return {
-            "format": FORMAT,
-            "schema": 1,
-            "problem": self.problem,
-            "agent": self.agent,
-            "kind": self.kind,
-            "members": self.members.document(),
-            "on_loss": self.on_loss,
-            "rule": dict(self.rule),
-            "content": dict(self.content),
-        }
+        return {"format": FORMAT, "schema": 1} | vars(self) | {"members": self.members.document()}
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -97,15 +87,8 @@ class Share:
             raise fail(str(path), "an agent's share", "no JSON", "make it anew") from None
         if not is_share(document):
             raise fail(str(path), "an agent's share", "something else", "make it anew")
-        return cls(
-            problem=document["problem"],
-            agent=document["agent"],
-            kind=document["kind"],
-            members=Members.from_document(document["members"]),
-            on_loss=document["on_loss"],
-            rule=document["rule"],
-            content=document["content"],
-        )
+        said = {key: value for key, value in document.items() if key not in ("format", "schema")}
+        return cls(**said | {"members": Members.from_document(said["members"])})
 
     def write(self, path: Path) -> None:
         """Write the share to a file, whole or not at all."""

@@ -87,7 +87,7 @@ class Quantity:
     older
         What older records, which lack the key, are taken to say.
     table
-        Of a part, or of a list of parts: its table. Objects that it is of may stand for them.
+        Of a part, or of several: its table. What it is of may stand for one, or a JSON object.
     """
 
     key: str
@@ -111,8 +111,8 @@ class Quantity:
         value = attrgetter(get)(source) if isinstance(get, str) else get(source)
         if self.table is None or isinstance(value, Part | Mapping):
             return value
-        if isinstance(value, list | tuple):
-            return [one if isinstance(one, Part) else self.table(one) for one in value]
+        if isinstance(value, list | tuple | Iterator):
+            return [one if isinstance(one, Part | Mapping) else self.table(one) for one in value]
         return self.table(value)
 
     def field(self, numbers: Numbers) -> tuple[Any, Any]:

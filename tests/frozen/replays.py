@@ -17,7 +17,7 @@ import numpy as np
 import peerbayes as pb
 from exact import Message, Peer
 from exact.changing import Event, Log, Replay, realised, replay
-from peerbayes.live.kept import beliefs_of, events_of
+from peerbayes.live.replaying import beliefs_of, events_of
 from tests.frozen.certificates import plain
 
 HOME = Path(__file__).parent

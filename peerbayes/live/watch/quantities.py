@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from peerbayes.live.watch.measured import Measured, Rate
     from peerbayes.live.watch.reports import Stretch
-    from peerbayes.live.watch.watcher import Seen, Sight
+    from peerbayes.live.watch.watcher import Sight
 
 _MOST_POINTS = 120
 # More agents or links than this are not listed one by one.
@@ -129,51 +128,43 @@ STRETCH = table_of(
 _NOTHING = Report.model_construct(
     **dict.fromkeys(("round", "epoch"), None), belief=BeliefReport(), receipts={}, refused={}
 )
+_REPORTED = ("round", "epoch", "receipts", "refused", "bytes_sent", "rss_mb", "stored_round")
 
 
-@dataclass(frozen=True)
-class _One:
-    """One agent at one moment: its number, its name, and what was heard of it."""
-
-    number: int
-    name: str
-    seen: Seen
-    sight: Sight
-
-    @property
-    def state(self) -> str:
-        """Where it is, in a word."""
-        return self.seen.state(self.sight.now)
-
-    @property
-    def report(self) -> Report:
-        """Its newest report."""
-        return self.seen.report or _NOTHING
-
-    def measured(self, key: str) -> Any:
-        """What was measured of it."""
-        values = getattr(self.sight.measured, key)
-        known = values is not None and self.number in self.sight.measured.agents
-        return values[self.number] if known else None
-
-    @cached_property
-    def beliefs(self) -> dict[str, float]:
-        """Probabilities by hypothesis; empty where they are not known."""
-        log_belief, names = self.report.belief.log_belief, self.sight.hypotheses
-        if not log_belief or len(log_belief) != len(names):
-            return {}
-        beliefs = np.exp(np.array(log_belief) - np.logaddexp.reduce(log_belief))
-        return dict(zip(names, np.minimum(beliefs, 1.0).tolist(), strict=True))
-
-    @property
-    def believes(self) -> str | None:
-        """Its most probable hypothesis."""
-        return max(self.beliefs, key=self.beliefs.__getitem__, default=None)
+def _agents(sight: Sight) -> Iterator[dict[str, Any]]:
+    """What is known of each agent."""
+    found = sight.measured
+    for i, (name, seen) in enumerate(sight.agents):
+        report, known = seen.report or _NOTHING, i in found.agents
+        columns = (found.rhythm, found.influence, found.slowness)
+        measured = [column[i] if known and column is not None else None for column in columns]
+        yield {
+            "name": name,
+            "state": seen.state(sight.now),
+            "reports": seen.reports,
+            "began_anew": seen.began_anew,
+            **{key: getattr(report, key) for key in _REPORTED},
+            **dict(zip(("round_seconds", "influence", "slowness"), measured, strict=True)),
+            **_believed(report.belief.log_belief or [], sight.hypotheses),
+            "accuracy": report.belief.accuracy,
+            "nll": report.belief.nll,
+            "evidence_taken": report.evidence.taken,
+            "evidence_refused": report.evidence.refused,
+        }
 
 
-def _measured(key: str, of: str, meaning: str | None = None, **more: Any) -> Quantity:
-    get: Callable[[Any], Any] = lambda source: source.measured(of)  # noqa: E731
-    return Quantity(key, Number, meaning, get=get, kind="measured", **more)
+def _believed(log_belief: list[float], hypotheses: tuple[str, ...]) -> dict[str, Any]:
+    """The most probable hypothesis, and probabilities; nothing where they are not known."""
+    if not log_belief or len(log_belief) != len(hypotheses):
+        return {"believes": None}
+    beliefs = np.exp(np.array(log_belief) - np.logaddexp.reduce(log_belief))
+    beliefs, best = np.minimum(beliefs, 1.0).tolist(), int(np.argmax(log_belief))
+    told = {"probability": beliefs[best], "probabilities": beliefs}
+    return {"believes": hypotheses[best], **told}
+
+
+def _measured(key: str, meaning: str | None = None, **more: Any) -> Quantity:
+    return Quantity(key, Number, meaning, kind="measured", **more)
 
 
 def _state(value: str, agent: Any) -> str:
@@ -196,26 +187,15 @@ AGENT = Table(
         Quantity(
             "state", str, "here, silent, gone, done, or not seen", column="state", words=_state
         ),
-        Quantity(
-            "round",
-            int | None,
-            get="report.round",
-            column="round",
-            words=lambda value, _: rounds(value),
-        ),
-        Quantity("epoch", int | None, get="report.epoch", older=None),
-        Quantity("reports", _COUNT, get="seen.reports"),
-        Quantity("began_anew", _COUNT, "how often its process began again", get="seen.began_anew"),
+        Quantity("round", int | None, column="round", words=lambda value, _: rounds(value)),
+        Quantity("epoch", int | None, older=None),
+        Quantity("reports", _COUNT),
+        Quantity("began_anew", _COUNT, "how often its process began again"),
         _measured(
-            "round_seconds",
-            "rhythm",
-            "mean time between poolings, measured",
-            column="ms",
-            words=_milli,
+            "round_seconds", "mean time between poolings, measured", column="ms", words=_milli
         ),
-        _measured("influence", "influence", "v, of the weights that were measured", column="v"),
+        _measured("influence", "v, of the weights that were measured", column="v"),
         _measured(
-            "slowness",
             "slowness",
             "share of the network's round that is spent in waiting for it",
             column="slowness",
@@ -223,85 +203,54 @@ AGENT = Table(
         Quantity(
             "believes", str | None, "its most probable hypothesis", column="believes", words=_belief
         ),
-        Quantity(
-            "probability",
-            Probability | None,
-            get=lambda one: one.beliefs.get(one.believes),
-            older=None,
-        ),
-        Quantity(
-            "probabilities",
-            list[Probability] | None,
-            get=lambda one: [*one.beliefs.values()] or None,
-            older=None,
-        ),
-        Quantity("accuracy", Number, get="report.belief.accuracy", older=None, column="accuracy"),
-        Quantity("nll", Number, get="report.belief.nll", older=None),
-        Quantity("receipts", _COUNTS, get="report.receipts"),
+        Quantity("probability", Probability | None, older=None),
+        Quantity("probabilities", list[Probability] | None, older=None),
+        _measured("accuracy", older=None, column="accuracy"),
+        _measured("nll", older=None),
+        Quantity("receipts", _COUNTS),
         Quantity(
             "refused",
             _COUNTS,
-            get="report.refused",
             column="refused",
             words=lambda value, _: rounds(sum(value.values())),
         ),
-        Quantity("evidence_taken", _COUNT, get="report.evidence.taken"),
-        Quantity("evidence_refused", _COUNT, get="report.evidence.refused"),
-        Quantity("bytes_sent", _COUNT, get="report.bytes_sent"),
-        Quantity("rss_mb", Number, get="report.rss_mb", older=None),
-        Quantity("stored_round", int | None, get="report.stored_round", older=None),
+        Quantity("evidence_taken", _COUNT),
+        Quantity("evidence_refused", _COUNT),
+        Quantity("bytes_sent", _COUNT),
+        Quantity("rss_mb", Number, older=None),
+        Quantity("stored_round", int | None, older=None),
     ),
     title="Agents",
 )
 
 
-def _ones(sight: Sight) -> list[_One]:
-    return [_One(number, name, seen, sight) for number, (name, seen) in enumerate(sight.agents)]
-
-
 # Links ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Link:
-    """What one agent heard of another; `alive` as the hearer says, None if it has not said."""
-
-    hearer: int
-    heard: int
-    alive: bool | None
-    sight: Sight
-
-    def measured(self, key: str) -> Any:
-        """A mean over the hearer's poolings."""
-        found = self.sight.measured
-        known = self.hearer in found.agents and self.heard < len(found.rhythm)
-        return getattr(found, key)[self.hearer, self.heard] if known else None
-
-    @property
-    def weight_given(self) -> float | None:
-        """In W of the problem."""
-        given = self.sight.watched.weights
-        known = given is not None and max(self.hearer, self.heard) < len(given)
-        return float(given[self.hearer, self.heard]) if given is not None and known else None
-
-    @property
-    def seconds(self) -> float | None:
-        """Mean age of what was used, and its gap before."""
-        weight = self.measured("weights")
-        return self.measured("waits") / weight if weight and weight > 0 else None
-
-
-def _links(sight: Sight) -> list[_Link]:
+def _links(sight: Sight) -> Iterator[dict[str, Any]]:
     """Links that the problem has, and such as agents tell of."""
     numbers = {name: i for i, (name, _) in enumerate(sight.agents)}
-    given = sight.watched.weights
-    pairs = {} if given is None else {(int(i), int(j)): None for i, j in np.argwhere(given > 0)}
-    told: dict[tuple[int, int], bool | None] = dict(pairs)
+    given, found = sight.watched.weights, sight.measured
+    told: dict[tuple[int, int], bool | None] = {}
+    if given is not None:
+        told = {(int(i), int(j)): None for i, j in np.argwhere(given > 0)}
     for i, (_, seen) in enumerate(sight.agents):
         for name, link in (seen.report.links if seen.report is not None else {}).items():
             if name in numbers:
                 told[i, numbers[name]] = link.alive
-    return [_Link(i, j, told[i, j], sight) for i, j in sorted(told) if i != j]
+    for i, j in sorted(pair for pair in told if pair[0] != pair[1]):
+        measured: dict[str, Any] = dict.fromkeys(("weight", "used", "seconds", "rounds_late"))
+        if i in found.agents and j < len(found.rhythm):
+            weight = found.weights[i, j]
+            measured = {
+                "weight": weight,
+                "used": found.used[i, j],
+                "seconds": found.waits[i, j] / weight if weight > 0 else None,
+                "rounds_late": found.late[i, j],
+            }
+        known = given is not None and max(i, j) < len(given)
+        w = float(given[i, j]) if given is not None and known else None
+        yield {"hearer": i, "heard": j, "alive": told[i, j], "weight_given": w, **measured}
 
 
 LINK = Table(
@@ -313,17 +262,16 @@ LINK = Table(
         Quantity(
             "alive", bool | None, "as the hearer says; null: it has not said", column="is there"
         ),
-        _measured("weight", "weights", "measured; null: not yet", column="weight"),
+        _measured("weight", "measured; null: not yet", column="weight"),
         Quantity("weight_given", Number, "in W of the problem", column="given"),
-        _measured("used", "used", "share of poolings that used a message of it", column="used"),
-        Quantity(
+        _measured("used", "share of poolings that used a message of it", column="used"),
+        _measured(
             "seconds",
-            Number,
             "mean age of what was used, and its gap before",
             column="ms old",
             words=_milli,
         ),
-        _measured("rounds_late", "late", older=None, column="rounds late"),
+        _measured("rounds_late", older=None, column="rounds late"),
     ),
 )
 
@@ -446,7 +394,7 @@ WATCH = Table(
         Quantity(
             "reference", str | None, "the hypothesis that the network settles on", get=_reference
         ),
-        Quantity("agents", AGENT.several, get=_ones, table=AGENT),
+        Quantity("agents", AGENT.several, get=_agents, table=AGENT),
         Quantity("links", LINK.several, get=_links, table=LINK),
         Quantity("stretches", STRETCH.several, table=STRETCH),
         Quantity("main", int, "the stretch of which rhythms, weights and waits are told"),
@@ -470,7 +418,7 @@ def document_of(sight: Sight, *, with_course: bool = False) -> Any:
 def watch_parts(result: Any) -> list[RenderableType]:
     """The tables of `watch`: agents, links, beliefs, and rates predicted beside measured."""
     heading = f"{result.name}: {result.title}" if result.title else result.name
-    parts: list[RenderableType] = [facts_table(heading, _facts(result)), _agents(result)]
+    parts: list[RenderableType] = [facts_table(heading, _facts(result)), _agent_table(result)]
     if result.links:
         parts.append(_link_table(result))
     if result.told.rates:
@@ -514,7 +462,7 @@ def _facts(result: Any) -> dict[str, str]:
     return facts if result.reference is None else {**facts, "settles on": result.reference}
 
 
-def _agents(result: Any) -> RenderableType:
+def _agent_table(result: Any) -> RenderableType:
     """Where each agent is, what it believes, and how much of a round is spent on it."""
     other = "believes" if is_of_nets(result) else "accuracy"
     table = grid(AGENT.changed(**{other: {"column": None}}), result.agents[:_MOST_LISTED])

@@ -14,16 +14,9 @@ import pytest
 from exact.changing import replay
 from peerbayes.live.evidence import Draws
 from peerbayes.live.frames import Frame
-from peerbayes.live.kept import (
-    KeptLearner,
-    Store,
-    beliefs_of,
-    events_of,
-    records_of,
-    segment_of,
-    segments_of,
-)
+from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
 from peerbayes.live.learner import FiniteLearner
+from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.live.share import every_share
 
 _SHARE = every_share("p2-star")[0]

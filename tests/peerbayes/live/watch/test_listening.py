@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import peerbayes as pb
-from peerbayes.live.launching import free_ports
+from peerbayes.live.processes import free_ports
 from peerbayes.live.transport import key
 from peerbayes.live.watch.reports import LARGEST_REPORT
 from peerbayes.live.watch.watcher import Watched, Watcher

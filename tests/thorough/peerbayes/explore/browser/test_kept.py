@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import peerbayes as pb
-from peerbayes.live.launching import free_ports
+from peerbayes.live.processes import free_ports
 from tests.thorough.peerbayes.explore.browser.acts import set_confidence
 from tests.thorough.peerbayes.explore.browser.conftest import Server
 from tests.thorough.peerbayes.explore.browser.hand import Hand

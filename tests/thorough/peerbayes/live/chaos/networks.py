@@ -19,10 +19,10 @@ import numpy as np
 import peerbayes
 from exact.changing import Event, Log, Peer, Replay, realised, replay
 from peerbayes.live.agent import own_file, state_folder
-from peerbayes.live.kept import beliefs_of, events_of
-from peerbayes.live.launching import Processes, free_ports
 from peerbayes.live.members import Members
 from peerbayes.live.preparing import shares_of
+from peerbayes.live.processes import Processes, free_ports
+from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.problem.problems import AnyProblem
 
 ROOT = Path(peerbayes.__file__).parents[1]
