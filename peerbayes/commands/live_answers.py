@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def peer(problem: str, how: Peer, terminal: Terminal) -> int:
     """Run one agent until it is done."""
     from peerbayes.live.agent import run_agent
+    from peerbayes.live.finding import own_share
     from peerbayes.live.report import Teller
-    from peerbayes.live.share import own_share
 
     share = own_share(problem, how.agent, how.images, seed=how.seed, recipe=how.recipe)
     teller = Teller(share, quiet=terminal.quiet, json=terminal.json)
@@ -78,7 +78,7 @@ def new_keys(problem: str, how: NewKeys, terminal: Terminal) -> int:
     """Make an authority and everybody's keys."""
     needs_cryptography()
     from peerbayes.live import keys
-    from peerbayes.live.share import every_share
+    from peerbayes.live.finding import every_share
 
     members = every_share(problem, how.images)[0].members
     return check_keys(keys.new_keys(members, how.out, days=how.days), None, terminal, always=True)
@@ -97,7 +97,7 @@ def sign_members(problem: str, how: Members, terminal: Terminal) -> int:
     """Sign the next list of members."""
     needs_cryptography()
     from peerbayes.live import keys
-    from peerbayes.live.share import every_share
+    from peerbayes.live.finding import every_share
 
     keys.sign_members(every_share(problem, how.images)[0].members, how.out)
     return check_keys(how.out, None, terminal, always=True)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from peerbayes.live.evidence import Draws
+from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame
 from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
 from peerbayes.live.learner import FiniteLearner
-from peerbayes.live.share import every_share
 from tests.properties.support import often
 
 SHARE = every_share("p2-star")[0]

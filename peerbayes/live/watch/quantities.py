@@ -21,9 +21,6 @@ from theory.showing import Value
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from peerbayes.live.watch.measured import Measured, Rate
-    from peerbayes.live.watch.reports import Stretch
-    from peerbayes.live.watch.watcher import Sight
 
 _MOST_POINTS = 120
 # More agents or links than this are not listed one by one.
@@ -90,14 +87,8 @@ class Past(Value):
     seconds: float = quantity(_SECONDS, "that reports of all its agents cover")
     present: tuple[str, ...] = quantity(list[str])
     round_seconds: float | None = quantity(Number, "of a round of the whole network")
-    rates: tuple[Rate, ...] = quantity(RATE.several, table=RATE)
+    rates: tuple[Any, ...] = quantity(RATE.several, table=RATE)
     notes: tuple[str, ...] = quantity(list[str])
-
-    @classmethod
-    def of(cls, stretch: Stretch, found: Measured) -> Past:
-        """The stretch without its tables."""
-        present, seconds = tuple(sorted(stretch.present)), found.seconds
-        return cls(stretch.began, seconds, present, found.round_seconds, found.rates, found.notes)
 
 
 class StretchDocument(Document):
@@ -131,7 +122,7 @@ _NOTHING = Report.model_construct(
 _REPORTED = ("round", "epoch", "receipts", "refused", "bytes_sent", "rss_mb", "stored_round")
 
 
-def _agents(sight: Sight) -> Iterator[dict[str, Any]]:
+def _agents(sight: Any) -> Iterator[dict[str, Any]]:
     """What is known of each agent."""
     found = sight.measured
     for i, (name, seen) in enumerate(sight.agents):
@@ -227,7 +218,7 @@ AGENT = Table(
 # Links ------------------------------------------------------------------------------------------
 
 
-def _links(sight: Sight) -> Iterator[dict[str, Any]]:
+def _links(sight: Any) -> Iterator[dict[str, Any]]:
     """Links that the problem has, and such as agents tell of."""
     numbers = {name: i for i, (name, _) in enumerate(sight.agents)}
     given, found = sight.watched.weights, sight.measured
@@ -295,7 +286,7 @@ COURSE = table_of(
 )
 
 
-def _course(sight: Sight) -> Ratios | None:
+def _course(sight: Any) -> Ratios | None:
     """Log-ratios of the binding hypothesis from the beginning, thinned."""
     binding, reference = sight.measured.binding, sight.measured.reference
     if binding is None or reference is None:
@@ -332,7 +323,7 @@ class SightDocument(Document):
         return self.stretches[self.main]
 
 
-def _notes(sight: Sight) -> list[str]:
+def _notes(sight: Any) -> list[str]:
     """What else is to be known, a sentence each."""
     past = sight.stretches[sight.main]
     notes = list(past.notes)
@@ -364,7 +355,7 @@ def _notes(sight: Sight) -> list[str]:
     return notes
 
 
-def _reference(sight: Sight) -> str | None:
+def _reference(sight: Any) -> str | None:
     reference = sight.measured.reference
     return None if reference is None else sight.hypotheses[reference]
 
@@ -407,7 +398,7 @@ WATCH = Table(
 )
 
 
-def document_of(sight: Sight, *, with_course: bool = False) -> Any:
+def document_of(sight: Any, *, with_course: bool = False) -> Any:
     """All that a watcher knows at one moment, checked: its keys are attributes."""
     return WATCH.document(sight if with_course else replace(sight, courses={}))
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from peerbayes.live.finding import is_net
 from peerbayes.live.hearing import Speakers
 from peerbayes.live.members import Members
 from peerbayes.live.security import is_signed
-from peerbayes.live.share import Share, is_net
+from peerbayes.live.share import Share
 from peerbayes.live.watch.measured import Measured, measure
 from peerbayes.live.watch.quantities import Past
 from peerbayes.live.watch.reports import Course, Report, Stretch, began_anew, read_report
@@ -351,7 +352,7 @@ class Watcher:
         with self._lock:
             names, watched = self.names, self.watched
             found = measure(names, self._stretch.courses, watched.model, watched.hypotheses)
-            current = Past.of(self._stretch, found)
+            current = _past(self._stretch, found)
             stretches = [*self._past, current]
             main, measured = len(stretches) - 1, found
             if self._longest is not None:
@@ -452,7 +453,7 @@ class Watcher:
         courses, watched = self._stretch.courses, self.watched
         found = measure(self.names, courses, watched.model, watched.hypotheses)
         if any(rate.measured is not None for rate in found.rates) or found.seconds > self.settle:
-            past = Past.of(self._stretch, found)
+            past = _past(self._stretch, found)
             self._past.append(past)
             if self._longest is None or past.seconds > self._longest[0].seconds:
                 self._longest = past, found
@@ -461,3 +462,9 @@ class Watcher:
         present = frozenset(name for name, seen in self.seen.items() if seen.here)
         self._stretch = Stretch(at, present)
         self._is_stale = False
+
+
+def _past(stretch: Stretch, found: Measured) -> Past:
+    """A stretch without its tables."""
+    present, seconds = tuple(sorted(stretch.present)), found.seconds
+    return Past(stretch.began, seconds, present, found.round_seconds, found.rates, found.notes)

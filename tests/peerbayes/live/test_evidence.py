@@ -23,7 +23,7 @@ from peerbayes.live.evidence import (
     drawn,
     from_input,
 )
-from peerbayes.live.share import every_share
+from peerbayes.live.finding import every_share
 from tests.peerbayes.live.networks import eventually
 
 _NORMAL = {"form": "normal", "means": [[0.0, 1.0], [2.0, 3.0]], "std": 0.5}

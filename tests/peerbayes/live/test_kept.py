@@ -13,11 +13,11 @@ import pytest
 
 from exact.changing import replay
 from peerbayes.live.evidence import Draws
+from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame
 from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
 from peerbayes.live.learner import FiniteLearner
 from peerbayes.live.replaying import beliefs_of, events_of
-from peerbayes.live.share import every_share
 
 _SHARE = every_share("p2-star")[0]
 _SETTING = {"network": _SHARE.network, "agent": _SHARE.agent}

@@ -15,11 +15,11 @@ import peerbayes as pb
 from exact import exchange
 from exact.changing.peer_state import Receipt
 from peerbayes.live.evidence import drawn
+from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame, seal, unseal
 from peerbayes.live.hearing import Speakers, Trust
 from peerbayes.live.loop import Pacing
 from peerbayes.live.members import Members
-from peerbayes.live.share import every_share
 from peerbayes.live.watch.reports import read_report
 from tests.peerbayes.live.hub import Hub, loop_of, run_together
 

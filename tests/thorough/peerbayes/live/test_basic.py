@@ -25,12 +25,12 @@ from exact.whole_files import lock
 from peerbayes.cli import main
 from peerbayes.live import processes
 from peerbayes.live.evidence import drawn
+from peerbayes.live.finding import every_share
 from peerbayes.live.keys import new_keys
 from peerbayes.live.preparing import members_of
 from peerbayes.live.processes import free_ports, run_launch
 from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.live.security import KeyFolder
-from peerbayes.live.share import every_share
 from peerbayes.live.transport import key
 from peerbayes.live.watch.watcher import find_watched
 from peerbayes.records import read_record
