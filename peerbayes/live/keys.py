@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -78,10 +80,7 @@ def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         remedy = "'peerbayes keys add' adds to it; for another network choose another with --out"
         raise fail(shorten(str(out), length=200), "a new folder", "one that holds files", remedy)
-    made: Path | None = None
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(mkdtemp(prefix=".keys-", dir=out.parent))
+    with _beside(out, remedy=_REMEDY) as made:
         authority = _new_authority(made / "authority", members.network)
         for name in members.names:
             _issue(agent_folder(made, name), authority, "agent", name, days)
@@ -89,11 +88,6 @@ def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
             _issue(made / role, authority, role, COMMON_NAMES[role], days)
         _spread(made, _signed(members, authority, made))
         made.rename(out)
-    except OSError as error:
-        raise unwritable(out, "a folder", error, remedy=_REMEDY) from None
-    finally:
-        if made is not None and made.exists():
-            shutil.rmtree(made)
     return out
 
 
@@ -132,20 +126,28 @@ def add_keys(out: str | Path, name: str, *, renew: bool = False, days: int = DAY
         got = "keys" if folder.exists() else "none"
         remedy = "--renew replaces them" if folder.exists() else "leave out --renew"
         raise fail(str(folder), "keys to replace" if renew else "none yet", got, remedy)
+    with _beside(folder, remedy="look at its permissions") as made:
+        _issue(made / "new", authority, role, COMMON_NAMES.get(role, name), days)
+        (made / "new" / MEMBERS).write_bytes((out / "authority" / MEMBERS).read_bytes())
+        if renew:
+            folder.rename(made / "old")
+        (made / "new").rename(folder)
+    return folder
+
+
+@contextmanager
+def _beside(folder: Path, *, remedy: str) -> Iterator[Path]:
+    """A new folder beside another; what is left of it goes at the end of the block."""
+    made: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=".keys-", dir=folder.parent))
-        try:
-            _issue(made / "new", authority, role, COMMON_NAMES.get(role, name), days)
-            (made / "new" / MEMBERS).write_bytes((out / "authority" / MEMBERS).read_bytes())
-            if renew:
-                folder.rename(made / "old")
-            (made / "new").rename(folder)
-        finally:
-            shutil.rmtree(made)
+        yield made
     except OSError as error:
-        raise unwritable(folder, "a folder", error, remedy="look at its permissions") from None
-    return folder
+        raise unwritable(folder, "a folder", error, remedy=remedy) from None
+    finally:
+        if made is not None and made.exists():
+            shutil.rmtree(made)
 
 
 def sign_members(fresh: Members, out: str | Path) -> Members:

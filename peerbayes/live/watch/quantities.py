@@ -364,7 +364,13 @@ WATCH = Table(
     "WatchDocument",
     "A live network as it was watched; null: not known, see notes.",
     (
-        Quantity("names", list[str] | None, get=lambda sight: None, optional=True),
+        Quantity(
+            "names",
+            list[str] | None,
+            "left out: agents say theirs",
+            get=lambda sight: None,
+            optional=True,
+        ),
         Quantity(
             "network",
             str,
