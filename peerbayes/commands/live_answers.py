@@ -30,7 +30,7 @@ def peer(problem: str, how: Peer, terminal: Terminal) -> int:
 
 def watch(problem: str, how: WatchRun, terminal: Terminal) -> WatchOutcome:
     """Listen to live agents, drawn on the terminal."""
-    from peerbayes.front.watch import watch as watch_network
+    from peerbayes.front.live import watch as watch_network
     from peerbayes.live.watch.watching import on_terminal
 
     shown = None

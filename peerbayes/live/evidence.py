@@ -146,7 +146,6 @@ def drawn(share: Share, *, rounds: int, seed: int) -> FloatArray:
 
 # What a line says -------------------------------------------------------------------------------
 
-
 # Characters of a line.
 _LONGEST_TEXT = 64 * 1024
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -170,6 +169,11 @@ class Claims:
         `names` are those of y, if it has names.
     hypotheses
         M.
+
+    Attributes
+    ----------
+    inputs
+        How many inputs x there are; 1 where observations have none.
     """
 
     def __init__(self, claims: Mapping[str, Any], *, hypotheses: int) -> None:
@@ -179,16 +183,11 @@ class Claims:
         if self._form == "normal":
             self._means = np.array(claims["means"], dtype=np.float64)
             self._std = float(claims["std"])
-            self._inputs = int(self._means.shape[1])
+            self.inputs = int(self._means.shape[1])
             return
         logs = np.array(claims["logs"], dtype=np.float64)  # None becomes NaN
         self._logs = logs[:, None, :] if self._form == "outcomes" else logs
-        self._inputs = int(self._logs.shape[1])
-
-    @property
-    def inputs(self) -> int:
-        """How many inputs x there are; 1 where observations have none."""
-        return self._inputs
+        self.inputs = int(self._logs.shape[1])
 
     def of_value(self, value: object) -> FloatArray:
         """Log-likelihoods of an observation that is no text: the same as of its line of JSON.
@@ -221,12 +220,11 @@ class Claims:
         if isinstance(y, list):
             return self._given(y)
         if x is None:
-            if self._inputs > 1:
-                raise UnreadableError(
-                    f"{line.strip()[:40]!r} has no input, of which there are several"
-                )
+            if self.inputs > 1:
+                text = line.strip()[:40]
+                raise UnreadableError(f"{text!r} has no input, of which there are several")
             x = 0
-        place = _whole("input", x, self._inputs)
+        place = _whole("input", x, self.inputs)
         if self._form == "normal":
             if not math.isfinite(y) or abs(y) > 1e100:
                 raise UnreadableError(f"the label {y!r}")
@@ -257,12 +255,12 @@ class Claims:
 
     def _of_csv(self, text: str) -> Any:
         """A number, or a list of an input and a label where there are several inputs."""
-        first, comma, rest = (part.strip() for part in text.partition(","))
-        if comma and self._inputs > 1 and rest in self._number and _NUMBER.fullmatch(first):
-            return [float(first), rest]
         parts = [part.strip() for part in text.split(",")]
-        if len(parts) > 1 + (self._inputs > 1):
-            wanted = "an input and a label" if self._inputs > 1 else "one number"
+        first, rest = parts[0], text.partition(",")[2].strip()
+        if self.inputs > 1 and rest in self._number and _NUMBER.fullmatch(first):
+            return [float(first), rest]
+        if len(parts) > 1 + (self.inputs > 1):
+            wanted = "an input and a label" if self.inputs > 1 else "one number"
             raise UnreadableError(
                 f"{text[:40]!r} is more than {wanted}; if a comma is the decimal mark, write '.'"
             )
@@ -281,8 +279,7 @@ class Claims:
             return _number(value)
         if value in self._number:
             return self._number[value]
-        is_number = bool(self._number) and _NUMBER.fullmatch(value)
-        return float(value) if is_number else None
+        return float(value) if self._number and _NUMBER.fullmatch(value) else None
 
     def _given(self, values: list[Any]) -> FloatArray:
         """Log-likelihoods that stand in the line themselves."""
@@ -326,8 +323,7 @@ def _whole(what: str, value: float, count: int) -> int:
 # Lines that wait to be taken: beyond, files are not read on, and of others the oldest give way.
 _MOST_WAITING = 100_000
 # Bytes of a line, and seconds between two looks at a file.
-_LONGEST = 1 << 17
-_LOOK = 0.1
+_LONGEST, _LOOK = 1 << 17, 0.1
 Feed = Callable[["Lines", threading.Event], None]
 
 

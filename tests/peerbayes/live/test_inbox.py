@@ -108,13 +108,3 @@ def test_no_wake_is_missed_whoever_comes_first() -> None:
     for number in (0, 1):
         threading.Thread(target=speak, args=(number,), daemon=True).start()
     assert Reader(read).result() == [list(range(each))] * 2
-
-
-def test_a_flood_is_dropped_but_not_who_comes_and_goes() -> None:
-    inbox = Inbox()
-    for _ in range(30_000):
-        inbox.put("frame", "1", b"")
-    inbox.put("alive", "2", True)
-    events = inbox.all()
-    assert len(events) == 20_001
-    assert events[-1] == ("alive", "2", True)

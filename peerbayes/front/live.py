@@ -1,4 +1,4 @@
-"""`pb.watch`: a live network as it runs, beside what theory predicts."""
+"""`pb.launch` and `pb.watch`: agents as live processes, and listening to them as they run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peerbayes.settings.declared import question
+from peerbayes.settings.live import Launch
 from theory.validation import as_positive, fail
 
 if TYPE_CHECKING:
+    from peerbayes.live.launching import LaunchOutcome
     from peerbayes.live.watch.page import LivePage
     from peerbayes.live.watch.watching import Show, WatchOutcome
     from peerbayes.problem.problems import AnyProblem
 
 _OUT = "peerbayes-out"
+
+
+@question(Launch)
+def launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
+    """Run each agent of a problem as a process of its own until all have done their rounds.
+
+    The processes are those of ``peerbayes peer``, and speak over Eclipse Zenoh on the loopback
+    address. In lock-step and without loss, their beliefs are those of :func:`exact.exchange` on
+    the same observations (floating point).
+
+    Parameters
+    ----------
+    problem
+        With finitely many hypotheses, or the name or the file of one; also the name of an
+        experiment with nets, or a net file.
+
+    Raises
+    ------
+    ValueError
+        If an option does not fit, the problem has no live network, or the extra ``live`` is not
+        installed.
+    """
+    from peerbayes.live.launching import run_launch
+
+    return run_launch(problem, how)
 
 
 def watch(
