@@ -33,25 +33,8 @@ def watch(problem: str, how: WatchRun, terminal: Terminal) -> WatchOutcome:
     from peerbayes.front.live import watch as watch_network
     from peerbayes.live.watch.watching import on_terminal
 
-    shown = None
-    if how.page:
-        from peerbayes.live.watch.page import LivePage
-        from peerbayes.terminal import say
-
-        shown = LivePage(say)
     with on_terminal(quiet=terminal.quiet) as drawn:
-        return watch_network(
-            problem,
-            connect=how.connect,
-            router=how.router,
-            keys=how.keys,
-            seconds=how.seconds,
-            launched_in=how.out or "",
-            out=how.out,
-            data=how.data,
-            show=drawn,
-            page=shown,
-        )
+        return watch_network(problem, how, launched_in=how.out, show=drawn)
 
 
 def router(how: Router, terminal: Terminal) -> int:
