@@ -14,8 +14,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from peerbayes.live.launching import LaunchOutcome
-    from peerbayes.live.watch.page import LivePage
-    from peerbayes.live.watch.watching import WatchOutcome
+    from peerbayes.live.watch.watching import LivePage, WatchOutcome
     from peerbayes.problem.problems import AnyProblem
 
 
@@ -98,7 +97,7 @@ def watch(problem: AnyProblem | str | Path, how: WatchRun) -> WatchOutcome:
 
 def _page(given: LivePage | bool) -> LivePage:
     """The page that is given; where it is only asked for, one whose address is printed."""
-    from peerbayes.live.watch.page import LivePage
+    from peerbayes.live.watch.watching import LivePage
     from peerbayes.terminal import say
 
     return LivePage(say) if isinstance(given, bool) else given

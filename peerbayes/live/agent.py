@@ -22,7 +22,7 @@ from peerbayes.live.hearing import NOBODY, Trust
 from peerbayes.live.kept import KeptLearner, Store
 from peerbayes.live.learner import FiniteLearner, Learner
 from peerbayes.live.loop import PeerLoop, pacing_of
-from peerbayes.live.members import Members
+from peerbayes.live.members import Members, Share, own_file, robust_keys, state_folder
 from peerbayes.live.security import (
     MEMBERS,
     KeyFolder,
@@ -32,7 +32,6 @@ from peerbayes.live.security import (
     verify,
     zenoh_settings,
 )
-from peerbayes.live.share import Share, own_file, robust_keys, state_folder
 from peerbayes.live.transport import TransportRefusals, check_addresses
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, settings_of_size
 from theory.validation import fail

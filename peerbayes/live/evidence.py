@@ -35,7 +35,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from peerbayes.live.share import Share
+from peerbayes.live.members import Share
 from theory.validation import FloatArray, as_integer, fail
 
 # Draws made at a time: each block has a generator of its own, so that any place is found at once.

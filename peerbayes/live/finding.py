@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from peerbayes.live.share import Share
+from peerbayes.live.members import Share
 from theory.validation import fail
 
 _SUFFIX = ".share"

@@ -222,7 +222,12 @@ def _issue(folder: Path, authority: KeyFolder, role: Role, name: str, days: int)
 
 
 def _describe(keys: KeyFolder) -> KeyFolder:
-    document = {"format": FORMAT, "version": VERSION, "network": keys.network, "name": keys.name}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": keys.network,
+        "name": keys.name,
+    }
     document |= {"role": keys.role, "public": keys.public, "authority": keys.authority}
     text = json.dumps(document, indent=1) + "\n"
     (keys.path / FOLDER).write_text(text, encoding="utf-8")

@@ -16,8 +16,8 @@ from rich.console import RenderableType
 from exact.whole_files import lock
 from peerbayes.documents import Documented, Number
 from peerbayes.live.finding import every_share
+from peerbayes.live.members import Share, own_file, robust_keys, robust_rule, state_folder
 from peerbayes.live.processes import AgentProcess, Processes, free_ports
-from peerbayes.live.share import Share, own_file, robust_keys, robust_rule, state_folder
 from peerbayes.live.zenoh_transport import needs_zenoh
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.quantity import Quantity, Table

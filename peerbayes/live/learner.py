@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from exact.changing.peer import Peer
 from exact.changing.peer_state import Message, PeerState, Receipt
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
-from peerbayes.live.members import Members
-from peerbayes.live.share import Share, robust_rule
+from peerbayes.live.members import Members, Share, robust_rule
 from theory.robustness import Rule
 from theory.validation import FloatArray, fail
 

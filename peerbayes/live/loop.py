@@ -15,9 +15,8 @@ from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
 from peerbayes.live.frames import Frame, Tensors, seal
 from peerbayes.live.hearing import NOBODY, Hearing, Trust
 from peerbayes.live.learner import Learner
-from peerbayes.live.members import Members
+from peerbayes.live.members import Members, Share
 from peerbayes.live.report import Tally, clock, report_bytes
-from peerbayes.live.share import Share
 from peerbayes.live.transport import Event
 from peerbayes.live.zenoh_transport import ZenohTransport
 

@@ -20,8 +20,7 @@ from peerbayes.experiments.net_parts import Part, part_values
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
 from peerbayes.live.learner import Learner, Saved, Used
-from peerbayes.live.members import Members
-from peerbayes.live.share import Share
+from peerbayes.live.members import Members, Share
 from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:

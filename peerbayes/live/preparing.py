@@ -17,8 +17,7 @@ import numpy as np
 
 from exact.sampling import kind_rows
 from peerbayes.experiments.net_rows import Row
-from peerbayes.live.members import Members
-from peerbayes.live.share import Share, rule_keys
+from peerbayes.live.members import Members, Share, rule_keys
 from peerbayes.messages import input_error
 from peerbayes.problem.faulty import FaultyProblem
 from peerbayes.problem.finite import Problem

@@ -17,7 +17,7 @@ from typing import Any
 
 from exact.changing.peer_state import Receipt
 from peerbayes.live.learner import Used
-from peerbayes.live.share import Share
+from peerbayes.live.members import Share
 from peerbayes.terminal import say, visible, write_out
 
 SCHEMA = 1

@@ -16,9 +16,8 @@ import numpy as np
 
 from peerbayes.live.finding import is_net
 from peerbayes.live.hearing import Speakers
-from peerbayes.live.members import Members
+from peerbayes.live.members import Members, Share
 from peerbayes.live.security import is_signed
-from peerbayes.live.share import Share
 from peerbayes.live.watch.measured import Measured, measure
 from peerbayes.live.watch.quantities import Past
 from peerbayes.live.watch.reports import Course, Report, Stretch, began_anew, read_report

@@ -3,19 +3,26 @@
 A listener subscribes, and publishes nothing. Reports, tokens of who is there, and lists of members
 are all that it asks for. With keys its certificate is a watcher's, from which agents take nothing
 in any case.
+
+The page of `peerbayes watch` streams what a watcher knows to a browser of this machine. It is
+served as the page of `peerbayes explore` is: on the loopback address, behind the same guard.
+Nothing can be asked of it but its files and the stream.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+import numpy as np
 from rich.console import RenderableType
 
 from peerbayes.documents import Documented
@@ -37,6 +44,11 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     import zenoh
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from peerbayes.explorer.guard import Door, Guard
+
 
 KIND = "watch"
 Show = Callable[[Any], None]
@@ -291,3 +303,131 @@ def on_terminal(stream: TextIO | None = None, *, quiet: bool = False) -> Iterato
         yield lambda document: live.update(
             Group(*(Visible(part) for part in watch_parts(document))), refresh=True
         )
+
+
+# The page ---------------------------------------------------------------------------------------
+
+
+class LivePage:
+    """A page that shows a watcher while it watches.
+
+    Parameters
+    ----------
+    notice
+        Told the address.
+    open_browser
+        Open the page in a browser of this machine, if it has one with windows.
+    port
+        Of the loopback address; any that is free if 0.
+    """
+
+    def __init__(
+        self, notice: Callable[[str], None], *, open_browser: bool = True, port: int = 0
+    ) -> None:
+        self._notice, self._open, self._port = notice, open_browser, port
+        self._over = threading.Event()
+        self.address = ""
+
+    def end(self) -> None:
+        """Tell browsers that there is nothing more to come."""
+        self._over.set()
+
+    @contextmanager
+    def of(self, watcher: Watcher) -> Iterator[None]:
+        """Serve the page of this watcher, from a thread of its own.
+
+        Raises
+        ------
+        ValueError
+            If a package is missing (the extra ``explore``), or the port is in use.
+        """
+        from peerbayes.explorer.guard import Door
+        from peerbayes.explorer.serving import bound, needs_server, server_of, shown_in_browser
+
+        needs_server()
+        listener = bound(self._port)
+        door = Door.with_new_token(listener.getsockname()[1])
+        self._over.clear()
+        guard = application(lambda: frame_of(watcher), door, self._over)
+        server = server_of(guard)
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve(sockets=[listener])),
+            name="peerbayes watch",
+            daemon=True,
+        )
+        thread.start()
+        try:
+            self.address = door.address
+            self._notice(f"page: {door.address}")
+            if self._open:
+                shown_in_browser(guard.address_for_one_visit())
+            yield
+        finally:
+            self.end()
+            server.should_exit = True
+            thread.join()
+            listener.close()
+
+
+def application(told: Callable[[], bytes], door: Door, over: threading.Event) -> Guard:
+    """The application behind its guard.
+
+    Parameters
+    ----------
+    told
+        What is shown now, as JSON.
+    door
+        Who may come in.
+    over
+        Set when there is nothing more to tell.
+    """
+    from starlette.applications import Starlette
+    from starlette.responses import FileResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+    from peerbayes.explorer.app import HANDLERS, PAGE, Lines
+    from peerbayes.explorer.frames import Frame
+    from peerbayes.explorer.guard import Guard
+
+    async def home(request: Request) -> Response:
+        return FileResponse(PAGE / "live.html", media_type="text/html")
+
+    async def frames() -> AsyncGenerator[Frame, None]:
+        while True:
+            last = over.is_set()
+            yield Frame("progress", await asyncio.to_thread(told))
+            if last:
+                break
+            await asyncio.to_thread(over.wait, _EACH)
+        yield Frame("result", b"null")
+
+    async def follow(request: Request) -> Response:
+        return Lines(frames(), "follow")
+
+    routes = [
+        Route("/", home),
+        Mount("/page", StaticFiles(directory=PAGE, check_dir=False)),
+        Route("/api/follow", follow, methods=["POST"]),
+    ]
+    return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), door)
+
+
+def frame_of(watcher: Watcher) -> bytes:
+    """What the page shows, as JSON: the document of the watch, and where agents stand."""
+    document = document_of(watcher.sight(), with_course=True)
+    told = {"document": document.as_json(), "layout": _layout(document)}
+    return json.dumps(told, allow_nan=False).encode()
+
+
+def _layout(document: Any) -> list[list[float]]:
+    from peerbayes.explorer.layouts import layout_of
+
+    if not document.agents:
+        return []
+    given = None if document.positions is None else np.array(document.positions)
+    if given is not None and len(given) != len(document.agents):
+        given = None
+    pairs = [(link.hearer, link.heard) for link in document.links]
+    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return layout_of(given, edges, len(document.agents))

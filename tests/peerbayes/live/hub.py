@@ -9,8 +9,7 @@ from typing import Any
 from peerbayes.live.evidence import Draws, Evidence
 from peerbayes.live.learner import FiniteLearner, Learner
 from peerbayes.live.loop import Pacing, PeerLoop
-from peerbayes.live.members import Members
-from peerbayes.live.share import Share
+from peerbayes.live.members import Members, Share
 from peerbayes.live.transport import Inbox
 
 

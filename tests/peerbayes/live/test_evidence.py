@@ -293,7 +293,7 @@ def test_a_round_takes_no_more_than_it_is_to() -> None:
 
 
 def test_shares_are_the_same_for_all_who_have_the_problem(tmp_path: Path) -> None:
-    from peerbayes.live.share import Share
+    from peerbayes.live.members import Share
 
     for share in every_share("liars-torus"):
         share.write(tmp_path / "a.share")

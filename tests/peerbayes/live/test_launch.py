@@ -14,8 +14,8 @@ import pytest
 
 import peerbayes as pb
 from peerbayes.cli import main
+from peerbayes.live.members import robust_keys
 from peerbayes.live.processes import free_ports
-from peerbayes.live.share import robust_keys
 from peerbayes.live.transport import Inbox
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_session
 

@@ -27,10 +27,9 @@ from peerbayes.live.finding import is_net, own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
 from peerbayes.live.kept import KeptLearner, Store  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
-from peerbayes.live.members import Members  # noqa: E402
+from peerbayes.live.members import Members, Share  # noqa: E402
 from peerbayes.live.nets import NetLearner  # noqa: E402
 from peerbayes.live.preparing import net_shares  # noqa: E402
-from peerbayes.live.share import Share  # noqa: E402
 from peerbayes.settings.live import Peer  # noqa: E402
 from tests.peerbayes.nets.support import NUMBERS, write_net  # noqa: E402
 from tests.peerbayes.tiny_nets import make_tiny  # noqa: E402
