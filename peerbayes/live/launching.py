@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from rich.console import RenderableType
 
 from exact.whole_files import lock
 from peerbayes.documents import Documented, Number
@@ -19,19 +18,19 @@ from peerbayes.live.finding import every_share
 from peerbayes.live.members import Share, own_file, robust_keys, robust_rule, state_folder
 from peerbayes.live.processes import AgentProcess, Processes, free_ports
 from peerbayes.live.zenoh_transport import needs_zenoh
-from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.quantity import Quantity, Table
-from peerbayes.quantities.showing import facts
+from peerbayes.quantities.showing import facts, grid
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, write_whole
 from peerbayes.settings.groups import DEFAULT_OUT
-from peerbayes.tables import facts_table, figures_table
+from peerbayes.tables import facts_table, number, rounds
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.settings.live import Launch
+    from rich.console import RenderableType
 
-from peerbayes.tables import number, rounds
+    from peerbayes.problem.problems import AnyProblem
+    from peerbayes.settings.live import Launch
 
 # So many processes one machine should not be asked for by mistake.
 MOST_AGENTS = 200
@@ -112,7 +111,7 @@ class Launched:
             self.started = self.seconds
         most = self.how.rounds
         if self._progress is not None and most is not None:
-            self._progress(min(most, *(agent.told("round") or 0 for agent in self.agents)), most)
+            self._progress(min(most, *(agent.told.round or 0 for agent in self.agents)), most)
 
     def _see(self, name: str, event: Mapping[str, Any] | int) -> None:
         """A report, or the end of a process, which may begin again."""
@@ -131,46 +130,65 @@ class Launched:
 
 
 def _per_second(agent: AgentProcess) -> float | None:
-    gap = agent.told("gap")
+    gap = agent.told.gap
     return 1 / gap if gap else None
+
+
+def _whole(value: int | None, _: Any) -> str:
+    return rounds(value)
 
 
 def _seconds(value: float, found: Any) -> str:
     return f"{number(value)}, of which {number(found.seconds_to_start)} to start"
 
 
+def _agent(name: str, agent: Any) -> str:
+    return name if agent.done else f"{name} (ended early)"
+
+
+def _most(_: Any, agent: Any) -> str:
+    """The probability of what is believed."""
+    return number(max((share or 0.0 for share in agent.probabilities or ()), default=None))
+
+
 LIVE_AGENT = Table(
     "LiveAgentDocument",
     "One agent's process, in numbers; null: it never reported.",
     (
-        Quantity("agent", str, get="name"),
+        Quantity("agent", str, get="name", column="agent", words=_agent),
         Quantity("done", bool, "whether it came to the end of its rounds"),
-        Quantity("rounds", int | None, get=lambda agent: agent.told("round")),
-        Quantity("rounds_per_second", Number, get=_per_second, kind="measured"),
+        Quantity("rounds", int | None, get="told.round", column="rounds", words=_whole),
+        Quantity("rounds_per_second", Number, get=_per_second, column="a second"),
         Quantity(
             "probabilities",
             list[Number] | None,
             "of the hypotheses; null for nets",
-            get=lambda agent: (agent.told("belief") or {}).get("probabilities"),
+            get=lambda agent: (agent.told.belief or {}).get("probabilities"),
+            column="believes",
         ),
         Quantity(
             "belief",
             dict[str, Any] | None,
             "as the agent reports it",
-            get=lambda agent: agent.told("belief"),
+            get="told.belief",
+            column="",
+            words=_most,
         ),
         Quantity(
             "refused",
             _COUNT,
             "frames",
-            get=lambda agent: sum((agent.told("refused") or {}).values()),
+            get=lambda agent: sum((agent.told.refused or {}).values()),
+            column="refused",
+            words=_whole,
         ),
         Quantity(
-            "rss_mb", Number, "memory held, 10^6 bytes", get=lambda agent: agent.told("rss_mb")
+            "rss_mb", Number, "memory held, 10^6 bytes", get="told.rss_mb", column="memory MB"
         ),
         Quantity("deaths", _COUNT, "how often its process died"),
         Quantity("code", int | None, "exit code; negative: the signal that killed it"),
     ),
+    title="agents",
 )
 LAUNCH = Table(
     "LaunchDocument",
@@ -247,31 +265,17 @@ class LaunchOutcome(Documented):
 
     def tables(self) -> list[RenderableType]:
         """Terminal tables of this result."""
-        from rich.text import Text
-
         found = self.found
         together = "in lock-step" if found.pace == "lockstep" else "each on its own rhythm"
         told = {"agents": f"{len(found.agents)} processes, {together}", **facts(LAUNCH, found)}
         told["links"] = "TLS, frames signed" if found.secured else "not encrypted"
-        table = figures_table(
-            "agents", "agent", "rounds", "a second", "believes", "", "refused", "memory MB"
-        )
-        for agent in found.agents:
-            best, share = "-", "-"
-            if agent.probabilities:
-                known = [value or 0.0 for value in agent.probabilities]
-                top = max(range(len(known)), key=known.__getitem__)
-                best, share = found.hypotheses[top], number(known[top])
-            table.add_row(
-                Text(agent.agent + ("" if agent.done else " (ended early)")),
-                rounds(agent.rounds),
-                number(agent.rounds_per_second),
-                Text(best),
-                share,
-                rounds(agent.refused),
-                number(agent.rss_mb),
-            )
-        return [facts_table(found.problem, told), table]
+
+        def best(shares: list[float | None] | None, _: Any) -> str | None:
+            known = [share or 0.0 for share in shares or ()]
+            return found.hypotheses[known.index(max(known))] if known else None
+
+        shown = LIVE_AGENT.changed(probabilities={"words": best})
+        return [facts_table(found.problem, told), grid(shown, found.agents)]
 
 
 def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
@@ -298,8 +302,9 @@ def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
     address = out / f"live-{network}.json"
     with ExitStack() as stack:
         _hold(stack, folder)
-        if not how.resume:
-            _forget(folder)
+        for pattern in () if how.resume else ("*.state", "*.journal.*", "*.log"):
+            for left in folder.glob(pattern):
+                left.unlink()
         ports = stack.enter_context(free_ports(len(shares)))
         protocol = "tcp" if how.keys is None else "tls"
         pairs = zip(shares, ports, strict=True)
@@ -364,13 +369,6 @@ def _hold(stack: ExitStack, folder: Path) -> None:
     if not lock(file.fileno()):
         wanted = "a folder in which these agents do not run"
         raise fail(str(folder), wanted, "one in which they do", "stop them, or use another --out")
-
-
-def _forget(folder: Path) -> None:
-    """Remove what agents left here before."""
-    for pattern in ("*.state", "*.journal.*", "*.log"):
-        for path in folder.glob(pattern):
-            path.unlink()
 
 
 def _hint(problem: object, out: Path) -> str:

@@ -20,7 +20,7 @@ from exact.changing.peer import Peer
 from exact.changing.peer_state import Message, PeerState, Receipt
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
 from peerbayes.live.members import Members, Share, robust_rule
-from theory.robustness import Rule
+from theory.robustness.faults import Rule
 from theory.validation import FloatArray, fail
 
 CLOCKS = {"lockstep": "shared", "own": "own"}

@@ -11,12 +11,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exact.sampling import kind_rows
-from peerbayes.experiments.net_rows import Row
 from peerbayes.live.members import Members, Share, rule_keys
 from peerbayes.messages import input_error
 from peerbayes.problem.faulty import FaultyProblem
@@ -31,6 +30,9 @@ from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import DelayedNetwork, RandomLinks, RandomPresence
 from theory.scientific import sparse
 from theory.validation import as_integer, fail
+
+if TYPE_CHECKING:
+    from peerbayes.experiments.net_rows import Row
 
 DEFAULT_RECIPE = "best"
 _SHORT = 16

@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 # Seconds that an agent has to end in order before it is ended.
 _GRACE = 15.0
+# What is read of reports.
+_TOLD = ("round", "gap", "belief", "refused", "rss_mb", "done")
 
 
 @contextmanager
@@ -102,14 +105,15 @@ class AgentProcess:
         assert self._process is not None
         return self._process.pid
 
-    def told(self, key: str) -> Any:
-        """What the newest report says; None before the first."""
-        return None if self.report is None else self.report[key]
+    @property
+    def told(self) -> Any:
+        """What the newest report says, as attributes; None for all before the first."""
+        return SimpleNamespace(**(self.report or dict.fromkeys(_TOLD)))
 
     @property
     def done(self) -> bool:
         """Whether it ended its rounds."""
-        return self.told("done") is True
+        return self.told.done is True
 
     def ask_to_end(self) -> None:
         """Let it finish its round: the end of its input tells it to."""

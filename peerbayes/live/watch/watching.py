@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 import numpy as np
-from rich.console import RenderableType
 
 from peerbayes.documents import Documented
 from peerbayes.live.security import KeyFolder, zenoh_settings
@@ -44,6 +43,7 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     import zenoh
+    from rich.console import RenderableType
     from starlette.requests import Request
     from starlette.responses import Response
 
