@@ -43,12 +43,11 @@ if TYPE_CHECKING:
     from peerbayes import faults as faults
     from peerbayes import quantisers as quantisers
     from peerbayes.front.analyse import analyse
-    from peerbayes.front.design import design
+    from peerbayes.front.design import design, place
     from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
     from peerbayes.front.learn import learn
     from peerbayes.front.live import launch, watch
-    from peerbayes.front.place import place
     from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
@@ -58,10 +57,12 @@ if TYPE_CHECKING:
     from peerbayes.front.verify import verify
     from peerbayes.problem.builtins.families import BUILTINS
     from peerbayes.problem.builtins.loading import load_variants
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from peerbayes.records import read_record
     from peerbayes.report.page import write_report
     from theory.bounds import account, sample_sizes

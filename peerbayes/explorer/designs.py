@@ -1,7 +1,7 @@
 """Designs for a page: new weights, the next edge, who should hold which data.
 
 Asked as `pb.design` and `pb.place` ask; their certificates come with the answer. What is found is
-a document too: with `peerbayes.problem.new_weights`, as ``--write`` writes it, or by edits.
+a document too: with `peerbayes.problem.writing`, as ``--write`` writes it, or by edits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.place import PlacementResult, checked_placement, placement_on
+from peerbayes.designs.placements import PlacementResult, checked_placement, placement_on
 from peerbayes.designs.request import checked_design
 from peerbayes.explorer.documents import Table, canonical, opened, problem_of
 from peerbayes.explorer.editing.entries import entries_of, with_entries

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, get_args, overload
 
 from peerbayes.progress import Stages
 from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.problem.builtins.names import (
+    from peerbayes.problem.builtins.loading import (
         ChangingName,
         FaultyName,
         FiniteName,
         RegressionName,
     )
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.problems import AnyProblem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        AnyProblem,
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from peerbayes.settings.groups import Data
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
@@ -35,22 +37,21 @@ Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Folder: TypeAlias = str | Path | None
 
 
+class _Reading(TypedDict, total=False):
+    data: Folder
+    progress: Progress | None
+
+
 @overload
-def load(name: FiniteName, *, data: Folder = None, progress: Progress | None = None) -> Problem: ...
+def load(name: FiniteName, **how: Unpack[_Reading]) -> Problem: ...
 @overload
-def load(
-    name: ChangingName, *, data: Folder = None, progress: Progress | None = None
-) -> ChangingProblem: ...
+def load(name: ChangingName, **how: Unpack[_Reading]) -> ChangingProblem: ...
 @overload
-def load(
-    name: FaultyName, *, data: Folder = None, progress: Progress | None = None
-) -> FaultyProblem: ...
+def load(name: FaultyName, **how: Unpack[_Reading]) -> FaultyProblem: ...
 @overload
-def load(
-    name: RegressionName, *, data: Folder = None, progress: Progress | None = None
-) -> RegressionProblem: ...
+def load(name: RegressionName, **how: Unpack[_Reading]) -> RegressionProblem: ...
 @overload
-def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> Any: ...
+def load(name: str | Path, **how: Unpack[_Reading]) -> Any: ...
 def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> AnyProblem:
     """The problem of a file, or a built-in by its name.
 
@@ -103,60 +104,40 @@ def save(problem: AnyProblem, path: str | Path) -> Path:
     return write_problem(as_problem(problem), path)
 
 
+class _Posing(TypedDict, total=False):
+    name: str
+    title: str
+    batch: Batch | None
+
+
 @overload
 def problem_of(
-    network: Network,
-    model: FiniteModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: Quantiser | None = None,
-    batch: Batch | None = None,
-) -> Problem: ...
-@overload
-def problem_of(
-    network: Network,
-    model: FiniteModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: Faults,
-    messages: None = None,
-    batch: Batch | None = None,
+    network: Network, model: FiniteModel, *, faults: Faults, **how: Unpack[_Posing]
 ) -> FaultyProblem: ...
 @overload
 def problem_of(
-    network: ChangingNetwork,
+    network: Network,
     model: FiniteModel,
     *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: None = None,
-    batch: Batch | None = None,
+    messages: Quantiser | None = None,
+    **how: Unpack[_Posing],
+) -> Problem: ...
+@overload
+def problem_of(
+    network: ChangingNetwork, model: FiniteModel, **how: Unpack[_Posing]
 ) -> ChangingProblem: ...
 @overload
 def problem_of(
-    network: Network,
-    model: RegressionModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: None = None,
-    batch: Batch | None = None,
+    network: Network, model: RegressionModel, **how: Unpack[_Posing]
 ) -> RegressionProblem: ...
 @overload
 def problem_of(
     network: Network | ChangingNetwork,
     model: FiniteModel | RegressionModel,
     *,
-    name: str = "problem",
-    title: str = "",
     faults: Faults | None = None,
     messages: Quantiser | None = None,
-    batch: Batch | None = None,
+    **how: Unpack[_Posing],
 ) -> AnyProblem: ...
 def problem_of(
     network: Network | ChangingNetwork,
@@ -199,10 +180,12 @@ def problem_of(
     >>> type(problem_of(Network([[.9, .1], [.6, .4]]), model)).__name__
     'Problem'
     """
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from theory import FiniteModel, Network
     from theory.changing.delays import AnyNetwork
     from theory.messages import QUANTISERS
@@ -219,7 +202,7 @@ def problem_of(
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
     if batch is not None:
-        from peerbayes.problem.new_batch import batches_on
+        from peerbayes.problem.writing import batches_on
 
         model = model.batched(batches_on(batch, network, model))
     if messages is not None:
@@ -251,7 +234,7 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
         If it is neither, or the batch does not fit.
     """
     if how is not None and how.batch is not None:
-        from peerbayes.problem.new_batch import with_batch
+        from peerbayes.problem.writing import with_batch
 
         return with_batch(as_problem(value, replace(how, batch=None)), how.batch)
     from peerbayes.kinds.registry import is_problem

@@ -68,9 +68,7 @@ class Check(Result):
         words=lambda n, check: "none" if n is None else f"epoch {n}, {check.agents} agents",
     )
     agents: int | None = quantity(int | None, "agents in that list")
-    keys: tuple[Examined, ...] = quantity(
-        Annotated[_EXAMINED.several, Field(min_length=1)], table=_EXAMINED
-    )
+    keys: tuple[Examined, ...] = quantity(_EXAMINED, many=True)
     notes: tuple[str, ...] = quantity(list[str], label=NOTE)
 
     @property
@@ -87,7 +85,12 @@ class Check(Result):
 
 
 CHECK = Check.quantities = table_of(
-    Check, "KeysDocument", "The keys of a network, or of some of its processes."
+    Check,
+    "KeysDocument",
+    "The keys of a network, or of some of its processes.",
+    changed={
+        "keys": {"type": Annotated[list.__class_getitem__(_EXAMINED.type), Field(min_length=1)]}
+    },
 )
 
 

@@ -18,7 +18,7 @@ from peerbayes.live.finding import every_share
 from peerbayes.live.members import Share, own_file, robust_keys, robust_rule, state_folder
 from peerbayes.live.processes import AgentProcess, Processes, free_ports
 from peerbayes.live.zenoh_transport import needs_zenoh
-from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.showing import facts, grid
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, write_whole
@@ -217,7 +217,7 @@ LAUNCH = Table(
         Quantity("seconds", Number, label="seconds", words=_seconds),
         Quantity("seconds_to_start", Number, "until every agent had reported", get="started"),
         Quantity("hypotheses", list[str], get=lambda run: run.share.content.get("hypotheses", [])),
-        Quantity("agents", Annotated[LIVE_AGENT.several, Field(min_length=1)], table=LIVE_AGENT),
+        part("agents", LIVE_AGENT, None, many=True),
         Quantity(
             "reports",
             list[dict[str, Any]],
@@ -225,7 +225,7 @@ LAUNCH = Table(
             get=lambda run: [agent.report or {} for agent in run.agents],
         ),
     ),
-)
+).changed(agents={"type": Annotated[list.__class_getitem__(LIVE_AGENT.type), Field(min_length=1)]})
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,18 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerbayes.cli import main
-from peerbayes.designs.recommend import by_rounds
+from peerbayes.designs.outcome import by_rounds
 from peerbayes.designs.request import checked_design
 from peerbayes.designs.shared import ROUNDS
 from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.new_weights import with_network
+from peerbayes.problem.problems import ChangingProblem, Problem
 from peerbayes.problem.reading import problem_from_document
-from peerbayes.problem.writing import write_problem
+from peerbayes.problem.writing import with_network, write_problem
 from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Capture, Patch, complaint
 from tests.peerbayes.documents import STATIONS, changed
@@ -89,9 +87,9 @@ def check_file(objective: str, suffix: str, tmp_path: Path) -> None:
 
 
 def _analysis() -> Any:
-    from peerbayes.kinds.shared.kind import AnalysisRequest
+    from peerbayes.settings.questions import USUAL
 
-    return AnalysisRequest()
+    return USUAL
 
 
 def test_verify_agrees(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from peerbayes.explorer.editing.rows import Row, Table, as_number, written
 from peerbayes.problem.network_section import FORMS, EdgesNetwork, TopologyNetwork
-from peerbayes.problem.new_weights import MOST_ROWS
 from peerbayes.problem.specification import section_of
+from peerbayes.problem.writing import MOST_ROWS
 from theory.network.graphs import links_of_edges, weight_denominators
 from theory.network.topologies import build_topology
 from theory.validation import fail
@@ -147,7 +147,7 @@ def _rows_of(section: EdgesNetwork | TopologyNetwork) -> list[Row]:
         agents, rule = section.agents, section.rule
         links = links_of_edges(section.edges, agents=agents, directed=section.directed)
     else:
-        options = section._options()
+        options = dict(section._options)
         rule = options.pop("rule", None) or "uniform"
         options.pop("edge_confidence", None)
         confidence = section.edge_confidence
@@ -176,7 +176,7 @@ def as_edges(network: Table) -> Table | None:
         return None
     section = section_of({key: value for key, value in network.items() if key != "changes"})
     assert isinstance(section, TopologyNetwork)
-    options = section._options()
+    options = dict(section._options)
     rule = options.pop("rule", None)
     graph = build_topology(section.topology, **options)
     edges = sorted({(min(a, b), max(a, b)) for a, b in graph.links.tolist()})

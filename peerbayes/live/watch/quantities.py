@@ -13,7 +13,7 @@ from pydantic import Field
 from peerbayes.documents import Document, Number, Probability
 from peerbayes.live.watch.reports import BeliefReport, Report
 from peerbayes.messages import shorten
-from peerbayes.quantities.quantity import Quantity, Table, quantity, table_of
+from peerbayes.quantities.quantity import Quantity, Table, part, quantity, table_of
 from peerbayes.quantities.showing import grid
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds
 from theory.showing import Value
@@ -87,7 +87,7 @@ class Past(Value):
     seconds: float = quantity(_SECONDS, "that reports of all its agents cover")
     present: tuple[str, ...] = quantity(list[str])
     round_seconds: float | None = quantity(Number, "of a round of the whole network")
-    rates: tuple[Any, ...] = quantity(RATE.several, table=RATE)
+    rates: tuple[Any, ...] = quantity(RATE, many=True)
     notes: tuple[str, ...] = quantity(list[str])
 
 
@@ -391,14 +391,14 @@ WATCH = Table(
         Quantity(
             "reference", str | None, "the hypothesis that the network settles on", get=_reference
         ),
-        Quantity("agents", AGENT.several, get=_agents, table=AGENT),
-        Quantity("links", LINK.several, get=_links, table=LINK),
-        Quantity("stretches", STRETCH.several, table=STRETCH),
+        Quantity("agents", list.__class_getitem__(AGENT.type), get=lambda sight: [*_agents(sight)]),
+        Quantity("links", list.__class_getitem__(LINK.type), get=lambda sight: [*_links(sight)]),
+        part("stretches", STRETCH, None, many=True),
         Quantity("main", int, "the stretch of which rhythms, weights and waits are told"),
         Quantity("positions", list[list[float]] | None, get="watched.positions"),
         Quantity("refused", _COUNTS, "reports that were refused, by reason"),
         Quantity("notes", list[str], get=_notes),
-        Quantity("course", COURSE.type | None, get=_course, table=COURSE, optional=True),
+        part("course", COURSE, _course, optional=True),
     ),
     base=SightDocument,
 )

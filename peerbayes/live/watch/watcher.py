@@ -21,9 +21,7 @@ from peerbayes.live.security import is_signed
 from peerbayes.live.watch.measured import Measured, measure
 from peerbayes.live.watch.quantities import Past
 from peerbayes.live.watch.reports import Course, Report, Stretch, began_anew, read_report
-from peerbayes.problem.network_alone import NetworkAlone
-from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import AnyProblem, NetworkAlone, RegressionProblem
 from theory import FiniteModel
 from theory.showing import Shown
 from theory.validation import FloatArray, fail
