@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from peerbayes.explorer.frames import Frame
 from peerbayes.explorer.layouts import layout_of
+from peerbayes.explorer.nursery import Frame
 from peerbayes.live.watch.as_document import document_of
 from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.watcher import Watcher
@@ -64,9 +64,11 @@ class LivePage:
             If a package is missing (the extra ``explore``), or the port is in use.
         """
         from peerbayes.explorer.guard import Door
-        from peerbayes.explorer.serving import bound, needs_server, server_of, shown_in_browser
+        from peerbayes.explorer.serving import bound, needs_server, shown_in_browser
 
         needs_server()
+        from peerbayes.explorer.app import server_of
+
         listener = bound(self._port)
         door = Door.with_new_token(listener.getsockname()[1])
         self._over.clear()
@@ -103,16 +105,9 @@ def application(told: Callable[[], bytes], door: Door, over: threading.Event) ->
     over
         Set when there is nothing more to tell.
     """
-    from starlette.applications import Starlette
-    from starlette.responses import FileResponse
-    from starlette.routing import Mount, Route
-    from starlette.staticfiles import StaticFiles
+    from starlette.routing import Route
 
-    from peerbayes.explorer.app import HANDLERS, PAGE, Lines
-    from peerbayes.explorer.guard import Guard
-
-    async def home(request: Request) -> Response:
-        return FileResponse(PAGE / "live.html", media_type="text/html")
+    from peerbayes.explorer.app import PAGE, Lines, guarded
 
     async def frames() -> AsyncGenerator[Frame, None]:
         while True:
@@ -126,12 +121,8 @@ def application(told: Callable[[], bytes], door: Door, over: threading.Event) ->
     async def follow(request: Request) -> Response:
         return Lines(frames(), "follow")
 
-    routes = [
-        Route("/", home),
-        Mount("/page", StaticFiles(directory=PAGE, check_dir=False)),
-        Route("/api/follow", follow, methods=["POST"]),
-    ]
-    return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), door)
+    routes = [Route("/api/follow", follow, methods=["POST"])]
+    return guarded(PAGE / "live.html", routes, door)
 
 
 def frame_of(watcher: Watcher) -> bytes:
