@@ -11,13 +11,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import singledispatch
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from peerbayes.documents import number, numbers
+from peerbayes.documents import number
 from peerbayes.explorer.documents import Table, problem_of
-from peerbayes.kinds.changing.analyse import kind_of_change
+from peerbayes.kinds.changing.analyse import CHANGING_NETWORK
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.regression.analyse import analyse_regression
 from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem, RegressionProblem
@@ -112,18 +113,11 @@ def _(problem: ChangingProblem, delta: float) -> Table:
             exponent = error_exponent(network, model, rate=rate)
         except ValueError as error:
             notes.append(f"exponent: {error}")
+    declared = CHANGING_NETWORK.tree(SimpleNamespace(problem=problem, influence=shares))
+    share = (shares.values / float(shares.values.sum())).tolist()
+    unknown = dict.fromkeys(("slem", "period", "reversible"))
     return {
-        "network": {
-            "changes": kind_of_change(problem),
-            "stationary_distribution": (shares.values / float(shares.values.sum())).tolist(),
-            "influence": shares.values.tolist(),
-            "total_influence": shares.total,
-            "influence_per_time": None if shares.per_time is None else numbers(shares.per_time),
-            "slem": None,
-            "irreducible": True,
-            "period": None,
-            "reversible": None,
-        },
+        "network": {**declared, "stationary_distribution": share, "irreducible": True, **unknown},
         "learning": _learning(in_doubles(model, rate, exponent), model, rate, shares.values),
         "notes": notes,
     }
