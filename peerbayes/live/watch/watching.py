@@ -341,8 +341,9 @@ class LivePage:
         ValueError
             If a package is missing (the extra ``explore``), or the port is in use.
         """
+        from peerbayes.explorer.app import server_of
         from peerbayes.explorer.guard import Door
-        from peerbayes.explorer.serving import bound, needs_server, server_of, shown_in_browser
+        from peerbayes.explorer.serving import bound, needs_server, shown_in_browser
 
         needs_server()
         listener = bound(self._port)
@@ -387,8 +388,8 @@ def application(told: Callable[[], bytes], door: Door, over: threading.Event) ->
     from starlette.staticfiles import StaticFiles
 
     from peerbayes.explorer.app import HANDLERS, PAGE, Lines
-    from peerbayes.explorer.frames import Frame
     from peerbayes.explorer.guard import Guard
+    from peerbayes.explorer.nursery import Frame
 
     async def home(request: Request) -> Response:
         return FileResponse(PAGE / "live.html", media_type="text/html")
