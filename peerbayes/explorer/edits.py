@@ -415,9 +415,10 @@ def edited(document: Table, edits: Sequence[object]) -> Table:
 
     Examples
     --------
-
+    >>> from peerbayes.problem.builtins.families import BUILTINS
+    >>> coins, _ = BUILTINS["two-coins"].documents["two-coins"]
     >>> half = {"kind": "set-weight", "from": 1, "to": 0, "value": "1/2"}
-    >>> edited(TWO_COINS, [half])["network"]
+    >>> edited(coins, [half])["network"]
     {'weights': [['9/10', '1/10'], ['1/2', '1/2']]}
     """
     for k, table in enumerate(edits):
@@ -430,8 +431,8 @@ def named_anew(before: Table, after: Table) -> Table:
 
     Examples
     --------
-
-    >>> named_anew(TWO_COINS, {**TWO_COINS, "learning": {"batch": 2}})["name"]
+    >>> coins, _ = BUILTINS["two-coins"].documents["two-coins"]
+    >>> named_anew(coins, {**coins, "learning": {"batch": 2}})["name"]
     'two-coins-edited'
     """
     name = str(after.get("name", ""))

@@ -138,7 +138,7 @@ def analyse(request: Request, progress: Progress | None, *, certify: bool = Fals
     from peerbayes.settings.questions import Analyse
 
     problem = problem_of(asked_about(request))
-    asked = AnalysisRequest(request.get("delta"), "certified" if certify else "double", None, None)
+    asked = Analyse(delta=request.get("delta"), certify=certify)
     result = kind_of(problem).analyse(problem, asked, progress).as_json()
     return {**result, "words": list(result.get("notes") or [])}
 
