@@ -15,9 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.gae_rows import GaePart
-from peerbayes.experiments.net_parts import Part
-from peerbayes.experiments.net_rows import Row, Table
 from peerbayes.records import checksum
 from theory.validation import fail
 
@@ -65,55 +62,9 @@ def all_marks() -> str:
 # Names of recipes ---------------------------------------------------------------------------------
 
 
-def net_recipe(row: Row, part: Part) -> str:
-    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
-
-    Examples
-    --------
-    >>> from peerbayes.experiments.net_rows import ROWS
-    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
-    'best: averaging, star or grid'
-    """
-    return f"{part.recipe}: {part.role}, {_kind(row.variant(part.variant).network)}"
-
-
-def _kind(network: Table) -> str:
-    """The kind of a row's network."""
-    if "server" in network:
-        return f"server {network['server']}"
-    if "weights" in network:
-        nodes = len(network["weights"])
-        return f"{nodes} node{'s' * (nodes != 1)}"
-    return "rotating star" if "rotating_star" in network else "star or grid"
-
-
 def tuned_recipe(method: str) -> str:
     """The recipe of a method of `tuned`."""
     return f"tuned: {method}"
-
-
-def gae_recipe(part: GaePart) -> str:
-    """The recipe of a part of `gae`: what is sent, and how it is heard and merged.
-
-    Examples
-    --------
-    >>> from peerbayes.experiments.gae_rows import RUNS
-    >>> (run,) = (run for run in RUNS if run.name == "GAE unbalanced 4 masked")
-    >>> gae_recipe(GaePart(run))
-    'gae: autoencoder, masked'
-    """
-    if part.run is None:
-        return GAE_AUTOENCODER
-    recipe = part.run.recipe
-    words = {
-        "+".join(codec_names(recipe.codec)) if recipe.codec else recipe.exchange: True,
-        recipe.merge: recipe.merge != "zeros",
-        f"{recipe.neighbour} neighbour": recipe.neighbour != "fixed",
-        "aliased": recipe.aliased,
-        "closing": bool(recipe.closing),
-        "another codec": recipe.closing_codec is not None,
-    }
-    return f"gae: {', '.join(word for word, holds in words.items() if holds)}"
 
 
 def codec_recipe(name: str) -> str:

@@ -28,8 +28,8 @@ from peerbayes.experiments.net_parts import (
 )
 from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned_tasks import TunedTask, tuned_tasks
 from peerbayes.messages import guessed
 from theory.validation import fail

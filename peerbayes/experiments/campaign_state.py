@@ -14,20 +14,16 @@ from shutil import disk_usage
 from typing import Any
 
 from peerbayes._version import __version__
-from peerbayes.experiments.behaviour_marks import (
-    all_marks,
-    behaviour_mark,
-    gae_recipe,
-    net_recipe,
-    tuned_recipe,
-)
+from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark, tuned_recipe
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.gae_plan import GaeTask
+from peerbayes.experiments.gae_rows import gae_recipe
 from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.net_parts import net_recipe
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.net_run import Setting, lock_of, share_done
 from peerbayes.experiments.run import parts_folder
+from peerbayes.experiments.setting import Setting, lock_of, share_done
 from peerbayes.experiments.short_parts import (
     CampaignExperiment,
     settings_mark,

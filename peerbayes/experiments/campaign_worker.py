@@ -20,8 +20,8 @@ from typing import Any
 from peerbayes.experiments.campaign_plan import selected
 from peerbayes.experiments.campaign_state import Campaign
 from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.net_run import lock_of
 from peerbayes.experiments.run import keep_part, kept_part
+from peerbayes.experiments.setting import lock_of
 from peerbayes.experiments.short_parts import write_short
 from peerbayes.terminal import say
 

@@ -16,7 +16,7 @@ from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, behaviour_mar
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeCurve, GaeFit
 from peerbayes.experiments.gae_rows import GaePart
 from peerbayes.experiments.gae_runs import file_of, images_of
-from peerbayes.experiments.net_run import Setting, unfinished, versions
+from peerbayes.experiments.setting import Setting, unfinished, versions
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from empirical import Images
 from peerbayes.experiments.gae_documents import GaeClosing
 from peerbayes.experiments.gae_rows import looks
-from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.setting import Setting
 from theory.progress import Progress
 
 if TYPE_CHECKING:

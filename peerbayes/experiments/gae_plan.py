@@ -19,7 +19,7 @@ from peerbayes.experiments.gae_rows import (
     Run,
     looks,
 )
-from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.setting import Setting
 
 _IMAGES, _UNBALANCED, _TESTED = 60_000, 43_360, 10_000
 # Seconds of an image that is learnt from and of one that is tested, measured on one core of 2025;

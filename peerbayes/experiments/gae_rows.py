@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from empirical.gae.recipe import Recipe
+from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, codec_names
 
 # The part that trains the autoencoder.
 AUTOENCODER = "autoencoder"
@@ -241,3 +242,27 @@ def looks(rounds: int) -> tuple[int, ...]:
     """
     steps = (round(1.35**k) for k in range(1, 60))
     return (1, *sorted({s for s in steps if 1 < s < rounds}), *((rounds,) if rounds > 1 else ()))
+
+
+def gae_recipe(part: GaePart) -> str:
+    """The recipe of a part of `gae`: what is sent, and how it is heard and merged.
+
+    Examples
+    --------
+    >>> from peerbayes.experiments.gae_rows import RUNS
+    >>> (run,) = (run for run in RUNS if run.name == "GAE unbalanced 4 masked")
+    >>> gae_recipe(GaePart(run))
+    'gae: autoencoder, masked'
+    """
+    if part.run is None:
+        return GAE_AUTOENCODER
+    recipe = part.run.recipe
+    words = {
+        "+".join(codec_names(recipe.codec)) if recipe.codec else recipe.exchange: True,
+        recipe.merge: recipe.merge != "zeros",
+        f"{recipe.neighbour} neighbour": recipe.neighbour != "fixed",
+        "aliased": recipe.aliased,
+        "closing": bool(recipe.closing),
+        "another codec": recipe.closing_codec is not None,
+    }
+    return f"gae: {', '.join(word for word, holds in words.items() if holds)}"

@@ -14,7 +14,7 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
-from peerbayes.experiments.behaviour_marks import behaviour_mark, gae_recipe
+from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.gae_course import Seen, follow_gae
 from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
@@ -24,9 +24,10 @@ from peerbayes.experiments.gae_rows import (
     TRIAL_TEST,
     GaePart,
     Run,
+    gae_recipe,
 )
 from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
+from peerbayes.experiments.setting import Setting, lock_of, unfinished, versions
 from theory.progress import Progress
 from theory.validation import IntArray, fail
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from peerbayes.experiments.net_recipes import RECIPE_NAMES, batchwise, quick, recipe_values
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_rows import Row, Table
 
 Role = Literal[
     "cooperating", "own initialisation", "a batch a round", "10 batches a round",
@@ -176,3 +176,25 @@ def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
         "last_draws": last,
         "agents": 12,
     }
+
+
+def net_recipe(row: Row, part: Part) -> str:
+    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+
+    Examples
+    --------
+    >>> from peerbayes.experiments.net_rows import ROWS
+    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
+    'best: averaging, star or grid'
+    """
+    return f"{part.recipe}: {part.role}, {_kind(row.variant(part.variant).network)}"
+
+
+def _kind(network: Table) -> str:
+    """The kind of a row's network."""
+    if "server" in network:
+        return f"server {network['server']}"
+    if "weights" in network:
+        nodes = len(network["weights"])
+        return f"{nodes} node{'s' * (nodes != 1)}"
+    return "rotating star" if "rotating_star" in network else "star or grid"

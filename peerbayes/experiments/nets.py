@@ -24,14 +24,9 @@ from peerbayes.experiments.net_parts import (
 )
 from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import (
-    Setting,
-    check_setting,
-    forget_unfinished,
-    mark_of,
-    run_net_part,
-)
+from peerbayes.experiments.net_run import check_setting, mark_of, run_net_part
 from peerbayes.experiments.own_start import OWN_START
+from peerbayes.experiments.setting import Setting, forget_unfinished
 from peerbayes.messages import guessed
 from theory.progress import Progress
 from theory.validation import as_integer, fail

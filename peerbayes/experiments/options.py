@@ -10,9 +10,9 @@ from peerbayes.experiments.codecs import CodecsExperiment
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.link import RateLink
-from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned import RECIPE as TUNED
 from peerbayes.experiments.tuned import TunedExperiment
 from theory.validation import fail

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from peerbayes.experiments.net_problem import network_of
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_plan import COURSES, TunedPart, search_of, tuned_parts
 from theory.changing import PeriodicNetwork

@@ -46,7 +46,7 @@ def own_training(share: Share) -> OwnTraining:
     ValueError
         If torch or the data are missing, or something does not fit; in one line.
     """
-    from peerbayes.experiments.net_run import check_installed
+    from peerbayes.experiments.setting import check_installed
 
     check_installed(share.problem)
     from empirical.live.agent import use_one_thread

@@ -28,9 +28,9 @@ from peerbayes.experiments.gae_rows import (
     TRIALS,
     looks,
 )
-from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
+from peerbayes.experiments.setting import Setting
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from peerbayes.sources.kept import Kept

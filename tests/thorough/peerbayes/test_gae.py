@@ -20,8 +20,8 @@ from peerbayes.experiments.gae_rows import (
     TRIALS,
     GaePart,
 )
-from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.run import parts_folder, run_experiment
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.short_parts import write_short
 from peerbayes.experiments.short_rows import read_row
 from peerbayes.records import read_record

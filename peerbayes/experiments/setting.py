@@ -1,0 +1,153 @@
+"""Where and how a part is trained: folder, device, checkpoints, and who holds it at the moment.
+
+Everything that needs torch is imported when a part is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from empirical.tensor_files import read_words
+from exact.whole_files import remove_leftovers
+from peerbayes._version import __version__
+from peerbayes.experiments.holding import Held, held
+from peerbayes.record_names import file_name
+from theory.validation import fail, install_extra
+
+if TYPE_CHECKING:
+    from empirical.keeping import Generations
+
+
+class Named(Protocol):
+    """A part of an experiment: files are named after it."""
+
+    @property
+    def name(self) -> str:
+        """Unique within the experiment."""
+        ...
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how a run happens; but for the device, no number depends on it.
+
+    Attributes
+    ----------
+    device
+        ``"cpu"`` or ``"cuda"``.
+    data
+        Folder of the image files; None: the usual places.
+    folder
+        Where checkpoints and final beliefs go; None: nowhere.
+    resume
+        Whether to go on from a checkpoint.
+    notice
+        Told of checkpoints that could not be used.
+    workers
+        Of `gae`: threads that train nodes, or trajectories, side by side.
+    """
+
+    device: str = "cpu"
+    data: Path | None = None
+    folder: Path | None = None
+    resume: bool = False
+    notice: Callable[[str], None] | None = None
+    workers: int = 1
+
+
+def check_installed(what: str) -> None:
+    """Whether the libraries that nets need are there.
+
+    Raises
+    ------
+    ValueError
+        In one line that says how to get them.
+    """
+    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
+    if missing:
+        remedy = install_extra("empirical")
+        raise fail(what, "torch and safetensors", f"no {missing[0]}", remedy)
+
+
+def forget_unfinished(part: Named, setting: Setting, *stages: str) -> None:
+    """Delete the checkpoints of a part that is on record, and those of its stages."""
+    for stage in ("", *stages):
+        generations = unfinished(part, setting, "", stage)
+        if generations is not None:
+            generations.remove()
+
+
+def unfinished(
+    part: Named, setting: Setting, fingerprint: str, stage: str = ""
+) -> Generations | None:
+    """Where the part keeps what is unfinished; `stage` names one of several trainings in it."""
+    if setting.folder is None:
+        return None
+    from empirical.keeping import Generations
+
+    made_by = " ".join(f"{name} {number}" for name, number in versions().items())
+    path = setting.folder / ".".join(filter(None, (_file(part), "unfinished", stage)))
+    return Generations(path, f"{fingerprint} {made_by}", setting.notice)
+
+
+@contextmanager
+def alone(part: Named, setting: Setting) -> Iterator[None]:
+    """Nobody else trains this part in this folder; a killed run holds and leaves nothing."""
+    if setting.folder is None:
+        yield
+        return
+    try:
+        with held(lock_of(part, setting.folder)):
+            for ending in (
+                ".safetensors",
+                ".json",
+                *(f".unfinished.{k}.safetensors" for k in (0, 1)),
+            ):
+                remove_leftovers(setting.folder / f"{_file(part)}{ending}")
+            yield
+    except Held:
+        raise fail(
+            str(setting.folder), "a folder in which nobody else runs this part",
+            f"another run of {part.name!r}", "wait for it, or choose another folder with --out",
+        ) from None  # fmt: skip
+
+
+def lock_of(part: Named, folder: Path) -> Path:
+    """The file that a run of this part holds while it trains."""
+    return folder / f".{_file(part)}.held"
+
+
+def share_done(part: Named, folder: Path) -> float:
+    """The share of a part's rounds that its newest unfinished state holds; 0 if there is none."""
+    shares = [0.0]
+    for slot in (0, 1):
+        path = folder / f"{_file(part)}.unfinished.{slot}.safetensors"
+        try:
+            words = read_words(path)
+            shares.append(words["done"] / words["rounds"])
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
+            continue  # an estimate; what is damaged is reported by the run that needs it
+    return min(max(shares), 1.0)
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that the last bit of a result may depend on."""
+    from importlib.metadata import version
+    from platform import machine, python_version
+
+    names = ("torch", "numpy", "numba", "safetensors")
+    return {
+        "peerbayes": __version__,
+        "python": python_version(),
+        "machine": machine(),
+        **{name: version(name) for name in names},
+    }
+
+
+def _file(part: Named) -> str:
+    return file_name(part.name).removesuffix(".json")
