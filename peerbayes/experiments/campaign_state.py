@@ -11,29 +11,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
+from typing import Any, TypeAlias
 
 from peerbayes._version import __version__
 from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark, tuned_recipe
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.gae_rows import gae_recipe
 from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_parts import net_recipe
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.setting import Setting, lock_of, share_done
-from peerbayes.experiments.short_parts import (
-    CampaignExperiment,
-    settings_mark,
-)
+from peerbayes.experiments.short_parts import settings_mark
 from peerbayes.experiments.short_rows import read_row
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
 from theory.validation import fail
+
+CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
+"""What a campaign runs the parts of."""
 
 FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"
 _FOLDER_FILE = "campaign.json"

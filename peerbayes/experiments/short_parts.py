@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.record_lines import put_record
 from peerbayes.experiments.short_rows import KIND, row_path
-from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.records import checksum, plain
-
-CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
-"""What a campaign runs the parts of."""
 
 _DIGITS = 4
 _KEPT = (
@@ -35,7 +30,7 @@ _BY_MEAN_WEIGHTS = ("accuracy", "nll")
 _CONFUSIONS = 2
 
 
-def write_short(folder: Path, experiment: CampaignExperiment, part: str, content: Any) -> Path:
+def write_short(folder: Path, experiment: Experiment, part: str, content: Any) -> Path:
     """Add a part's short record to its row, in place of an earlier one; return the row's file.
 
     Raises
@@ -52,7 +47,7 @@ def write_short(folder: Path, experiment: CampaignExperiment, part: str, content
     return put_record(row_path(folder, experiment.name), kind=KIND, body=body)
 
 
-def settings_mark(experiment: CampaignExperiment, part: str) -> str:
+def settings_mark(experiment: Experiment, part: str) -> str:
     """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
     settings = {k: v for k, v in experiment.part_settings(part).items() if k != "behaviour"}
     content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
