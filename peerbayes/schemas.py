@@ -104,7 +104,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
-            ("experiments.documents:RunPrinted",),
+            ("experiments.experiment:RunPrinted",),
         ),
         "train": _Printed(
             "train --json",

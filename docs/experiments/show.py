@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from peerbayes.experiments.campaign_plan import NetTask, planned
-from peerbayes.experiments.documents import made_by
+from peerbayes.experiments.experiment import made_by
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
 from peerbayes.experiments.net_recipes import RECIPE_NAMES

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.documents import Document, Number
-from peerbayes.experiments.documents import Made, RunSummary
+from peerbayes.experiments.experiment import Made, RunSummary
 
 
 class CodecTrial(Document):

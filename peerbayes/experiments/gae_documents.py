@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.documents import Made, RunSummary
+from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.gae_rows import AUTOENCODERS, TRIALS
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from peerbayes.documents import Document, Number, Numbers
-from peerbayes.experiments.documents import RunSummary
+from peerbayes.experiments.experiment import RunSummary
 from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS
 from peerbayes.records import plain
 

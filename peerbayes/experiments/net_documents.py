@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.documents import Made, RunSummary
+from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_parts import Part, Role
 
 Known = list[float | None]

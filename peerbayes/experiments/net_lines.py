@@ -14,8 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
-from peerbayes.experiments.documents import code_words
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, code_words
 from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import (
     WHEN,

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.error_curves import ErrorCurve
-from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunSummary
 from peerbayes.resources import check_hours
 from theory.progress import Progress
 

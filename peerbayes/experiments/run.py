@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes._version import __version__
-from peerbayes.experiments.documents import PartRecord, RunRecord
-from peerbayes.experiments.experiment import Experiment
+from peerbayes.experiments.experiment import Experiment, PartRecord, RunRecord
 from peerbayes.experiments.team import PartFailed, Team
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.documents import made_by
+from peerbayes.experiments.experiment import made_by
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.record_lines import ENDING, read_lines
 from peerbayes.record_names import file_name

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes.experiments.campaign_documents import STATES, CampaignDocument, TaskDocument
-from peerbayes.experiments.documents import RunPrinted
+from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.resources import duration
 from peerbayes.tables import number
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.documents import Documented
-from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.experiment import Experiment as Paper
+from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import ExperimentRun, run_experiment
 from peerbayes.experiments.team import team_of_torchrun

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecTrial
-from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunSummary
 from peerbayes.experiments.link_documents import LinkRun, TrainedPart
 from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.experiments.regression import RegressionRun

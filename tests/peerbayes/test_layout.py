@@ -15,7 +15,7 @@ from rich.text import Text
 
 from peerbayes import cli
 from peerbayes.experiments.campaign_documents import CampaignDocument
-from peerbayes.experiments.documents import RunPrinted
+from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.shared.verification_tables import verification_parts
 from peerbayes.layout import render
