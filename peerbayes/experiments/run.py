@@ -9,8 +9,11 @@ read back if they are on record, and left out if not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,13 @@ import numpy as np
 
 from peerbayes._version import __version__
 from peerbayes.experiments.experiment import Experiment, PartRecord, RunRecord
-from peerbayes.experiments.team import PartFailed, Team
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer
+
+# `peerbayes run` ---------------------------------------------------------------------------------
+
 
 KIND, PART_KIND = "run", "run-part"
 _OTHERS = "for it is of other settings, or of code that computes something else"
@@ -295,3 +300,114 @@ def kept_part(
     if reason is not None:
         return KeptPart(refusal=f"for what it kept beside is damaged ({reason})")
     return KeptPart(body["content"])
+
+
+# Processes that torchrun started share the parts of an experiment --------------------------------
+
+
+# Parts take hours; who waits is ended by torchrun when another process fails.
+PATIENCE = timedelta(days=365)
+
+
+class PartFailed(ValueError):  # noqa: N818 - as TrainingFailed
+    """A part failed in a process that says nothing else; the message is the part's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """The processes of a run.
+
+    Attributes
+    ----------
+    processes, rank
+        How many there are, and the number of this one, from 0.
+    restarted
+        Whether torchrun has started them again: what is on record is then their own.
+    store
+        By which they tell each other that they are done; None for one process.
+    """
+
+    processes: int = 1
+    rank: int = 0
+    restarted: bool = False
+    store: Any = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes and speaks."""
+        return self.rank == 0
+
+    def own(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """Those that this process runs.
+
+        Examples
+        --------
+        >>> Team(processes=2, rank=1).own(["a", "b", "c", "d"])
+        ('b', 'd')
+        """
+        return tuple(parts[self.rank :: self.processes])
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """Whatever fails in here is said by this process, though it be not the first."""
+        try:
+            yield
+        except ValueError as error:
+            if self.is_first:
+                raise
+            raise PartFailed(str(error)) from error
+
+    def wait(self, what: str) -> None:
+        """Until all processes have come to the same point, which `what` names."""
+        if self.store is not None:
+            self.store.set(f"{what} {self.rank}", "done")
+            self.store.wait([f"{what} {k}" for k in range(self.processes)], PATIENCE)
+
+
+@contextmanager
+def team_of_torchrun() -> Iterator[Team]:
+    """The processes that torchrun started, if it started this one."""
+    if not is_of_torchrun() or os.environ.get("WORLD_SIZE", "1") == "1":
+        yield Team()
+        return
+    from empirical.meeting import meeting_point
+
+    store, rank, processes = meeting_point("parts")
+    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    team = Team(processes, rank, again, store)
+    yield team
+    team.wait("end")  # the store may live in one of them
+
+
+def is_of_torchrun() -> bool:
+    """Whether torchrun started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_first_process() -> bool:
+    """Whether this process is the only one, or the first of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0" or not is_of_torchrun()
+
+
+# What is on record of an experiment --------------------------------------------------------------
+
+
+def what_is_done(name: str, out: Path) -> str:
+    """In words: parts in the record of `run`, or kept by a run that has not ended; or nothing."""
+    record = out / file_name(KIND, name)
+    folder = parts_folder(out, name)
+    kept = len(list(folder.glob("*.json"))) if folder.is_dir() else 0
+    unfinished = folder.is_dir() and any(folder.glob("*.unfinished.*"))
+    ending = ", one unfinished" if unfinished else ""
+    if not record.exists():
+        return f"{_parts(kept)} kept{ending}" if kept or unfinished else ""
+    try:
+        body = read_record(record).body
+        parts, seed = len(body["parts"]), int(body["seed"])
+    except (ValueError, LookupError, TypeError):
+        return "damaged record"
+    return f"{_parts(parts)}, seed {seed}{ending}"
+
+
+def _parts(number: int) -> str:
+    return "1 part" if number == 1 else f"{number} parts"

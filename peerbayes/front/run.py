@@ -11,8 +11,7 @@ from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.options import configured
-from peerbayes.experiments.run import ExperimentRun, run_experiment
-from peerbayes.experiments.team import team_of_torchrun
+from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.nets import Experiment

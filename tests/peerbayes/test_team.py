@@ -15,7 +15,7 @@ from typing import Any
 import peerbayes as pb
 from peerbayes import cli
 from peerbayes.experiments import find_experiment
-from peerbayes.experiments.team import PartFailed, Team
+from peerbayes.experiments.run import PartFailed, Team
 from tests.peerbayes.commands import Capture, Patch
 
 
