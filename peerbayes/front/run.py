@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
 from peerbayes.experiments.experiment import RunPrinted
-from peerbayes.experiments.options import configured
+from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT

@@ -15,7 +15,7 @@ from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecT
 from peerbayes.experiments.experiment import Line, RunSummary
 from peerbayes.experiments.link_documents import LinkRun, TrainedPart
 from peerbayes.experiments.link_lines import rounds_reached
-from peerbayes.experiments.regression import RegressionRun
+from peerbayes.experiments.registry import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, linear_scale, log_scale, series_style

@@ -22,7 +22,7 @@ from peerbayes.experiments.link_documents import LinkRun
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
-from peerbayes.experiments.regression import RegressionRun
+from peerbayes.experiments.registry import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.svg import share_styles

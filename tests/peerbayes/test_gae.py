@@ -28,7 +28,7 @@ from peerbayes.experiments.gae_rows import (
     TRIALS,
     looks,
 )
-from peerbayes.experiments.options import configured
+from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.setting import Setting
 from peerbayes.records import read_record

@@ -11,7 +11,7 @@ import pytest
 
 from peerbayes import cli
 from peerbayes.error_curves import CoordinateCurve, ErrorCurve
-from peerbayes.experiments.regression import RegressionRun
+from peerbayes.experiments.registry import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import Row
