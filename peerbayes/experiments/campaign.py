@@ -23,7 +23,7 @@ from peerbayes.experiments.behaviour_marks import all_marks
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import Task, planned
 from peerbayes.experiments.campaign_state import Campaign, TaskState
-from peerbayes.experiments.holding import Held, held, is_held
+from peerbayes.experiments.record_lines import Held, held, is_held
 from theory.progress import Progress
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.gae_rows import gae_recipe
-from peerbayes.experiments.holding import is_held
 from peerbayes.experiments.net_parts import net_recipe
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.setting import Setting, lock_of, share_done
 from peerbayes.experiments.short_parts import settings_mark

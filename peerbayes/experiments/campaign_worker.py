@@ -19,7 +19,7 @@ from typing import Any
 
 from peerbayes.experiments.campaign_plan import selected
 from peerbayes.experiments.campaign_state import Campaign
-from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import keep_part, kept_part
 from peerbayes.experiments.setting import lock_of
 from peerbayes.experiments.short_parts import write_short

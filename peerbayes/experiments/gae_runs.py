@@ -26,7 +26,7 @@ from peerbayes.experiments.gae_rows import (
     Run,
     gae_recipe,
 )
-from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.setting import Setting, lock_of, unfinished, versions
 from theory.progress import Progress
 from theory.validation import IntArray, fail

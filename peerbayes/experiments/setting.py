@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes._version import __version__
-from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.record_lines import Held, held
 from peerbayes.record_names import file_name
 from theory.validation import fail, install_extra
 

@@ -24,11 +24,10 @@ from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.campaign_state import mark_of
-from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, net_recipe, parts_aside, parts_of
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.record_lines import put_record, read_lines
+from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
 from peerbayes.experiments.short_rows import read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema

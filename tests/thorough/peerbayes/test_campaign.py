@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from peerbayes.experiments.holding import is_held
+from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.short_rows import read_row
 
 ROOT = Path(__file__).parents[3]
