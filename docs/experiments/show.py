@@ -21,7 +21,7 @@ from peerbayes.experiments.net_recipes import RECIPE_NAMES
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.printed import accuracy_verdict
 from peerbayes.experiments.record_lines import ENDING, read_lines
-from peerbayes.experiments.short_rows import ShortPart, read_row
+from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import accuracies
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import ShortPart, read_row
+from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.experiments.tuned import tuned_name
 from peerbayes.experiments.tuned_lines import (
     MEASURES,

@@ -26,8 +26,7 @@ from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.setting import Setting, lock_of, share_done
-from peerbayes.experiments.short_parts import settings_mark
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row, settings_mark
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name

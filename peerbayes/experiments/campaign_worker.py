@@ -22,7 +22,7 @@ from peerbayes.experiments.campaign_state import Campaign
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import keep_part, kept_part
 from peerbayes.experiments.setting import lock_of
-from peerbayes.experiments.short_parts import write_short
+from peerbayes.experiments.short_records import write_short
 from peerbayes.terminal import say
 
 FAILED, ORPHANED = 2, 3

@@ -1,6 +1,6 @@
 """What an experiment with neural nets leaves on disk, as types.
 
-Short records (`peerbayes.experiments.short_parts`) and those of earlier versions have fewer keys:
+Short records (`peerbayes.experiments.short_records`) and those of earlier versions have fewer keys:
 what they lack has a default.
 """
 

@@ -19,7 +19,7 @@ from peerbayes.experiments.net_problem import weights_mark
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import check_setting
 from peerbayes.experiments.setting import Setting, alone
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_plan import (
     COURSES,

@@ -18,7 +18,7 @@ from peerbayes.experiments.net_documents import Beliefs, NetPart, When
 from peerbayes.experiments.net_parts import Part, Role
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.run import KIND
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record
 from peerbayes.sources.documents import MissingDocument

@@ -28,7 +28,7 @@ from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, net_recipe, parts_aside, parts_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of

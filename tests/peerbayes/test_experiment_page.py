@@ -15,8 +15,7 @@ from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import read_lines
-from peerbayes.experiments.short_parts import settings_mark
-from peerbayes.experiments.short_rows import ShortPart, read_row
+from peerbayes.experiments.short_records import ShortPart, read_row, settings_mark
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_plan import COURSES, tuned_parts

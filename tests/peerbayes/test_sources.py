@@ -28,7 +28,7 @@ from peerbayes.experiments.net_measures import group_mean, last_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.printed import DEVIATIONS, SPREAD, Printed, accuracy_tolerance
-from peerbayes.experiments.short_parts import write_short
+from peerbayes.experiments.short_records import write_short
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema

@@ -38,7 +38,7 @@ from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tables import campaign_parts
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_documents import TunedTraining

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_plan import COURSES
 from tests.peerbayes import test_experiment_page as quick
 from tests.peerbayes.commands import Patch

@@ -22,8 +22,7 @@ from peerbayes.experiments.gae_rows import (
 )
 from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.setting import Setting
-from peerbayes.experiments.short_parts import write_short
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from tests.peerbayes.commands import Patch
