@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from peerbayes.experiments.behaviour_marks import MARKS, RENEW, Entry, all_marks, kept_marks
 from peerbayes.experiments.frozen_runs import TEST_IMAGES, frozen_run, recipes
+from peerbayes.experiments.setting import MARKS, RENEW, Entry, all_marks, kept_marks
 from peerbayes.records import checksum, write_whole
 
 REMEDY = (

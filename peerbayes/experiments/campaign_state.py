@@ -14,7 +14,6 @@ from shutil import disk_usage
 from typing import Any, TypeAlias
 
 from peerbayes._version import __version__
-from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark, tuned_recipe
 from peerbayes.experiments.campaign_documents import State
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.gae import GaeExperiment
@@ -25,7 +24,14 @@ from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import parts_folder
-from peerbayes.experiments.setting import Setting, lock_of, share_done
+from peerbayes.experiments.setting import (
+    Setting,
+    all_marks,
+    behaviour_mark,
+    lock_of,
+    share_done,
+    tuned_recipe,
+)
 from peerbayes.experiments.short_records import read_row, settings_mark
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_tasks import TunedTask

@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from peerbayes.documents import Document
-from peerbayes.experiments.behaviour_marks import CODECS as RECIPE
-from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.codecs_setting import CONTENDERS, QUICK, CodecSetting, Contender
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
+from peerbayes.experiments.setting import CODECS as RECIPE
+from peerbayes.experiments.setting import behaviour_mark
 from theory.progress import Progress
 from theory.validation import fail, install_extra
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from peerbayes.documents import number as known
-from peerbayes.experiments.behaviour_marks import CODECS, behaviour_mark
 from peerbayes.experiments.codecs_documents import CodecsPart, CodecTrial, LimitCurve
 from peerbayes.experiments.codecs_setting import CodecSetting, Contender
-from peerbayes.experiments.setting import versions
+from peerbayes.experiments.setting import CODECS, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory.progress import Progress
 

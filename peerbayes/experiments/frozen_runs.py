@@ -17,12 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from empirical.data import Images
-from peerbayes.experiments.behaviour_marks import (
-    CODECS,
-    GAE_AUTOENCODER,
-    codec_recipe,
-    tuned_recipe,
-)
 from peerbayes.experiments.codecs_runs import overheard_in, trial_of
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
 from peerbayes.experiments.gae_course import follow_gae
@@ -30,7 +24,13 @@ from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recip
 from peerbayes.experiments.net_parts import Part, net_recipe, part_values, parts_aside, parts_of
 from peerbayes.experiments.net_problem import part_learner, problem_of_images
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.setting import Setting
+from peerbayes.experiments.setting import (
+    CODECS,
+    GAE_AUTOENCODER,
+    Setting,
+    codec_recipe,
+    tuned_recipe,
+)
 from peerbayes.experiments.tuned_runs import Attempt
 from peerbayes.experiments.tuned_search import METHODS
 from theory.changing import rotating_star

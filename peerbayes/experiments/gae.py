@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
-from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, behaviour_mark
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.gae_rows import (
     AUTOENCODERS,
@@ -26,7 +25,14 @@ from peerbayes.experiments.gae_rows import (
     gae_recipe,
     quick_recipe,
 )
-from peerbayes.experiments.setting import Setting, alone, check_installed, forget_unfinished
+from peerbayes.experiments.setting import (
+    GAE_AUTOENCODER,
+    Setting,
+    alone,
+    behaviour_mark,
+    check_installed,
+    forget_unfinished,
+)
 from theory.progress import Progress
 from theory.validation import as_integer
 

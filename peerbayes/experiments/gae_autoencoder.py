@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, behaviour_mark
 from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeCurve, GaeFit
 from peerbayes.experiments.gae_rows import GaePart
 from peerbayes.experiments.gae_runs import file_of, images_of
-from peerbayes.experiments.setting import Setting, unfinished, versions
+from peerbayes.experiments.setting import (
+    GAE_AUTOENCODER,
+    Setting,
+    behaviour_mark,
+    unfinished,
+    versions,
+)
 from theory.progress import Progress
 from theory.validation import fail
 

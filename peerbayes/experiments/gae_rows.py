@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from empirical.gae.recipe import Recipe
-from peerbayes.experiments.behaviour_marks import GAE_AUTOENCODER, codec_names
+from peerbayes.experiments.setting import GAE_AUTOENCODER, codec_names
 
 # The part that trains the autoencoder.
 AUTOENCODER = "autoencoder"

@@ -14,7 +14,6 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
-from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.gae_course import Seen, follow_gae
 from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
@@ -27,7 +26,7 @@ from peerbayes.experiments.gae_rows import (
     gae_recipe,
 )
 from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.setting import Setting, lock_of, unfinished, versions
+from peerbayes.experiments.setting import Setting, behaviour_mark, lock_of, unfinished, versions
 from theory.progress import Progress
 from theory.validation import IntArray, fail
 

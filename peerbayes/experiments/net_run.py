@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.experiments.behaviour_marks import behaviour_mark, codec_recipes
 from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, net_recipe, part_values, schedule_values
@@ -18,7 +17,9 @@ from peerbayes.experiments.setting import (
     Setting,
     _file,
     alone,
+    behaviour_mark,
     check_installed,
+    codec_recipes,
     unfinished,
     versions,
 )

@@ -5,22 +5,28 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from empirical.tensor_files import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes._version import __version__
 from peerbayes.experiments.record_lines import Held, held
 from peerbayes.record_names import file_name
+from peerbayes.records import checksum
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.keeping import Generations
+
+
+# Where and how a part is trained -----------------------------------------------------------------
 
 
 class Named(Protocol):
@@ -151,3 +157,78 @@ def versions() -> dict[str, str]:
 
 def _file(part: Named) -> str:
     return file_name(part.name).removesuffix(".json")
+
+
+# Behaviour marks ---------------------------------------------------------------------------------
+
+
+MARKS = Path(__file__).with_name("behaviour_marks.json")
+RENEW = "python -m peerbayes.experiments.behaviour"
+
+CODECS = "codecs"
+"""The recipe of the experiment `codecs`."""
+
+GAE_AUTOENCODER = "gae: training of the autoencoder"
+"""The recipe of the parts of `gae` that train one."""
+
+Entry = Mapping[str, Any]
+"""What is kept of a recipe: its ``mark``, and its ``numbers`` by kind and round."""
+
+
+@cache
+def kept_marks() -> Mapping[str, Entry]:
+    """All recipes that have a mark."""
+    kept: dict[str, Entry] = json.loads(MARKS.read_text(encoding="utf-8"))
+    return kept
+
+
+def behaviour_mark(*recipes: str) -> str:
+    """The mark of a recipe; of several that a part runs through, such as codecs, with ``+``.
+
+    Raises
+    ------
+    ValueError
+        If a recipe has none.
+    """
+    kept = kept_marks()
+    for recipe in recipes:
+        if recipe not in kept:
+            raise fail("recipe", "one that has a behaviour mark", repr(recipe), f"run `{RENEW}`")
+    return "+".join(kept[recipe]["mark"] for recipe in recipes)
+
+
+@cache
+def all_marks() -> str:
+    """A digest of the marks of all recipes: 12 hex digits."""
+    return checksum({recipe: entry["mark"] for recipe, entry in kept_marks().items()})[:12]
+
+
+# Names of recipes ---------------------------------------------------------------------------------
+
+
+def tuned_recipe(method: str) -> str:
+    """The recipe of a method of `tuned`."""
+    return f"tuned: {method}"
+
+
+def codec_recipe(name: str) -> str:
+    """The recipe of a codec in a row."""
+    return f"codec: {name}"
+
+
+def codec_recipes(words: Mapping[str, Any]) -> tuple[str, ...]:
+    """The recipes of a codec, in its words, and of those within it, the outermost first.
+
+    Examples
+    --------
+    >>> codec_recipes({"codec": "difference", "inner": {"codec": "sign"}, "mixing": 0.5})
+    ('codec: difference', 'codec: sign')
+    """
+    return tuple(codec_recipe(name) for name in codec_names(words))
+
+
+def codec_names(words: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of a codec and of those within it."""
+    yield words["codec"]
+    if isinstance(words.get("inner"), Mapping):
+        yield from codec_names(words["inner"])

@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("pywt")
 
-from peerbayes.experiments import behaviour, behaviour_marks
+from peerbayes.experiments import behaviour, setting
 from peerbayes.experiments.behaviour import changed, complaint, difference, entry_of, renew
-from peerbayes.experiments.behaviour_marks import MARKS, all_marks, behaviour_mark, kept_marks
 from peerbayes.experiments.frozen_runs import Numbers, recipes
+from peerbayes.experiments.setting import MARKS, all_marks, behaviour_mark, kept_marks
 from tests.peerbayes.commands import Patch
 
 # Exchanges of the paper's and controls; others are codecs of ours.
@@ -108,7 +108,7 @@ def test_a_changed_constant_changes_the_marks_of_who_uses_it(change: str) -> Non
     said = complaint(found)
     assert all(recipe in said for recipe in wanted)
     assert "\n" not in said
-    for words in (" kept, ", " now; ", behaviour_marks.RENEW, "CHANGELOG.md", "version rises"):
+    for words in (" kept, ", " now; ", setting.RENEW, "CHANGELOG.md", "version rises"):
         assert words in said
 
 
@@ -139,7 +139,7 @@ def test_other_shapes_are_told() -> None:
 def test_the_file_is_renewed_where_numbers_changed(monkeypatch: Patch, tmp_path: Path) -> None:
     path = tmp_path / "marks.json"
     now: dict[str, Numbers] = {"near": {"losses": [[1.0]]}, "far": {"losses": [[1.0]]}}
-    for module in (behaviour, behaviour_marks):
+    for module in (behaviour, setting):
         monkeypatch.setattr(module, "MARKS", path)
     monkeypatch.setattr(behaviour, "recipes", lambda: tuple(now))
     monkeypatch.setattr(behaviour, "frozen_run", lambda recipe: now[recipe])

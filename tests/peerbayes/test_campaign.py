@@ -20,7 +20,6 @@ pytest.importorskip("torch")
 
 from peerbayes import __version__, cli
 from peerbayes.experiments import campaign_worker, find_experiment
-from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.campaign_state import mark_of
@@ -28,6 +27,7 @@ from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, net_recipe, parts_aside, parts_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
+from peerbayes.experiments.setting import all_marks, behaviour_mark
 from peerbayes.experiments.short_records import read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema

@@ -15,8 +15,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.experiments import find_experiment
-from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.setting import behaviour_mark
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
