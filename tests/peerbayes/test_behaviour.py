@@ -17,8 +17,15 @@ pytest.importorskip("torch")
 pytest.importorskip("pywt")
 
 from peerbayes.experiments import behaviour, setting
-from peerbayes.experiments.behaviour import changed, complaint, difference, entry_of, renew
-from peerbayes.experiments.frozen_runs import Numbers, recipes
+from peerbayes.experiments.behaviour import (
+    Numbers,
+    changed,
+    complaint,
+    difference,
+    entry_of,
+    recipes,
+    renew,
+)
 from peerbayes.experiments.setting import MARKS, all_marks, behaviour_mark, kept_marks
 from tests.peerbayes.commands import Patch
 
