@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.campaign_plan import TunedTask, planned
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.experiments.tuned import tuned_name
@@ -23,7 +23,6 @@ from peerbayes.experiments.tuned_lines import (
 )
 from peerbayes.experiments.tuned_plan import COURSES, methods_of
 from peerbayes.experiments.tuned_search import METHODS
-from peerbayes.experiments.tuned_tasks import TunedTask
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {

@@ -15,9 +15,8 @@ from typing import Any, TypeAlias
 
 from peerbayes._version import __version__
 from peerbayes.experiments.campaign_documents import State
-from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.campaign_plan import GaeTask, Task, TunedTask
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_plan import GaeTask
 from peerbayes.experiments.gae_rows import gae_recipe
 from peerbayes.experiments.net_parts import net_recipe
 from peerbayes.experiments.net_rows import ROWS
@@ -34,7 +33,6 @@ from peerbayes.experiments.setting import (
 )
 from peerbayes.experiments.short_records import read_row, settings_mark
 from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
 from theory.validation import fail

@@ -36,7 +36,7 @@ from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign, campaign_worker
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
-from peerbayes.experiments.campaign_plan import planned, selected
+from peerbayes.experiments.campaign_plan import TunedTask, planned, selected
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tables import campaign_parts
@@ -44,7 +44,6 @@ from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
 from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
-from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.records import read_record
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny
