@@ -119,7 +119,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",
-            ("experiments.campaign_documents:CampaignDocument",),
+            ("experiments.campaign_state:CampaignDocument",),
         ),
         "figures": _Printed(
             "figures --json",

@@ -19,9 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
-from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import Task, planned
-from peerbayes.experiments.campaign_state import Campaign, TaskState
+from peerbayes.experiments.campaign_state import Campaign, CampaignDocument, TaskDocument, TaskState
 from peerbayes.experiments.record_lines import Held, held, is_held
 from peerbayes.experiments.setting import all_marks
 from theory.progress import Progress

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from peerbayes.experiments.campaign_documents import STATES, CampaignDocument, TaskDocument
+from peerbayes.experiments.campaign_state import STATES, CampaignDocument, TaskDocument
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.resources import duration
 from peerbayes.tables import number

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes import cli
-from peerbayes.experiments.campaign_documents import CampaignDocument
+from peerbayes.experiments.campaign_state import CampaignDocument
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.shared.verification_tables import verification_parts

@@ -35,8 +35,8 @@ from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign, campaign_worker
 from peerbayes.experiments.campaign import Campaign, run_campaign
-from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import TunedTask, planned, selected
+from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tables import campaign_parts
