@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 pytest.importorskip("torch")
 
 from peerbayes import __version__, cli
-from peerbayes.experiments import campaign_worker, find_experiment
+from peerbayes.experiments import campaign, find_experiment
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.campaign_state import mark_of
@@ -126,7 +126,7 @@ def home(tmp_path: Path, monkeypatch: Patch) -> Campaign:
 def run_here(home: Campaign, name: str) -> Path:
     (task,) = selected(name)
     order = {"task": task.name, "out": str(home.out), "records": str(home.records)}
-    return campaign_worker.run_order({**order, "device": home.device, "data": None})
+    return campaign.run_order({**order, "device": home.device, "data": None})
 
 
 def folders(home: Campaign) -> tuple[str, ...]:
@@ -147,8 +147,8 @@ class WorkerHere:
     def __init__(self, words: list[str], **_: Any) -> None:
         said: list[dict[str, Any]] = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(campaign_worker, "_tell", said.append)
-            said.append({"kept": str(campaign_worker.run_order(json.loads(words[-1])))})
+            patch.setattr(campaign, "_tell", said.append)
+            said.append({"kept": str(campaign.run_order(json.loads(words[-1])))})
         self.stdout = map(json.dumps, said)
 
     def __enter__(self) -> WorkerHere:

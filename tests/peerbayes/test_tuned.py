@@ -33,7 +33,7 @@ from empirical.train.comparing import (
 )
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
-from peerbayes.experiments import campaign, campaign_worker
+from peerbayes.experiments import campaign
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import TunedTask, planned, selected
 from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument
@@ -487,7 +487,7 @@ def test_a_campaign_goes_on_from_short_records_alone(tmp_path: Path) -> None:
 
     def run(place: Campaign, name: str) -> dict[str, Any]:
         order = {"task": name, "out": str(place.out), "records": str(place.records)}
-        campaign_worker.run_order({**order, "device": "cpu", "data": None})
+        campaign.run_order({**order, "device": "cpu", "data": None})
         row, _, part = name.partition(": ")
         return dict(read_row(place.records, row).parts[part].content)
 

@@ -79,10 +79,10 @@ def main() -> int:
     worker = (sys.executable, "-m", __spec__.name, "worker")
     set_attribute(f"{EXPERIMENTS}.campaign.WORKER", worker)
     if sys.argv[1] == "worker":
-        from peerbayes.experiments import campaign_worker
+        from peerbayes.experiments import campaign
 
         del sys.argv[1]
-        return campaign_worker.main()
+        return campaign.main()
     from peerbayes.cli import main as command
 
     return command()
