@@ -184,8 +184,8 @@ class GaeExperiment(PartsBySeed):
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """Table 1 and the bits, beside what was measured."""
-        from peerbayes.experiments.gae_documents import GaeContent
         from peerbayes.experiments.gae_lines import gae_lines
+        from peerbayes.experiments.gae_rows import GaeContent
 
         return gae_lines(GaeContent.of(parts))
 

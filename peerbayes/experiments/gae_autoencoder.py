@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeCurve, GaeFit
-from peerbayes.experiments.gae_rows import GaePart
+from peerbayes.experiments.gae_rows import GaeAutoencoderPart, GaeCurve, GaeFit, GaePart
 from peerbayes.experiments.gae_runs import file_of, images_of
 from peerbayes.experiments.setting import (
     GAE_AUTOENCODER,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical import Images
-from peerbayes.experiments.gae_documents import GaeClosing
-from peerbayes.experiments.gae_rows import looks
+from peerbayes.experiments.gae_rows import GaeClosing, looks
 from peerbayes.experiments.setting import Setting
 from theory.progress import Progress
 

@@ -11,8 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRunPart
-from peerbayes.experiments.gae_rows import CHANGED, FEW, RUNS, TABLE_1, TRIALS, VARIED
+from peerbayes.experiments.gae_rows import (
+    CHANGED,
+    FEW,
+    RUNS,
+    TABLE_1,
+    TRIALS,
+    VARIED,
+    GaeAutoencoderPart,
+    GaeContent,
+    GaeRunPart,
+)
 from theory.claims.compressed_gossip import FULL, PRUNED
 
 _FLOAT_BITS = 32

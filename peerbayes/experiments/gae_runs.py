@@ -15,13 +15,14 @@ from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
 from peerbayes.experiments.gae_course import Seen, follow_gae
-from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
     TRIAL_IMAGES,
     TRIAL_TEST,
     GaePart,
+    GaeRunPart,
+    GaeTraffic,
     Run,
     gae_recipe,
 )

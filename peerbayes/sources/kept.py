@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from peerbayes.experiments.gae_documents import GaeContent
+from peerbayes.experiments.gae_rows import GaeContent
 from peerbayes.experiments.net_documents import Beliefs, NetPart, When
 from peerbayes.experiments.net_parts import Part, Role
 from peerbayes.experiments.net_rows import ROWS

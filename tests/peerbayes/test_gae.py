@@ -18,7 +18,6 @@ from peerbayes.experiments import find_experiment, gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.gae_documents import GaeContent, GaeRun
 from peerbayes.experiments.gae_lines import gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
@@ -26,6 +25,8 @@ from peerbayes.experiments.gae_rows import (
     RUNS,
     TABLE_1,
     TRIALS,
+    GaeContent,
+    GaeRun,
     looks,
 )
 from peerbayes.experiments.registry import configured

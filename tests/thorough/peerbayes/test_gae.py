@@ -14,11 +14,11 @@ import pytest
 from empirical.data import Images
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_documents import GaeRun
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
     TRIALS,
     GaePart,
+    GaeRun,
 )
 from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.setting import Setting
