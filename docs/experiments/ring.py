@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.gae_lines import gae_lines
+from peerbayes.experiments.gae import gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
     FEW,

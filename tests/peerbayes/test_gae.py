@@ -17,8 +17,7 @@ from peerbayes import settings
 from peerbayes.experiments import find_experiment, gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.gae_lines import gae_lines
+from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
     FEW,
