@@ -160,8 +160,7 @@ class GaeExperiment(PartsBySeed):
 
         self.check()  # before torch is asked for
         from empirical.nets.threads import one_thread
-        from peerbayes.experiments.gae_autoencoder import train_autoencoder
-        from peerbayes.experiments.gae_runs import run_gae
+        from peerbayes.experiments.gae_runs import run_gae, train_autoencoder
 
         part, setting = self._parts[name], self.setting
         mark = fingerprint(self.name, name, seed, self.part_settings(name))
