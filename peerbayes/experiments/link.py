@@ -25,7 +25,7 @@ from typing import Any
 
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Line, parts_named
-from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
+from peerbayes.experiments.link_rows import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
 from theory.progress import Progress
 from theory.validation import fail, install_extra
 
@@ -136,8 +136,8 @@ class RateLink:
 
         Lines that need a part that is not there are left out.
         """
-        from peerbayes.experiments.link_documents import LinkContent
         from peerbayes.experiments.link_lines import link_lines
+        from peerbayes.experiments.link_rows import LinkContent
 
         present = [name for name in self.setting.networks if name in parts]
         found = LinkContent.of(parts)

@@ -13,9 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link_documents import Forecast, LinkContent, TrainedPart
-from peerbayes.experiments.link_networks import WIDE
-from peerbayes.experiments.link_setting import AMBIGUOUS
+from peerbayes.experiments.link_rows import AMBIGUOUS, WIDE, Forecast, LinkContent, TrainedPart
 from peerbayes.experiments.link_unseen import rate_lines, slope_interval, unseen_lines
 from theory.validation import FloatArray
 

@@ -15,9 +15,16 @@ from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
-from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
-from peerbayes.experiments.link_networks import site_of, star
-from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
+from peerbayes.experiments.link_rows import (
+    AMBIGUOUS,
+    ExactRun,
+    Forecast,
+    LinkSetting,
+    SnapshotsPart,
+    TrainedPart,
+    site_of,
+    star,
+)
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory import Network
 from theory.progress import Progress

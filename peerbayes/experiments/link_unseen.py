@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link_documents import Forecast
-from peerbayes.experiments.link_networks import WIDE, informative_place, network_of
+from peerbayes.experiments.link_rows import WIDE, Forecast, informative_place, network_of
 from theory import Network
 from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork, mean_slem
 from theory.changing.expected_weights import expected_weights

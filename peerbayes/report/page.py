@@ -18,7 +18,7 @@ import jinja2
 from peerbayes._version import __version__
 from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.gae_rows import GaeRun
-from peerbayes.experiments.link_documents import LinkRun
+from peerbayes.experiments.link_rows import LinkRun
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines

@@ -14,9 +14,18 @@ from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.link import RateLink
-from peerbayes.experiments.link_documents import LinkRun, SnapshotsPart, TrainedPart
-from peerbayes.experiments.link_networks import WIDE, network_of, site_of
-from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
+from peerbayes.experiments.link_rows import (
+    AMBIGUOUS,
+    SNAPSHOTS,
+    WIDE,
+    WIDE_NAMES,
+    LinkRun,
+    LinkSetting,
+    SnapshotsPart,
+    TrainedPart,
+    network_of,
+    site_of,
+)
 from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view

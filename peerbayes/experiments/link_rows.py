@@ -1,0 +1,337 @@
+"""What `rate-link` trains and computes, as a frozen configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from empirical.forecast import Site
+from empirical.partition import Partition
+from peerbayes.documents import Document, Number, Numbers
+from peerbayes.experiments.experiment import RunSummary
+from peerbayes.records import plain
+from theory import Network
+from theory.changing import AnyNetwork, MarkovNetwork, PeriodicNetwork, Phase, RandomLinks
+
+# What `rate-link` trains and computes, as a frozen configuration ---------------------------------
+
+
+SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
+# Networks that no setting was chosen on: see :mod:`peerbayes.experiments.link_networks`.
+WIDE_NAMES = (
+    "grid side", "grid corner, 4 poolings", "grid corner, 16 poolings", "ring", "torus", "complete",
+    "path end", "path middle", "random 3", "random 6", "random 7", "star a=.5, links half up",
+    "star, a=.7 and .1 in turn", "gossip on the grid, corner", "gossip on the grid, centre",
+)  # fmt: skip
+# What each kind of part depends on, beside the common settings.
+_COMMON = ("hidden", "local_steps", "batch", "data_set")
+_TRAINED = ("rounds", "learner", "mean_rate", "mean_epsilon", "targets", "test_images")
+_FORECAST = (
+    "edge_confidences",
+    "places",
+    "more",
+    "snapshot_rounds",
+    "snapshot_rate",
+    "snapshot_epsilon",
+    "stages",
+    "exact_rounds",
+    "exact_replicates",
+)
+# What records of before had not: left out where it is as it was, so that they are still good.
+_LATER = ("data_set", "more")
+
+
+@dataclass(frozen=True)
+class LinkSetting:
+    """Networks, nets and training of `rate-link`.
+
+    Attributes
+    ----------
+    data_set
+        Of the images: ``"mnist"`` or ``"fashion-mnist"``. Dealt as in `star-mnist-1`, or in
+        `star-fmnist-1`.
+    edge_confidences, places
+        The stars, and where the informative agent sits in the grids.
+    more
+        Further networks, some of ``WIDE_NAMES``.
+    learner
+        ``"backprop"``, the papers', or ``"natural-gradient"``, whose precisions let a rate mean the
+        same for all weights; agents count by influence in both.
+    hidden
+        Widths of the nets' hidden layers.
+    rounds, local_steps, batch, mean_rate, mean_epsilon
+        Of the training of networks; ε is Adam's, which a natural gradient has not. Test images are
+        looked at after each of the first 20 rounds, and then at steps of about 5 %.
+    targets
+        Test losses, averaged over agents, in nats; the first is the one that figures are about.
+    snapshot_rounds, snapshot_rate, snapshot_epsilon
+        Of the nets that are hypotheses: rounds of `local_steps` steps, and a rate that falls to 0,
+        so that what they differ in is what they were shown and not where they stopped.
+    stages
+        Rounds after which the whole net is kept too, as a control.
+    test_images
+        How many, drawn with every label in proportion.
+    exact_rounds, exact_replicates
+        Of social learning over the snapshots.
+    device, data
+        Where to compute, and the folder of the images; they change no number but by rounding.
+    """
+
+    data_set: Literal["mnist", "fashion-mnist"] = "mnist"
+    edge_confidences: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7)
+    places: tuple[str, ...] = ("corner", "centre")
+    more: tuple[str, ...] = ()
+    learner: Literal["backprop", "natural-gradient"] = "backprop"
+    hidden: tuple[int, ...] = (200, 200)
+    rounds: int = 240
+    local_steps: int = 5
+    batch: int = 50
+    mean_rate: float = 0.1
+    mean_epsilon: float = 1.0
+    targets: tuple[float, ...] = (1.0, 1.5, 0.7)
+    snapshot_rounds: int = 400
+    snapshot_rate: float = 2e-2
+    snapshot_epsilon: float = 1e-2
+    stages: tuple[int, ...] = (0, 5, 50)
+    test_images: int = 1000
+    exact_rounds: int = 100
+    exact_replicates: int = 400
+    device: str = "cpu"
+    data: Path | None = None
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The names of the networks that are compared."""
+        stars = (f"star a={a:g}" for a in self.edge_confidences)
+        return (*stars, *(f"grid {place}" for place in self.places), *self.more)
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The rounds after which test images are looked at."""
+        later = 20 * 1.05 ** np.arange(1, 400)
+        rounds = {*range(21), *(round(float(r)) for r in later)}
+        return (*sorted(r for r in rounds if r < self.rounds), self.rounds)
+
+    def content(self) -> dict[str, Any]:
+        """Everything but device and folder, in plain values."""
+        return {k: v for k, v in asdict(self).items() if k not in ("device", "data")}
+
+    def part_content(self, part: str) -> dict[str, Any]:
+        """What the numbers of the snapshots depend on, or those of training."""
+        names = (*_COMMON, *(_FORECAST if part == SNAPSHOTS else _TRAINED))
+        content = {name: getattr(self, name) for name in names}
+        plain = LinkSetting()
+        return {k: v for k, v in content.items() if k not in _LATER or v != getattr(plain, k)}
+
+    def quick(self) -> LinkSetting:
+        """The same in less than a minute: small nets, fewer networks; its numbers are no result."""
+        return replace(
+            self,
+            edge_confidences=(0.1, 0.7),
+            more=self.more[:1],
+            hidden=(32,),
+            rounds=60,
+            mean_rate=2 * self.mean_rate,
+            targets=(1.6, 1.9),
+            snapshot_rounds=150,
+            stages=(0, 5),
+            test_images=500,
+            exact_replicates=100,
+        )
+
+
+# The networks of `rate-link` by name -------------------------------------------------------------
+
+
+AGENTS = 9
+_PLACES = {"corner": 0, "side": 1, "centre": 4, "end": 0, "middle": 4}
+
+
+def star(confidence: float) -> Network:
+    """P2's star."""
+    return Network.from_topology("star", agents=AGENTS, edge_confidence=confidence)
+
+
+def _grid() -> Network:
+    return Network.from_topology("grid", shape=[3, 3])
+
+
+def _pooled(poolings: int) -> Network:
+    return Network(np.linalg.matrix_power(np.asarray(_grid().weights), poolings))
+
+
+def _even(topology: str) -> Callable[[], Network]:
+    if topology == "torus":
+        return lambda: Network.from_topology(topology, shape=[3, 3])
+    return lambda: Network.from_topology(topology, agents=AGENTS)
+
+
+def _random(seed: int) -> Network:
+    return Network.from_topology("erdos-renyi", agents=AGENTS, probability=0.3, seed=seed)
+
+
+def _in_turn() -> PeriodicNetwork:
+    return PeriodicNetwork((Phase(star(0.7).weights), Phase(star(0.1).weights)))
+
+
+def _gossip() -> MarkovNetwork:
+    return MarkovNetwork.gossip_pairs(_grid(), everyone_observes=True)
+
+
+_WIDE: dict[str, Callable[[], AnyNetwork]] = {
+    "grid side": _grid,
+    **{f"grid corner, {k} poolings": partial(_pooled, k) for k in (4, 16)},
+    **{name: _even(name) for name in ("ring", "torus", "complete")},
+    **{f"path {place}": _even("path") for place in ("end", "middle")},
+    **{f"random {seed}": partial(_random, seed) for seed in (3, 6, 7)},
+    "star a=.5, links half up": lambda: RandomLinks(star(0.5), 0.5),
+    "star, a=.7 and .1 in turn": _in_turn,
+    **{f"gossip on the grid, {place}": _gossip for place in ("corner", "centre")},
+}
+WIDE: Mapping[str, Callable[[], AnyNetwork]] = MappingProxyType(_WIDE)
+"""Networks that no setting was chosen on, by name."""
+
+
+def network_of(name: str) -> AnyNetwork:
+    """The network of this name."""
+    if name in WIDE:
+        return WIDE[name]()
+    if name.startswith("grid "):
+        return _grid()
+    return star(float(name.removeprefix("star a=")))
+
+
+def site_of(name: str, dealt: Partition) -> Site:
+    """The network of this name, and images dealt for a star with the informative agent first."""
+    return Site(network_of(name), dealt.placed_at(informative_place(name)))
+
+
+def informative_place(name: str) -> int:
+    """The agent that has the centre's labels in the network of this name."""
+    words = name.replace(",", "").split()
+    return next((_PLACES[word] for word in words if word in _PLACES), 0)
+
+
+# What `rate-link` leaves on disk, as types -------------------------------------------------------
+
+
+Rows: TypeAlias = Annotated[list[list[Number]], BeforeValidator(plain)]
+"""A table of numbers, given as lists or as an array."""
+
+Tables: TypeAlias = Annotated[list[list[list[Number]]], BeforeValidator(plain)]
+"""Several such tables."""
+
+
+class ExactRun(Document):
+    """Social learning over the snapshots beside its exact means."""
+
+    rounds: int
+    replicates: int
+    best: int = 0
+    expected: Rows = Field(description="mean log-odds of each agent and hypothesis")
+    measured: Rows
+    standard_error: Rows
+    share_of_allowed: Number = Field(
+        description="largest difference, as a share of what chance allows"
+    )
+    holds: bool | None
+
+
+class Forecast(Document):
+    """What theory says of one network from the snapshots."""
+
+    influence: float = Field(description="v of the informative agent, in shares of all influence")
+    rate: float = Field(description="K in nats an observation and agent")
+    binding: str
+    reference: str = ""
+    is_compromise: bool = False
+    rates: dict[str, Number] = Field(description="of each hypothesis' rejection")
+    stage_rates: dict[str, Number] = Field(description="with stages of one training instead")
+    exact: ExactRun | None = Field(description="none where the network changes")
+
+
+class SnapshotsPart(Document):
+    """Nets trained in one place as hypotheses, and what they predict of each network."""
+
+    hypotheses: list[str]
+    accuracies: Numbers
+    label_losses: Rows
+    forecasts: dict[str, Forecast]
+
+
+class TrainedPart(Document):
+    """One network trained with each seed: means over agents, a row for each seed."""
+
+    rounds: list[int]
+    losses: Rows = Field(description="test losses at those rounds, in nats")
+    accuracies: Rows
+    rounds_to_loss: Rows = Field(
+        description="for each target and seed; null where it was never reached"
+    )
+    label_confidences: Tables = Field(description="by seed, agent and true label")
+    local_label_confidences: Tables = Field(description="the same before consensus")
+
+
+@dataclass(frozen=True)
+class LinkContent:
+    """All parts that are there."""
+
+    snapshots: SnapshotsPart | None
+    trained: Mapping[str, TrainedPart]
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> LinkContent:
+        """The parts of a record, by name."""
+        snapshots = content.get(SNAPSHOTS)
+        return cls(
+            None if snapshots is None else SnapshotsPart.model_validate(snapshots),
+            {
+                name: TrainedPart.model_validate(part)
+                for name, part in content.items()
+                if name != SNAPSHOTS
+            },
+        )
+
+    def short(self) -> dict[str, Any]:
+        """The parts without what no line speaks of: exact runs round by round, most confidences."""
+        found: dict[str, Any] = {}
+        if self.snapshots is not None:
+            found[SNAPSHOTS] = self.snapshots.as_json()
+            for forecast in found[SNAPSHOTS]["forecasts"].values():
+                if forecast["exact"] is not None:
+                    for name in ("expected", "measured", "standard_error"):
+                        forecast["exact"][name] = []
+        for name, part in self.trained.items():
+            found[name] = part.as_json()
+            if name != AMBIGUOUS:
+                found[name] |= {"label_confidences": [], "local_label_confidences": []}
+        return found
+
+
+class LinkSettings(Document):
+    """What a record of `rate-link` says of its configuration."""
+
+    networks: list[str]
+    targets: list[float]
+    hidden: list[int]
+    mean_epsilon: float
+    learner: str = "backprop"
+
+
+class LinkRun(RunSummary):
+    """A record of `rate-link`."""
+
+    settings: LinkSettings
+    content: dict[str, Any]
+
+    @property
+    def parts_found(self) -> LinkContent:
+        """The parts of the record."""
+        return LinkContent.of(self.content)
