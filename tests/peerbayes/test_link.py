@@ -13,7 +13,13 @@ import pytest
 from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link import RateLink
+from peerbayes.experiments.link import (
+    RateLink,
+    heard_again,
+    mixing_time,
+    slope_interval,
+    unseen_lines,
+)
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
@@ -26,7 +32,6 @@ from peerbayes.experiments.link_rows import (
     network_of,
     site_of,
 )
-from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view
 from tests.peerbayes.commands import Patch
