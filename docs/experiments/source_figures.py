@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import WHEN, mean_and_error
-from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.sources import panel_plot

@@ -26,9 +26,16 @@ from peerbayes.experiments.codecs_runs import overheard_in, trial_of
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
 from peerbayes.experiments.gae_runs import follow_gae
-from peerbayes.experiments.net_parts import Part, net_recipe, part_values, parts_aside, parts_of
 from peerbayes.experiments.net_problem import part_learner, problem_of_images
-from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_rows import (
+    ROWS,
+    Part,
+    Row,
+    net_recipe,
+    part_values,
+    parts_aside,
+    parts_of,
+)
 from peerbayes.experiments.setting import (
     CODECS,
     GAE_AUTOENCODER,

@@ -31,18 +31,19 @@ from peerbayes.experiments.gae_rows import (
     Run,
     looks,
 )
-from peerbayes.experiments.net_parts import (
+from peerbayes.experiments.net_problem import network_of, server_recipe
+from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
+    ROWS,
     Part,
+    Row,
     active,
     is_served,
     part_values,
     parts_aside,
     parts_of,
 )
-from peerbayes.experiments.net_problem import network_of, server_recipe
-from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name

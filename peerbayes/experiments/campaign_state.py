@@ -20,8 +20,7 @@ from peerbayes.documents import Document
 from peerbayes.experiments.campaign_plan import GaeTask, Task, TunedTask
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import gae_recipe
-from peerbayes.experiments.net_parts import net_recipe
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, net_recipe
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.run import parts_folder

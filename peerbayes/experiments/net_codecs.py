@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.net_parts import Part, is_served
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_rows import Part, Row, is_served
 from theory.validation import fail
 
 if TYPE_CHECKING:

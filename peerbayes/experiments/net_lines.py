@@ -27,8 +27,7 @@ from peerbayes.experiments.net_measures import (
     mean_and_error,
     mean_over_rounds,
 )
-from peerbayes.experiments.net_parts import ASIDE
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_rows import ASIDE, Row
 from peerbayes.experiments.printed import LABELS, accuracy_verdict
 
 Groups = Sequence[tuple[str, tuple[int, ...]]]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerbayes.experiments.net_parts import QUICK_IMAGES, Part
-from peerbayes.experiments.net_rows import Row, Table
+from peerbayes.experiments.net_rows import QUICK_IMAGES, Part, Row, Table
 from peerbayes.experiments.own_start import begin_apart
 from theory.changing.mixing import PeriodicNetwork
 from theory.changing.phase import Phase

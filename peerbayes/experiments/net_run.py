@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
-from peerbayes.experiments.net_parts import Part, net_recipe, part_values, schedule_values
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_rows import Part, Row, net_recipe, part_values, schedule_values
 from peerbayes.experiments.setting import (
     Setting,
     _file,

@@ -15,15 +15,15 @@ from typing import Any
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
 from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_parts import (
+from peerbayes.experiments.net_rows import (
+    RECIPE_NAMES,
     Part,
+    Row,
     part_values,
     parts_aside,
     parts_of,
     schedule_values,
 )
-from peerbayes.experiments.net_recipes import RECIPE_NAMES
-from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import check_setting, mark_of, run_net_part
 from peerbayes.experiments.own_start import OWN_START
 from peerbayes.experiments.setting import Setting, forget_unfinished

@@ -12,7 +12,7 @@ from typing import Any
 
 from empirical.tensor_files import AGAIN, verify_file
 from peerbayes.experiments.net_documents import PosteriorFile
-from peerbayes.experiments.net_parts import Part
+from peerbayes.experiments.net_rows import Part
 from peerbayes.experiments.run import KIND, PART_KIND, parts_folder
 from peerbayes.records import Record
 from theory.validation import fail

@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.net_parts import Part, part_values
-from peerbayes.experiments.net_recipes import RECIPE_NAMES
-from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS, Part, Row, part_values
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
 from theory.network import Network
@@ -38,7 +36,7 @@ def net_shares(
         Of all that is random, at least 0; left out: 0, or that of the file. The first part of
         ``peerbayes run`` with the same seed has the same numbers.
     recipe
-        Of a row: a name of :mod:`peerbayes.experiments.net_recipes`.
+        Of a row: a name of :mod:`peerbayes.experiments.net_rows`.
     data
         Folder of the files of MNIST and Fashion-MNIST; left out: the usual places.
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.net_parts import Part, part_values
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, Part, part_values
 from peerbayes.live.share import Share
 
 if TYPE_CHECKING:

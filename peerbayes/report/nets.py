@@ -23,7 +23,7 @@ from peerbayes.experiments.net_measures import (
     last_of,
     mean_and_error,
 )
-from peerbayes.experiments.net_recipes import RECIPE_TITLES
+from peerbayes.experiments.net_rows import RECIPE_TITLES
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import linear_scale, log_scale
 from peerbayes.figures.training import (

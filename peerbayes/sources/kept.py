@@ -15,8 +15,7 @@ from types import MappingProxyType
 
 from peerbayes.experiments.gae_rows import GaeContent
 from peerbayes.experiments.net_documents import Beliefs, NetPart, When
-from peerbayes.experiments.net_parts import Part, Role
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, Part, Role
 from peerbayes.experiments.run import KIND
 from peerbayes.experiments.short_records import read_row
 from peerbayes.record_names import file_name

@@ -13,7 +13,7 @@ import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import group_mean, last_of
-from peerbayes.experiments.net_parts import Role
+from peerbayes.experiments.net_rows import Role
 from peerbayes.sources.documents import CurveDocument, PanelDocument
 from theory.validation import FloatArray
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_parts import APART
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import APART, ROWS
 from peerbayes.experiments.printed import Printed, accuracy_tolerance
 from peerbayes.sources.checks import above, accuracy_check, undecided
 from peerbayes.sources.documents import CheckDocument, LevelDocument, PanelDocument

@@ -68,19 +68,19 @@ SOME = (
 
 
 def smaller_decay(patch: Patch) -> None:
-    from peerbayes.experiments import net_recipes
+    from peerbayes.experiments import net_rows
 
     row = "fmnist-2-unbalanced"
-    other = {**net_recipes.PAPER, row: {**net_recipes.PAPER[row], "decay": 0.98}}
-    patch.setattr(net_recipes, "PAPER", MappingProxyType(other))
+    other = {**net_rows.PAPER, row: {**net_rows.PAPER[row], "decay": 0.98}}
+    patch.setattr(net_rows, "PAPER", MappingProxyType(other))
 
 
 def larger_epsilon(patch: Patch) -> None:
-    from peerbayes.experiments import net_recipes
+    from peerbayes.experiments import net_rows
 
     row = "fmnist-2-unbalanced"
-    other = {**net_recipes.BEST, row: {**net_recipes.BEST[row], "mean_epsilon": 2e-2}}
-    patch.setattr(net_recipes, "BEST", MappingProxyType(other))
+    other = {**net_rows.BEST, row: {**net_rows.BEST[row], "mean_epsilon": 2e-2}}
+    patch.setattr(net_rows, "BEST", MappingProxyType(other))
 
 
 def coarser_codec(patch: Patch) -> None:

@@ -24,8 +24,14 @@ from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.campaign_state import mark_of
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, net_recipe, parts_aside, parts_of
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import (
+    BATCHES,
+    BATCHWISE,
+    ROWS,
+    net_recipe,
+    parts_aside,
+    parts_of,
+)
 from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
 from peerbayes.experiments.setting import all_marks, behaviour_mark
 from peerbayes.experiments.short_records import read_row

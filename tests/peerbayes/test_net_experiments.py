@@ -20,18 +20,19 @@ from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment
 from peerbayes.experiments import net_run as net_run_module
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import (
+from peerbayes.experiments.net_problem import influence_of, network_of
+from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
+    ROWS,
     Part,
     Role,
+    Row,
     part_values,
     parts_aside,
     parts_of,
+    recipe_values,
 )
-from peerbayes.experiments.net_problem import influence_of, network_of
-from peerbayes.experiments.net_recipes import recipe_values
-from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

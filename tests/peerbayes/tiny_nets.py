@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.net_parts import part_values
-from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_rows import ROWS, Row, part_values
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.tuned_plan import COURSES, Course
 
