@@ -26,7 +26,6 @@ from peerbayes.experiments.codecs_runs import overheard_in, trial_of
 from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
 from peerbayes.experiments.gae_runs import follow_gae
-from peerbayes.experiments.net_problem import part_learner, problem_of_images
 from peerbayes.experiments.net_rows import (
     ROWS,
     Part,
@@ -36,6 +35,7 @@ from peerbayes.experiments.net_rows import (
     parts_aside,
     parts_of,
 )
+from peerbayes.experiments.net_run import part_learner, problem_of_images
 from peerbayes.experiments.setting import (
     CODECS,
     GAE_AUTOENCODER,
@@ -150,7 +150,7 @@ def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
 
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
     from empirical.nets.curve import Schedule, follow
-    from peerbayes.experiments.net_codecs import codec_of_row
+    from peerbayes.experiments.net_run import codec_of_row
 
     small = replace(row, hidden=(_UNITS,) * len(row.hidden))
     train, test = _images()
@@ -176,7 +176,7 @@ def _short(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a recipe for a frozen run."""
     changed: dict[str, Any] = {"rounds": ROUNDS, "rounds_run": ROUNDS, "batch": _BATCH}
     if "server" in values:  # its clients hold few images, and count epochs or steps
-        from peerbayes.experiments.net_problem import server_recipe
+        from peerbayes.experiments.net_run import server_recipe
 
         changed["batch"] = _LOCAL_STEPS
         if not server_recipe(values).local_steps:

@@ -31,7 +31,6 @@ from peerbayes.experiments.gae_rows import (
     Run,
     looks,
 )
-from peerbayes.experiments.net_problem import network_of, server_recipe
 from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
@@ -44,6 +43,7 @@ from peerbayes.experiments.net_rows import (
     parts_aside,
     parts_of,
 )
+from peerbayes.experiments.net_run import network_of, server_recipe
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name

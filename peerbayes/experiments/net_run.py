@@ -5,13 +5,26 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
+import numpy as np
+
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
-from peerbayes.experiments.net_rows import Part, Row, net_recipe, part_values, schedule_values
+from peerbayes.experiments.net_rows import (
+    QUICK_IMAGES,
+    Part,
+    Row,
+    Table,
+    is_served,
+    net_recipe,
+    part_values,
+    schedule_values,
+)
 from peerbayes.experiments.setting import (
     Setting,
     _file,
@@ -23,9 +36,372 @@ from peerbayes.experiments.setting import (
     versions,
 )
 from peerbayes.progress import sayer
+from theory.changing.mixing import PeriodicNetwork
+from theory.changing.phase import Phase
+from theory.network import Network
+from theory.validation import fail
 
 if TYPE_CHECKING:
+    from empirical.data import Images
+    from empirical.messages.codec import Codec
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.consensus import RoundPooling
+    from empirical.nets.curve import Test
+    from empirical.nets.descent import Shares
+    from empirical.nets.learners import Learner
     from empirical.nets.posterior import Posterior
+
+
+# Codecs in rows of neural nets -------------------------------------------------------------------
+
+
+# Weights of an image, and classes, of both data sets.
+_PIXELS, _CLASSES = 784, 10
+
+
+def codec_of_row(name: str) -> Codec:
+    """A codec by the name that the command line has.
+
+    Raises
+    ------
+    ValueError
+        If there is no such codec.
+    """
+    from empirical.messages.codecs import codec_named
+
+    return codec_named(name)
+
+
+@cache
+def codec_settings(name: str) -> dict[str, Any]:
+    """Name and settings of a codec, in plain values."""
+    return codec_of_row(name).words()
+
+
+def written(row: Row, part: Part, codec: str) -> bool:
+    """Whether agents of a part send messages, and the codec can write them."""
+    sends = part.role in ("cooperating", "averaging") and not is_served(row, part)
+    return sends and not _misfit(codec, row.hidden, averaged=part.role == "averaging")
+
+
+def check_codec(row: Row, codec: str) -> None:
+    """Refuse a codec for a row in which it writes nothing.
+
+    Raises
+    ------
+    ValueError
+        If no agent of the row sends anything to another, there is no such codec, or it can write
+        neither the beliefs nor the means of the row's nets, or a library that it needs is not
+        there; in one line.
+    """
+    weights = row.variants[0].network.get("weights", ())
+    if row.is_federated or len(weights) == 1:
+        wanted = "a row whose agents send each other messages"
+        raise fail("--codec", wanted, row.name, "leave it out")
+    try:
+        reason = _misfit(codec, row.hidden, averaged=False)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    if reason and (not row.averaging or _misfit(codec, row.hidden, averaged=True)):
+        raise ValueError(reason)
+
+
+@cache
+def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
+    """Why a codec cannot write messages of nets of these widths; empty if it can."""
+    from empirical.messages.streams import prepared
+    from empirical.nets.architecture import perceptron
+    from empirical.nets.recipe import Recipe
+    from empirical.train.coded_pooling import layout_of_beliefs
+
+    codec = codec_of_row(name)
+    recipe = Recipe(1, 1, 1, estimator="point" if averaged else "local")
+    architecture = perceptron(_PIXELS, *hidden, outputs=_CLASSES)
+    try:
+        prepared(codec, layout_of_beliefs(architecture, recipe, seed=0))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+# P2's Remark 7 put to work -----------------------------------------------------------------------
+
+
+# In the settings of every such part: a hash of this file's code when the first of them were run.
+# It stays, so that their records are still of these settings; a change of `begin_apart` changes
+# the behaviour marks of "own initialisation".
+OWN_START = "1539f07f243e"
+
+
+def begin_apart(posterior: Posterior, *, seed: int) -> None:
+    """Draw the means of every agent but the first anew, in place; widths stay.
+
+    The law is that of :func:`empirical.nets.posterior.shared_initialisation`, whose draw with
+    `seed` the first agent keeps.
+
+    Parameters
+    ----------
+    posterior
+        Beliefs before the first round, all at one point.
+    seed
+        Of the shared initialisation; those of the other agents follow from it.
+    """
+    from empirical.nets.posterior import shared_initialisation
+
+    for agent in range(1, posterior.agents):
+        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
+        own = int(state[0] >> np.uint64(2))
+        begin = shared_initialisation(posterior.architecture, 1, std=1.0, seed=own)
+        posterior.mean[agent].copy_(begin.mean[0])
+
+
+# What one part of an experiment with neural nets is about ----------------------------------------
+
+
+# Of another data set, to see whether entropy tells them from the row's own.
+OTHER_IMAGES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class NetProblem:
+    """Data, network and net of one part."""
+
+    shares: Shares
+    network: Network | PeriodicNetwork | None
+    architecture: Architecture
+    test: Test
+    facts: Mapping[str, Any]
+    classes: tuple[str, ...]
+
+
+def net_problem(
+    row: Row, part: Part, *, is_quick: bool, device: str, data: Path | None, seed: int
+) -> NetProblem:
+    """Data dealt, network and net of a part.
+
+    Raises
+    ------
+    ValueError
+        If images are missing, or the row's network has not as many agents as hold data.
+    """
+    train, test = _images(row.dataset, data, is_quick)
+    others = _others(row.dataset, data)
+    return problem_of_images(row, part, train, test, others=others, device=device, seed=seed)
+
+
+def problem_of_images(
+    row: Row,
+    part: Part,
+    train: Images,
+    test: Images,
+    *,
+    others: Images | None,
+    device: str,
+    seed: int,
+) -> NetProblem:
+    """The same of these images; `others` are of another kind, None if there are none.
+
+    Raises
+    ------
+    ValueError
+        If the row's network has not as many agents as hold data.
+    """
+    from empirical.dealing import DEALINGS, held_labels
+    from empirical.nets.architecture import perceptron
+    from empirical.nets.curve import Test
+    from empirical.nets.descent import Shares, as_inputs
+
+    variant = row.variant(part.variant)
+    partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
+    network = None if "server" in variant.network else network_of(variant.network)
+    if network is not None and network.agents != partition.agents:
+        raise fail(
+            f"{row.name}: network", f"{partition.agents} agents, as many as hold data",
+            network.agents, "change the row",
+        )  # fmt: skip
+    own = held_labels(partition, train.labels)
+    facts: dict[str, Any] = {
+        "agents": partition.agents,
+        "sizes": list(partition.sizes),
+        "labels": [list(labels) for labels in own],
+        "informative": partition.informative,
+        "influence": None if network is None else influence_of(network),
+    }
+    shape = (train.pixels.shape[1] * train.pixels.shape[2],)
+    shares = Shares.from_images(train, partition, input_shape=shape, device=device)
+    if part.role == "central":
+        shares = shares.together()
+    strange = None
+    if others is not None:
+        strange = as_inputs(others, input_shape=shape, device=device)[:OTHER_IMAGES]
+    everything = tuple(sorted(set().union(*own)))
+    if part.role in ("central", "fedavg") or network is None:
+        own = (everything,)
+    unseen = tuple(label for label in range(len(train.classes)) if label not in everything)
+    return NetProblem(
+        shares,
+        network,
+        perceptron(*shape, *row.hidden, outputs=len(train.classes)),
+        Test(
+            as_inputs(test, input_shape=shape, device=device),
+            test.labels,
+            own,
+            unseen,
+            strange,
+        ),
+        facts,
+        train.classes,
+    )
+
+
+def network_of(table: Table) -> Network | PeriodicNetwork:
+    """The network of a row's table.
+
+    Examples
+    --------
+    >>> network_of({"topology": "star", "agents": 9, "edge_confidence": 0.5}).agents
+    9
+    """
+    from theory.changing.mixing import rotating_star
+
+    if "rotating_star" in table:
+        return rotating_star(**table["rotating_star"])
+    if "weights" in table:
+        return Network(np.array(table["weights"], dtype=float))
+    return Network.from_topology(**table)
+
+
+def weights_mark(table: Table) -> str | None:
+    """The SHA-256 of a row's weights, phase by phase, and of who takes part; None for a server."""
+    if "server" in table:
+        return None
+    network = network_of(table)
+    digest = hashlib.sha256()
+    phases = network.phases if isinstance(network, PeriodicNetwork) else (network,)
+    for phase in phases:
+        weights = phase.weights
+        dense = weights if isinstance(weights, np.ndarray) else weights.toarray()
+        digest.update(np.ascontiguousarray(dense, dtype="<f8").tobytes())
+        if isinstance(phase, Phase):
+            digest.update(np.asarray(phase.active, dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
+def influence_of(network: Network | PeriodicNetwork) -> list[float]:
+    """Each agent's share v of what the network learns."""
+    from theory.changing import influence
+
+    if isinstance(network, Network):
+        return [float(share) for share in network.stationary_distribution]
+    return [float(share) for share in influence(network).values]
+
+
+def part_learner(
+    problem: NetProblem,
+    part: Part,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    device: str,
+    codec: Codec | None = None,
+) -> tuple[Learner, int, dict[str, Any]]:
+    """Who learns, for how many rounds, and by which numbers in full.
+
+    `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
+    """
+    from empirical.nets.learners import Alone, Server, Together
+    from empirical.nets.recipe import Recipe
+    from empirical.nets.training import Training
+    from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
+
+    if "server" in values:
+        from empirical.nets.fedavg import FedAvg
+
+        plan = server_recipe(values)
+        run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
+        return Server(run), plan.rounds, plan.as_json()
+    recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
+    alone = Network(np.ones((1, 1)))
+
+    def training(
+        shares: Shares,
+        network: Network | PeriodicNetwork,
+        plan: Recipe = recipe,
+        consensus: RoundPooling | None = None,
+    ) -> Training:
+        return Training(
+            shares,
+            network,
+            plan,
+            architecture=problem.architecture,
+            seed=seed,
+            consensus=consensus,
+            device=device,
+        )
+
+    learner: Learner
+    if part.role in ("alone", "central"):
+        agents = range(problem.shares.agents)
+        # Alone, each has the batches that it has in the network.
+        batches = recipe.batch_sizes(problem.shares.sizes)
+        plans = [replace(recipe, batch=batch, batches="equal") for batch in batches]
+        learner = Alone([training(problem.shares.of([k]), alone, plans[k]) for k in agents])
+    else:
+        assert problem.network is not None
+        coded = None
+        if codec is not None:
+            layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
+            coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
+        learner = Together(training(problem.shares, problem.network, consensus=coded))
+    if part.role == "own initialisation":
+        begin_apart(learner.posterior, seed=seed)
+    return learner, int(values["rounds_run"]), recipe.as_json()
+
+
+def server_recipe(values: Mapping[str, Any]) -> Any:
+    """The recipe of federated averaging of this name, with what is said otherwise.
+
+    Raises
+    ------
+    ValueError
+        If there is no recipe of that name.
+    """
+    from empirical.nets.recipe import FEDAVG_RECIPES
+
+    name = values["server"]
+    if name not in FEDAVG_RECIPES:
+        known = ", ".join(FEDAVG_RECIPES) or "none"
+        raise fail("recipe of federated averaging", known, repr(name), "choose one of them")
+    changed = {k: v for k, v in values.items() if k not in ("server", "rounds_run")}
+    return replace(FEDAVG_RECIPES[name], **changed)
+
+
+def _others(dataset: str, data: Path | None) -> Images | None:
+    """The test images of the other data set, if they are there."""
+    from empirical.data import CHECKSUMS, DataNotFound
+
+    other = next(name for name in CHECKSUMS if name != dataset)
+    try:
+        return _images(other, data, False)[1]
+    except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
+        return None
+
+
+@cache
+def _images(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images; a sample of them for a quick run."""
+    from empirical.data import Images, load_images
+    from empirical.dealing import stratified_subset
+
+    train = load_images(dataset, split="train", directory=data)
+    test = load_images(dataset, split="test", directory=data)
+    if is_quick:
+        few = stratified_subset(train.labels, QUICK_IMAGES, seed=0)
+        train = Images(train.pixels[few], train.labels[few], train.name, train.classes)
+    return train, test
+
+
+# One part of an experiment with neural nets ------------------------------------------------------
 
 
 def check_setting(row: Row, setting: Setting) -> None:
@@ -64,7 +440,6 @@ def run_net_part(
     """
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
-    from peerbayes.experiments.net_problem import net_problem, part_learner
 
     check_setting(row, setting)
     problem = net_problem(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import (
     RECIPE_NAMES,
@@ -24,8 +23,15 @@ from peerbayes.experiments.net_rows import (
     parts_of,
     schedule_values,
 )
-from peerbayes.experiments.net_run import check_setting, mark_of, run_net_part
-from peerbayes.experiments.own_start import OWN_START
+from peerbayes.experiments.net_run import (
+    OWN_START,
+    check_codec,
+    check_setting,
+    codec_settings,
+    mark_of,
+    run_net_part,
+    written,
+)
 from peerbayes.experiments.setting import Setting, forget_unfinished
 from peerbayes.messages import guessed
 from theory.progress import Progress
@@ -146,7 +152,7 @@ class NetExperiment(PartsBySeed):
     def part_settings(self, name: str) -> dict[str, Any]:
         """What the numbers of one part depend on: of the row, its recipe, and what code does."""
         from empirical.data import CHECKSUMS
-        from peerbayes.experiments.net_problem import server_recipe, weights_mark
+        from peerbayes.experiments.net_run import server_recipe, weights_mark
 
         part = self._parts[name]
         values = part_values(self.row, part, is_quick=self.is_quick)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.net_problem import weights_mark
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import check_setting
+from peerbayes.experiments.net_run import check_setting, weights_mark
 from peerbayes.experiments.setting import Setting, alone, behaviour_mark, tuned_recipe
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_documents import TunedTraining

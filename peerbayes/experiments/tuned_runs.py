@@ -15,8 +15,8 @@ import numpy as np
 
 from empirical.data import CHECKSUMS, DataNotFound, Images
 from empirical.dealing import DEALINGS, stratified_subset
-from peerbayes.experiments.net_problem import OTHER_IMAGES, network_of
 from peerbayes.experiments.net_rows import QUICK_IMAGES, Row
+from peerbayes.experiments.net_run import OTHER_IMAGES, network_of
 from peerbayes.experiments.setting import Setting, behaviour_mark, tuned_recipe, versions
 from peerbayes.experiments.tuned_documents import TunedCourse, TunedTraining
 from peerbayes.experiments.tuned_plan import TunedPart

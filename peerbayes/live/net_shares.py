@@ -64,7 +64,7 @@ def _of_row(row: Row, seed: int, recipe: str, data: str | None) -> tuple[Share, 
         wanted, remedy = "a row with a fixed network", "take a star or a grid"
         raise fail(row.name, wanted, "a network that changes by a plan", remedy)
     from empirical.data import CHECKSUMS
-    from peerbayes.experiments.net_problem import network_of
+    from peerbayes.experiments.net_run import network_of
 
     network = network_of(variant.network)
     assert isinstance(network, Network)

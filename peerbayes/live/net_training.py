@@ -63,7 +63,7 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.nets.descent import as_inputs, as_labels
     from empirical.nets.evaluation import evaluate
     from empirical.nets.recipe import Recipe
-    from peerbayes.experiments.net_problem import network_of
+    from peerbayes.experiments.net_run import network_of
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 

@@ -20,7 +20,6 @@ from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment
 from peerbayes.experiments import net_run as net_run_module
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_problem import influence_of, network_of
 from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
@@ -33,6 +32,7 @@ from peerbayes.experiments.net_rows import (
     parts_of,
     recipe_values,
 )
+from peerbayes.experiments.net_run import influence_of, network_of
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

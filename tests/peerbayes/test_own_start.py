@@ -17,8 +17,8 @@ from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_run import begin_apart
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.own_start import begin_apart
 from peerbayes.experiments.run import keep_part
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.tiny_nets import make_tiny
