@@ -13,7 +13,7 @@ import numpy as np
 
 from peerbayes.experiments.codecs_documents import CodecsPart, CodecTrial
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.net_measures import mean_and_error
+from peerbayes.experiments.net_documents import mean_and_error
 
 # Rates, in bits a weight, over which the distance to the limit is summed up, and the codec.
 _RATES, _NEAREST = (1.0, 4.0), "posterior"

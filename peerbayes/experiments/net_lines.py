@@ -1,7 +1,7 @@
 """What the parts of an experiment with neural nets say together: one line a printed number.
 
 A network's lines come twice, before and after the consensus of the last round; what a paper prints
-stands beside the belief that its source predicts with (:mod:`peerbayes.experiments.net_measures`).
+stands beside the belief that its source predicts with (:mod:`peerbayes.experiments.net_documents`).
 Means are over seeds, never over marks: where parts of a recipe have several, or come from several
 builds of earlier versions, each has lines of its own.
 Theory says nothing of accuracies; it orders them. What it orders is laid beside what was found.
@@ -15,9 +15,10 @@ from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
 from peerbayes.experiments.experiment import Line, code_words
-from peerbayes.experiments.net_documents import NetPart, When
-from peerbayes.experiments.net_measures import (
+from peerbayes.experiments.net_documents import (
     WHEN,
+    NetPart,
+    When,
     group_mean,
     has_before,
     has_numbers,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerbayes.experiments.experiment import Line, code_words
-from peerbayes.experiments.net_measures import mean_and_error
+from peerbayes.experiments.net_documents import mean_and_error
 from peerbayes.experiments.tuned_documents import TunedTraining, trainings_of
 from peerbayes.experiments.tuned_search import METHODS, Method
 

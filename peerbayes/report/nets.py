@@ -11,13 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from peerbayes.experiments.net_documents import (
+    WHEN,
     NetPart,
     NetRun,
     NetSettings,
     When,
-)
-from peerbayes.experiments.net_measures import (
-    WHEN,
     has_before,
     label_confidence,
     last_of,

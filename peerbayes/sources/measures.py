@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerbayes.experiments.net_documents import NetPart, When
-from peerbayes.experiments.net_measures import group_mean, last_of
+from peerbayes.experiments.net_documents import NetPart, When, group_mean, last_of
 from peerbayes.experiments.net_rows import Role
 from peerbayes.sources.documents import CurveDocument, PanelDocument
 from theory.validation import FloatArray

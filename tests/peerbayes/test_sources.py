@@ -23,8 +23,7 @@ from peerbayes.cli import main
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import TABLE_1
-from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_measures import group_mean, last_of
+from peerbayes.experiments.net_documents import NetPart, group_mean, last_of
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.printed import DEVIATIONS, SPREAD, Printed, accuracy_tolerance
