@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from peerbayes.experiments.campaign_plan import NetTask, planned
 from peerbayes.experiments.experiment import made_by
 from peerbayes.experiments.net_documents import WHEN, group_mean, way_of
-from peerbayes.experiments.net_lines import net_lines
+from peerbayes.experiments.net_lines import accuracy_verdict, net_lines
 from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS
-from peerbayes.experiments.printed import accuracy_verdict
 from peerbayes.experiments.record_lines import ENDING, read_lines
 from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.sources.kept import Kept, Need

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peerbayes.experiments.printed import SPREAD, Printed, accuracy_tolerance, is_reproduced
+from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
 from peerbayes.figures.wording import number
 from peerbayes.sources.documents import CheckDocument, Outcome
 
