@@ -20,7 +20,7 @@ from peerbayes.experiments.codecs_documents import CodecsRun
 from peerbayes.experiments.gae_rows import GaeRun
 from peerbayes.experiments.link_rows import LinkRun
 from peerbayes.experiments.net_documents import NetRun
-from peerbayes.experiments.posterior_files import damaged_posteriors
+from peerbayes.experiments.nets import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.registry import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
