@@ -21,8 +21,7 @@ from peerbayes.experiments.tuned_lines import (
     difference,
     method_results,
 )
-from peerbayes.experiments.tuned_plan import COURSES, methods_of
-from peerbayes.experiments.tuned_search import METHODS
+from peerbayes.experiments.tuned_search import COURSES, METHODS, methods_of
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {

@@ -47,7 +47,7 @@ from peerbayes.experiments.net_run import network_of, server_recipe
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
-from peerbayes.experiments.tuned_plan import COURSES, TunedPart, search_of, tuned_parts
+from peerbayes.experiments.tuned_search import COURSES, TunedPart, search_of, tuned_parts
 from peerbayes.messages import guessed
 from theory.changing import PeriodicNetwork
 from theory.validation import fail

@@ -18,10 +18,10 @@ from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import check_setting, weights_mark
 from peerbayes.experiments.setting import Setting, alone, behaviour_mark, tuned_recipe
 from peerbayes.experiments.short_records import read_row
-from peerbayes.experiments.tuned_documents import TunedTraining
-from peerbayes.experiments.tuned_plan import (
+from peerbayes.experiments.tuned_search import (
     COURSES,
     TunedPart,
+    TunedTraining,
     has_tuned,
     search_of,
     tuned_parts,

@@ -14,8 +14,7 @@ from typing import Any
 
 from peerbayes.experiments.experiment import Line, code_words
 from peerbayes.experiments.net_documents import mean_and_error
-from peerbayes.experiments.tuned_documents import TunedTraining, trainings_of
-from peerbayes.experiments.tuned_search import METHODS, Method
+from peerbayes.experiments.tuned_search import METHODS, Method, TunedTraining, trainings_of
 
 MEASURES: Mapping[str, str] = {
     "accuracy": "accuracy [%]",

@@ -18,14 +18,15 @@ from empirical.dealing import DEALINGS, stratified_subset
 from peerbayes.experiments.net_rows import QUICK_IMAGES, Row
 from peerbayes.experiments.net_run import OTHER_IMAGES, network_of
 from peerbayes.experiments.setting import Setting, behaviour_mark, tuned_recipe, versions
-from peerbayes.experiments.tuned_documents import TunedCourse, TunedTraining
-from peerbayes.experiments.tuned_plan import TunedPart
 from peerbayes.experiments.tuned_search import (
     METHODS,
     Method,
     Search,
     Settings,
     Trial,
+    TunedCourse,
+    TunedPart,
+    TunedTraining,
     recorded_learner,
 )
 from theory.changing import AnyNetwork

@@ -16,7 +16,7 @@ from peerbayes.experiments.experiment import Line, RunSummary
 from peerbayes.experiments.link import rounds_reached
 from peerbayes.experiments.link_rows import LinkRun, TrainedPart
 from peerbayes.experiments.registry import RegressionRun
-from peerbayes.experiments.tuned_documents import TunedRun
+from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, linear_scale, log_scale, series_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot

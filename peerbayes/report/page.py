@@ -23,7 +23,7 @@ from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.nets import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.registry import RegressionRun
-from peerbayes.experiments.tuned_documents import TunedRun
+from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict

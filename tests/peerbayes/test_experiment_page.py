@@ -17,9 +17,7 @@ from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import read_lines
 from peerbayes.experiments.short_records import ShortPart, read_row, settings_mark
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
-from peerbayes.experiments.tuned_documents import TunedTraining
-from peerbayes.experiments.tuned_plan import COURSES, tuned_parts
-from peerbayes.experiments.tuned_search import METHODS, SEARCH
+from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedTraining, tuned_parts
 
 FOLDER = Path(__file__).parents[2] / "docs/experiments"
 PARTS = [short for row in ROWS for short in read_row(FOLDER, row).parts.values()]

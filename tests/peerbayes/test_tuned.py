@@ -41,9 +41,15 @@ from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tables import campaign_parts
 from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.experiments.tuned_documents import TunedTraining
 from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
-from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
+from peerbayes.experiments.tuned_search import (
+    METHODS,
+    SEARCH,
+    Method,
+    Settings,
+    Trial,
+    TunedTraining,
+)
 from peerbayes.records import read_record
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny

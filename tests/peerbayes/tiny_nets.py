@@ -15,7 +15,7 @@ from typing import Any
 
 from peerbayes.experiments.net_rows import ROWS, Row, part_values
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.tuned_plan import COURSES, Course
+from peerbayes.experiments.tuned_search import COURSES, Course
 
 SetAttribute = Callable[[str, Any], None]
 EXPERIMENTS = "peerbayes.experiments"
