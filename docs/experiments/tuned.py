@@ -12,14 +12,14 @@ from typing import Any
 from peerbayes.experiments.campaign_plan import TunedTask, planned
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import ShortPart, read_row
-from peerbayes.experiments.tuned import tuned_name
-from peerbayes.experiments.tuned_lines import (
+from peerbayes.experiments.tuned import (
     MEASURES,
     Estimate,
     MethodResult,
     contenders,
     difference,
     method_results,
+    tuned_name,
 )
 from peerbayes.experiments.tuned_search import COURSES, METHODS, methods_of
 

@@ -7,29 +7,224 @@ part is one training, so that a record grows training by training.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
+from peerbayes.experiments.experiment import Line, PartsBySeed, code_words, parts_named
+from peerbayes.experiments.net_documents import mean_and_error
 from peerbayes.experiments.net_rows import ROWS, Row
 from peerbayes.experiments.net_run import check_setting, weights_mark
 from peerbayes.experiments.setting import Setting, alone, behaviour_mark, tuned_recipe
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
     COURSES,
+    METHODS,
+    Method,
     TunedPart,
     TunedTraining,
     has_tuned,
     search_of,
+    trainings_of,
     tuned_parts,
 )
 from peerbayes.record_names import file_name
 from peerbayes.records import checksum, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer, fail
+
+# What the parts of `tuned` say together ----------------------------------------------------------
+
+
+MEASURES: Mapping[str, str] = {
+    "accuracy": "accuracy [%]",
+    "nll": "NLL",
+    "calibration_error": "ECE",
+    "other_data_auroc": "AUROC of other data",
+}
+"""What is measured, and its name in lines."""
+
+_PAIRED = "the best with beliefs and the best without, by validation data; seeds paired"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over some seeds and its standard error; None for a single seed."""
+
+    mean: float
+    error: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Collection[float]) -> Estimate:
+        """The estimate from one value a seed."""
+        return cls(*mean_and_error(list(values)), len(values))
+
+    @property
+    def margin(self) -> float:
+        """Half the 95 % interval by Student's t: a normal law of the seeds is assumed."""
+        if self.error is None:
+            return math.inf
+        from scipy.stats import t
+
+        return self.error * float(t.ppf(0.975, self.seeds - 1))
+
+    def __str__(self) -> str:
+        error = "" if self.error is None else f" ± {self.error:.3f}"
+        return f"{self.mean:.3f}{error}"
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What a method came to in a course.
+
+    Attributes
+    ----------
+    course
+        Such as ``50 steps a round``; with the mark where a method has several.
+    method
+        Who learnt how.
+    tests
+        Those that ended, one a seed.
+    begun
+        How many tests there are, those that broke down among them.
+    """
+
+    course: str
+    method: Method
+    tests: tuple[TunedTraining, ...]
+    begun: int
+
+    def by_seed(self, measure: str) -> dict[int, float]:
+        """The mean over agents of each test; accuracies in %."""
+        scale = 100 if measure == "accuracy" else 1
+        return {
+            one.number: scale * one.mean(measure) for one in self.tests if measure in one.measures
+        }
+
+    def estimate(self, measure: str) -> Estimate | None:
+        """Mean and standard error over seeds; None where it was not measured."""
+        values = list(self.by_seed(measure).values())
+        return Estimate.of(values) if values else None
+
+    @property
+    def megabytes(self) -> float:
+        """That an agent sends in all, a server's included, the mean over agents."""
+        one = self.tests[0]
+        return one.bytes_sent / one.agents / 1e6
+
+    @property
+    def steps(self) -> float:
+        """Local steps of an agent in all, the mean over agents; of the one central learner."""
+        one = self.tests[0]
+        learners = 1 if self.method.way == "central" else one.agents
+        return one.local_steps / learners
+
+    @property
+    def settings(self) -> str:
+        """What was chosen, and where nothing was tried beyond it."""
+        one = self.tests[0]
+        words = [
+            f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+            + (" (at the edge)" if name in one.edges else "")
+            for name, value in one.settings.items()
+        ]
+        return ", ".join(words)
+
+    @property
+    def validation_loss(self) -> float:
+        """Of the chosen trial."""
+        loss = self.tests[0].validation_loss
+        assert loss is not None
+        return loss
+
+
+def method_results(parts: Mapping[str, Any]) -> tuple[MethodResult, ...]:
+    """One result a course, method and mark, of the tests that are there."""
+    tests = [one for one in trainings_of(parts) if one.purpose == "seed"]
+    codes = code_words(tests, lambda one: (one.course.local_steps, one.method))
+    groups: dict[tuple[str, str], list[TunedTraining]] = {}
+    for one, code in zip(tests, codes, strict=True):
+        course = f"{one.course.local_steps} steps a round"
+        words = f"{course} ({code})" if code else course
+        groups.setdefault((words, one.method), []).append(one)
+    return tuple(
+        MethodResult(course, METHODS[name], tuple(one for one in own if not one.failed), len(own))
+        for (course, name), own in groups.items()
+    )
+
+
+def tuned_lines(parts: Mapping[str, Any]) -> tuple[Line, ...]:
+    """All lines of a record."""
+    results = method_results(parts)
+    lines = [_line(one) for one in results]
+    for course in dict.fromkeys(one.course for one in results):
+        lines += _differences([one for one in results if one.course == course and one.tests])
+    return tuple(lines)
+
+
+def _line(result: MethodResult) -> Line:
+    what = f"accuracy [%], {result.method.name}, {result.course}"
+    ended = len(result.tests)
+    if not ended:
+        return Line(what, "", None, None, None, None, f"0 of {result.begun} runs ended")
+    accuracy = result.estimate("accuracy")
+    assert accuracy is not None
+    words = [result.method.title, result.settings]
+    for measure, name in MEASURES.items():
+        found = result.estimate(measure)
+        if measure != "accuracy" and found is not None:
+            words.append(f"{name} {found}")
+    words.append(f"{result.megabytes:.4g} MB an agent")
+    words.append(f"{result.steps:.0f} steps")
+    if ended < result.begun:
+        words.append(f"{ended} of {result.begun} runs ended")
+    return Line(what, "", accuracy.mean, accuracy.error, None, None, "; ".join(words))
+
+
+def contenders(results: Sequence[MethodResult]) -> tuple[MethodResult, MethodResult] | None:
+    """The best with beliefs and the best that averages weights, both by validation data.
+
+    None where one of the kinds has no test.
+    """
+    network = [one for one in results if one.method.way == "network" and one.tests]
+    kinds = [[one for one in network if one.method.has_beliefs is kind] for kind in (True, False)]
+    if not all(kinds):
+        return None
+    bayes, plain = (min(kind, key=lambda one: one.validation_loss) for kind in kinds)
+    return bayes, plain
+
+
+def difference(one: MethodResult, other: MethodResult, measure: str) -> Estimate | None:
+    """One less the other over the seeds that both have; None where there is none."""
+    first, second = one.by_seed(measure), other.by_seed(measure)
+    gaps = [value - second[seed] for seed, value in first.items() if seed in second]
+    return Estimate.of(gaps) if gaps else None
+
+
+def _differences(results: Sequence[MethodResult]) -> list[Line]:
+    """What beliefs gain over averaged weights."""
+    pair = contenders(results)
+    if pair is None:
+        return []
+    bayes, plain = pair
+    lines = []
+    for measure, name in MEASURES.items():
+        gap = difference(bayes, plain, measure)
+        if gap is not None:
+            what = f"{name}, {bayes.method.name} less {plain.method.name}, {bayes.course}"
+            beyond = "beyond" if abs(gap.mean) > gap.margin else "not beyond"
+            judged = f"{beyond} a 95 % margin of {gap.margin:.3g}"
+            remark = f"{_PAIRED}; {judged if gap.error is not None else 'one seed has no margin'}"
+            lines.append(Line(what, "", gap.mean, gap.error, None, None, remark))
+    return lines
+
+
+# `tuned` -----------------------------------------------------------------------------------------
+
 
 FORM, RECIPE = "tuned", "tuned"
 
@@ -173,8 +368,6 @@ class TunedExperiment(PartsBySeed):
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """One line a method and course, and what separates the best of both kinds."""
-        from peerbayes.experiments.tuned_lines import tuned_lines
-
         return tuned_lines(parts)
 
     def with_setting(self, setting: Setting) -> TunedExperiment:

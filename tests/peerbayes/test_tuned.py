@@ -40,8 +40,13 @@ from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tables import campaign_parts
-from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
+from peerbayes.experiments.tuned import (
+    TunedExperiment,
+    contenders,
+    difference,
+    method_results,
+    tuned_lines,
+)
 from peerbayes.experiments.tuned_search import (
     METHODS,
     SEARCH,
