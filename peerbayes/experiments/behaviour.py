@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from empirical.data import Images
-from peerbayes.experiments.codecs_runs import overheard_in, trial_of
-from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
+from peerbayes.experiments.codecs import CONTENDERS, CodecSetting, overheard_in, trial_of
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
 from peerbayes.experiments.gae_runs import follow_gae
 from peerbayes.experiments.net_rows import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecTrial
+from peerbayes.experiments.codecs import CodecsPart, CodecsRun, CodecTrial
 from peerbayes.experiments.experiment import Line, RunSummary
 from peerbayes.experiments.link import rounds_reached
 from peerbayes.experiments.link_rows import LinkRun, TrainedPart

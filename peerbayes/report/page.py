@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 
 from peerbayes._version import __version__
-from peerbayes.experiments.codecs_documents import CodecsRun
+from peerbayes.experiments.codecs import CodecsRun
 from peerbayes.experiments.gae_rows import GaeRun
 from peerbayes.experiments.link_rows import LinkRun
 from peerbayes.experiments.net_documents import NetRun

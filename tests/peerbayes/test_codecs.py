@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS
-from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
+from peerbayes.experiments.codecs import CODECS, CONTENDERS, CodecSetting
 from peerbayes.experiments.experiment import Line
 from tests.peerbayes.commands import Capture, Patch, complaint
 

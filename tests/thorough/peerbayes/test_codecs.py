@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS, CodecsExperiment
-from peerbayes.experiments.codecs_documents import CodecsRun
+from peerbayes.experiments.codecs import CODECS, CodecsExperiment, CodecsRun
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
 from peerbayes.report.experiments import codecs_view
