@@ -2,5 +2,5 @@
 
 `peerbayes.sources.catalogue` knows them all by name. A figure (`peerbayes.sources.figure`) names
 the parts it is drawn from, reads what is on record of them (`peerbayes.sources.kept`), and holds
-everything that its source prints against it (`peerbayes.sources.checks`).
+everything that its source prints against it (`peerbayes.sources.documents`).
 """

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from peerbayes.figures.wording import number
-from peerbayes.sources.checks import outcome
 from peerbayes.sources.documents import (
     CheckDocument,
     FigureDocument,
     MissingDocument,
     Outcome,
     PanelDocument,
+    outcome,
 )
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import AS_PRINTED, Reading

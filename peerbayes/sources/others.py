@@ -9,13 +9,13 @@ import numpy as np
 
 from peerbayes.experiments.gae_rows import AUTOENCODER, TABLE_1
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.sources.checks import accuracy_check
 from peerbayes.sources.documents import (
     CheckDocument,
     CurveDocument,
     LevelDocument,
     MissingDocument,
     PanelDocument,
+    accuracy_check,
 )
 from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import Kept, Need

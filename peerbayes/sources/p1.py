@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.sources.checks import above, accuracy_check, undecided
-from peerbayes.sources.documents import CheckDocument, LevelDocument, PanelDocument
+from peerbayes.sources.documents import (
+    CheckDocument,
+    LevelDocument,
+    PanelDocument,
+    above,
+    accuracy_check,
+    undecided,
+)
 from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import (

@@ -10,8 +10,14 @@ import numpy as np
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
 from peerbayes.experiments.net_rows import APART, ROWS
-from peerbayes.sources.checks import above, accuracy_check, undecided
-from peerbayes.sources.documents import CheckDocument, LevelDocument, PanelDocument
+from peerbayes.sources.documents import (
+    CheckDocument,
+    LevelDocument,
+    PanelDocument,
+    above,
+    accuracy_check,
+    undecided,
+)
 from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import Kept, Need
 from peerbayes.sources.measures import (

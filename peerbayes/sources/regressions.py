@@ -9,8 +9,7 @@ from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
 from peerbayes.figures.chart import floats
-from peerbayes.sources.checks import above, below
-from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument
+from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument, above, below
 from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import Kept
 from peerbayes.sources.measures import Reading
