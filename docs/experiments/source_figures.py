@@ -16,8 +16,7 @@ from peerbayes.figures.wording import number
 from peerbayes.report.sources import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import Reading, accuracies
+from peerbayes.sources.kept import Kept, Need, Reading, accuracies
 
 HERE = Path(__file__).parent
 KEPT = Kept(HERE)

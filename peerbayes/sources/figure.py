@@ -15,8 +15,7 @@ from peerbayes.sources.documents import (
     PanelDocument,
     outcome,
 )
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import AS_PRINTED, Reading
+from peerbayes.sources.kept import AS_PRINTED, Kept, Need, Reading
 
 Judge = Callable[[Kept, Reading], list[CheckDocument]]
 Draw = Callable[[Kept], list[PanelDocument]]

@@ -18,8 +18,9 @@ from peerbayes.sources.documents import (
     accuracy_check,
 )
 from peerbayes.sources.figure import Judge, SourceFigure
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import (
+from peerbayes.sources.kept import (
+    Kept,
+    Need,
     Reading,
     accuracies,
     accuracy_curves,

@@ -16,11 +16,12 @@ from peerbayes.sources.documents import (
     undecided,
 )
 from peerbayes.sources.figure import Judge, SourceFigure
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import (
+from peerbayes.sources.kept import (
     AS_PRINTED,
     BATCHWISE,
     OF_TWO_NODES,
+    Kept,
+    Need,
     Reading,
     accuracies,
     accuracy_curves,

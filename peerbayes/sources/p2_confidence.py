@@ -22,12 +22,13 @@ from peerbayes.sources.documents import (
     undecided,
 )
 from peerbayes.sources.figure import Judge, SourceFigure
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import (
+from peerbayes.sources.kept import (
     AS_PRINTED,
     CENTRE,
     EDGES,
     OTHERS,
+    Kept,
+    Need,
     Reading,
     accuracies,
     label_course,

@@ -19,9 +19,10 @@ from peerbayes.sources.documents import (
     undecided,
 )
 from peerbayes.sources.figure import Judge, SourceFigure
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import (
+from peerbayes.sources.kept import (
     OTHERS,
+    Kept,
+    Need,
     Reading,
     accuracies,
     accuracy_course,

@@ -11,8 +11,7 @@ from peerbayes.experiments.run import part_seed
 from peerbayes.figures.chart import floats
 from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument, above, below
 from peerbayes.sources.figure import Judge, SourceFigure
-from peerbayes.sources.kept import Kept
-from peerbayes.sources.measures import Reading
+from peerbayes.sources.kept import Kept, Reading
 
 # Runs of each learner: the standard error at the last round is then 5 % of the error.
 REPLICATES = 200

@@ -33,8 +33,7 @@ from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import FigureDocument
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import AS_PRINTED, OF_TWO_NODES, share_right, taken_for
+from peerbayes.sources.kept import AS_PRINTED, OF_TWO_NODES, Kept, Need, share_right, taken_for
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(__file__).parents[2]
