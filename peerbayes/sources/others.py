@@ -9,6 +9,7 @@ import numpy as np
 
 from peerbayes.experiments.gae_rows import AUTOENCODER, TABLE_1
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     CurveDocument,
@@ -17,7 +18,6 @@ from peerbayes.sources.documents import (
     PanelDocument,
     accuracy_check,
 )
-from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     Kept,
     Need,

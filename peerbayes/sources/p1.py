@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     LevelDocument,
@@ -15,7 +16,6 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
-from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     AS_PRINTED,
     BATCHWISE,

@@ -13,6 +13,7 @@ import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     CurveDocument,
@@ -21,7 +22,6 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
-from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     AS_PRINTED,
     CENTRE,

@@ -10,6 +10,7 @@ import numpy as np
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
 from peerbayes.experiments.net_rows import APART, ROWS
+from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     LevelDocument,
@@ -18,7 +19,6 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
-from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     OTHERS,
     Kept,
