@@ -9,7 +9,8 @@ from pathlib import Path
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.net_documents import WHEN, NetPart, When, mean_and_error
+from peerbayes.experiments.experiment import mean_and_error
+from peerbayes.experiments.net_documents import WHEN, NetPart, When
 from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import number

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
 
 
-# Frozen runs -------------------------------------------------------------------------------------
+# Frozen runs --------------------------------------------------------------------------------------
 
 
 Numbers: TypeAlias = dict[str, list[list[float]]]
@@ -315,7 +315,7 @@ def _fits() -> tuple[Fit, ...]:
     )
 
 
-# Behaviour marks compared with what the code computes now, and renewed ---------------------------
+# Behaviour marks compared with what the code computes now, and renewed ----------------------------
 
 
 REMEDY = (

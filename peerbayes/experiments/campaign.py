@@ -25,7 +25,7 @@ from peerbayes.documents import Documented
 from peerbayes.experiments.campaign_plan import Task, planned, selected
 from peerbayes.experiments.campaign_state import Campaign, CampaignDocument, TaskDocument, TaskState
 from peerbayes.experiments.record_lines import Held, held, is_held
-from peerbayes.experiments.run import keep_part, kept_part
+from peerbayes.experiments.run import Parts
 from peerbayes.experiments.setting import all_marks, lock_of
 from peerbayes.experiments.short_records import write_short
 from peerbayes.terminal import say
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-# `peerbayes campaign` ----------------------------------------------------------------------------
-
-
 # What is run for each part, with an order in JSON as its argument.
-WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")
+WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign")
 # In succession; the cause is then likely to be none of the parts'.
 MOST_FAILURES = 3
 # Seconds between two looks at whether a part that others wait for is done.
@@ -321,7 +318,7 @@ class _Crew:
             self.say(sentence)
 
 
-# One part of a campaign in a process of its own --------------------------------------------------
+# One part of a campaign in a process of its own ---------------------------------------------------
 
 
 FAILED, ORPHANED = 2, 3
@@ -356,14 +353,13 @@ def run_order(order: dict[str, Any]) -> Path:
     )
     (task,) = (task for task in selected(order["task"]) if task.name == order["task"])
     experiment = campaign.experiment(task)
-    notice = replace(experiment.setting, notice=say)
-    experiment = experiment.with_setting(notice)
-    name, out = task.part.name, campaign.out
-    content = kept_part(experiment, name, seed=0, replicates=1, out=out).content
+    experiment = experiment.with_setting(replace(experiment.setting, notice=say))
+    name, parts = task.part.name, Parts(experiment, campaign.out)
+    content = parts.kept(name).content
     if content is None:
         experiment.check()
-        _wait_for(lock_of(task.part, experiment.setting.folder or out))
-        content = keep_part(experiment, name, seed=0, replicates=1, out=out, progress=_Reports())
+        _wait_for(lock_of(task.part, campaign.folder(task)))
+        content = parts.keep(name, _Reports())
     return write_short(campaign.records, experiment, name, content)
 
 

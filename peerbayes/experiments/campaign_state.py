@@ -17,29 +17,21 @@ from pydantic import Field
 
 from peerbayes._version import __version__
 from peerbayes.documents import Document
-from peerbayes.experiments.campaign_plan import GaeTask, Task, TunedTask
-from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_rows import gae_recipe
-from peerbayes.experiments.net_rows import ROWS, net_recipe
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.run import parts_folder
 from peerbayes.experiments.setting import (
+    SeededExperiment,
     Setting,
     all_marks,
-    behaviour_mark,
     lock_of,
+    parts_folder,
     share_done,
-    tuned_recipe,
 )
-from peerbayes.experiments.short_records import read_row, settings_mark
+from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
 from theory.validation import fail
-
-# What `campaign` prints with ``--json``, as types ------------------------------------------------
-
 
 State: TypeAlias = Literal["done", "running", "failed", "missing"]
 STATES: tuple[State, ...] = get_args(State)
@@ -75,12 +67,6 @@ class CampaignDocument(Document):
     parts: list[TaskDocument]
 
 
-# What of a campaign is done, runs, failed or is missing ------------------------------------------
-
-
-CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
-"""What a campaign runs the parts of."""
-
 FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"
 _FOLDER_FILE = "campaign.json"
 # Kept of one agent, in float32: two states of six tensors, and the beliefs at the end.
@@ -92,15 +78,6 @@ def usual_records(out: Path) -> Path:
     """Where short records go if not said otherwise: a checkout's documentation, else into `out`."""
     shown = Path(__file__).parents[2] / "docs" / "experiments"
     return shown if shown.is_dir() else out / "short"
-
-
-def mark_of(task: Task) -> str:
-    """The behaviour mark that a part has if it is run now."""
-    if isinstance(task, TunedTask):
-        return behaviour_mark(tuned_recipe(task.part.method))
-    if isinstance(task, GaeTask):
-        return behaviour_mark(gae_recipe(task.part))
-    return behaviour_mark(net_recipe(ROWS[task.row], task.part))
 
 
 @dataclass(frozen=True)
@@ -152,11 +129,15 @@ class Campaign:
     data: Path | None = None
     again: bool = False
 
-    def experiment(self, task: Task) -> CampaignExperiment:
+    def experiment(self, task: Task) -> SeededExperiment[Any]:
         """The experiment of a part, ready to run; earlier trials are looked for in both folders."""
-        folder = parts_folder(self.out, task.record)
-        found = task.experiment(Setting(self.device, self.data, folder, resume=True))
+        setting = Setting(self.device, self.data, self.folder(task), resume=True)
+        found = task.experiment.with_setting(setting)
         return replace(found, records=self.records) if isinstance(found, TunedExperiment) else found
+
+    def folder(self, task: Task) -> Path:
+        """Where full records and unfinished states of a task's experiment are."""
+        return parts_folder(self.out, task.record)
 
     def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
         """Where the parts stand; what is expected of the rest follows what was measured here.
@@ -184,18 +165,17 @@ class Campaign:
         short = read_row(self.records, task.record).parts.get(task.part.name)
         remark = ""
         if short is not None:
-            if short.settings != settings_mark(self.experiment(task), task.part.name):
+            if short.settings != self.experiment(task).settings_mark(task.part.name):
                 remark = "the record is of other settings"
-            elif self.again and short.made_by != f"mark {mark_of(task)}":
+            elif self.again and short.made_by != f"mark {task.experiment.mark(task.part.name)}":
                 remark = f"the record is of {short.made_by}"
             else:
                 code = short.made_by.rpartition(" ")[2]
                 return TaskState(task, "done", 1.0, short.seconds, code)
-        folder = parts_folder(self.out, task.record)
-        share = share_done(task.part, folder)
+        share = share_done(task.part, self.folder(task))
         left = (1.0 - share) * task.seconds
         claimed = not is_claimed and is_held(self.claim_path(task))
-        if claimed or is_held(lock_of(task.part, folder)):
+        if claimed or is_held(lock_of(task.part, self.folder(task))):
             return TaskState(task, "running", share, left, remark=remark)
         note = self.failure_path(task)
         if note.exists():
@@ -210,17 +190,20 @@ class Campaign:
 
     def claim_path(self, task: Task) -> Path:
         """The file that a campaign holds while it looks after a part."""
-        lock = lock_of(task.part, parts_folder(self.out, task.record))
-        return lock.with_suffix(".claimed")
+        return lock_of(task.part, self.folder(task)).with_suffix(".claimed")
 
     def failure_path(self, task: Task) -> Path:
         """The file that says why the last try failed."""
         name = file_name(task.part.name).removesuffix(".json")
-        return parts_folder(self.out, task.record) / f"{name}.failed.json"
+        return self.folder(task) / f"{name}.failed.json"
 
     def note_failure(self, task: Task, reason: str) -> None:
         """Keep why a part failed; nothing more can be done if the disk is full."""
-        body = {"part": task.name, "reason": reason, "behaviour": mark_of(task)}
+        body = {
+            "part": task.name,
+            "reason": reason,
+            "behaviour": task.experiment.mark(task.part.name),
+        }
         try:
             write_record(self.failure_path(task), kind=FAILED_KIND, body=body)
         except ValueError:

@@ -2,29 +2,29 @@
 
 Two agents train a net; what the first says, round by round, is said by every codec, and the last
 message is measured (:mod:`empirical.messages.limit`). What the limit is and whom it binds is in
-docs: mathematics/message-limit. Codecs of plain weights, which write no beliefs, are not here.
+docs: mathematics/message-limit. It is that of a normal source, and moves of nets are not normal, so
+that no line carries a verdict: a point below the curve contradicts nothing. Codecs of plain
+weights, which write no beliefs, are not here. The codecs stand in `empirical/papers/codecs.toml`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
 
+from empirical import papers
 from peerbayes.documents import Document, Number
 from peerbayes.documents import number as known
-from peerbayes.experiments.experiment import Line, Made, PartsBySeed, RunSummary, parts_named
-from peerbayes.experiments.net_documents import mean_and_error
+from peerbayes.experiments.experiment import Line, Made, RunSummary, line, mean_and_error
 from peerbayes.experiments.setting import CODECS as RECIPE
-from peerbayes.experiments.setting import behaviour_mark, versions
+from peerbayes.experiments.setting import Job, SeededExperiment, Setting, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import recorded_learner
-from theory.progress import Progress
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
@@ -32,8 +32,12 @@ if TYPE_CHECKING:
     from empirical.messages.limit import Curves
     from empirical.train.overhearing import Overheard
 
-
-# Whose messages `codecs` tries which codecs on, as frozen configurations -------------------------
+FORM = "codecs"
+_EXTRAS = {"torch": "train", "pywt": "messages"}
+# Points of a curve, from this divergence to that of silence.
+_POINTS, _LEAST_NATS = 120, 1e-8
+# Rates, in bits a weight, over which the distance to the limit is summed up, and the codec.
+_RATES, _NEAREST = (1.0, 4.0), "posterior"
 
 
 @dataclass(frozen=True)
@@ -44,51 +48,23 @@ class Contender:
     ----------
     family
         What it shares a curve with.
-    setting
-        What it differs in from others of its family, in words; empty where it has none beside it.
     words
         Of the codec (``empirical.messages.codecs.codec_from_words``).
+    setting
+        What it differs in from others of its family, in words; empty where it has none beside it.
     in_quick
         Whether a quick run has it.
     """
 
     family: str
-    setting: str
     words: Mapping[str, Any]
+    setting: str = ""
     in_quick: bool = True
 
 
-def _contenders() -> tuple[Contender, ...]:
-    def stepped(step: float, **words: Any) -> dict[str, Any]:
-        return {**words, "inner": {"codec": "quantised", "step": step}}
-
-    steps, kinds = (0.08, 0.125, 0.25, 0.5, 1.0, 2.0), ("float32", "float16", "bfloat16")
-    relative, shares = (0.01, 0.05, 0.2, 0.5), (0.03, 0.1, 0.3)
-    difference = {"codec": "difference", "mixing": 1.0}
-    found = [Contender("posterior", f"step {s}", {"codec": "posterior", "step": s}) for s in steps]
-    found += [
-        Contender("samples", f"width {w}", {"codec": "samples", "width": w}, in_quick=w == 0.5)
-        for w in (0.3, 0.5, 1.0)
-    ]
-    found += [
-        Contender("difference + quantised", f"step {s}", stepped(s, **difference)) for s in relative
-    ]
-    found += [
-        Contender(f"difference + {inner}", "", {**difference, "inner": inner})
-        for inner in ("sign", "topk")
-    ]
-    found.append(Contender("replica + quantised", "step 0.2", stepped(0.2, codec="replica")))
-    found += [
-        Contender("quantised", f"step {s}", {"codec": "quantised", "step": s}) for s in relative
-    ]
-    found.append(Contender("quantised", "Lloyd", {"codec": "quantised", "kind": "lloyd"}))
-    found += [Contender("topk", f"share {s}", {"codec": "topk", "share": s}) for s in shares]
-    found += [Contender(name, "", {"codec": name}) for name in ("wavelet", "seeds", "sign")]
-    found += [Contender("low-rank", f"rank {r}", {"codec": "low-rank", "rank": r}) for r in (1, 4)]
-    return (*found, *(Contender("plain", kind, {"codec": "plain", "kind": kind}) for kind in kinds))
-
-
-CONTENDERS: tuple[Contender, ...] = _contenders()
+CONTENDERS: tuple[Contender, ...] = tuple(
+    papers.built(Contender, one) for one in papers.tables("codecs")["contenders"]
+)
 """All codecs of beliefs, some with several settings."""
 
 
@@ -106,8 +82,6 @@ class CodecSetting:
         The message of this round is measured; those before are said before it.
     local_steps, batch
         Of the training between two messages.
-    data
-        Folder of the images; it changes no number.
     """
 
     dataset: str = "fashion-mnist"
@@ -116,18 +90,143 @@ class CodecSetting:
     local_steps: int = 50
     batch: int = 50
     learner: str = "natural-gradient"
-    data: Path | None = None
-
-    def content(self) -> dict[str, Any]:
-        """Everything but the folder, in plain values."""
-        return {k: v for k, v in asdict(self).items() if k != "data"}
 
 
 QUICK = CodecSetting("digits", (128, 64), local_steps=10, batch=20)
 """A small net on digits."""
 
 
-# What `codecs` leaves on disk, as types ----------------------------------------------------------
+@dataclass(frozen=True)
+class CodecsSeed:
+    """One part: a training, with this seed."""
+
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``codecs seed 0``."""
+        return f"codecs seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class CodecsExperiment(SeededExperiment[CodecsSeed]):
+    """Every codec of Gaussian beliefs on the messages of one training, for several seeds.
+
+    Attributes
+    ----------
+    seeds
+        How many trainings.
+    is_quick
+        A small net and fewer codecs.
+    setting
+        Where it runs.
+    training
+        Whose messages.
+    """
+
+    seeds: int = 3
+    is_quick: bool = False
+    setting: Setting = field(default_factory=Setting)
+    training: CodecSetting = field(default_factory=CodecSetting)
+    title: str = "codecs of beliefs: bits against nats of divergence, beside the limit"
+    source: str = "theory: the least that a message can cost"
+
+    @property
+    def name(self) -> str:
+        """``codecs``, or ``codecs quick``."""
+        return "codecs quick" if self.is_quick else "codecs"
+
+    @property
+    def whose(self) -> CodecSetting:
+        """Whose messages."""
+        return QUICK if self.is_quick else self.training
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """The codecs that are tried."""
+        return tuple(one for one in CONTENDERS if one.in_quick or not self.is_quick)
+
+    def check(self) -> None:
+        """Refuse to run where something that the experiment needs is missing.
+
+        Raises
+        ------
+        ValueError
+            If a library or the data are missing; in one line that says how to get them.
+        """
+        device = self.setting.device
+        if device != "cpu":
+            raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
+        for library, extra in _EXTRAS.items():
+            if find_spec(library) is None:
+                raise fail(self.name, library, f"no {library}", install_extra(extra))
+        if self.whose.dataset != "digits":
+            from empirical.data import locate
+
+            locate(self.whose.dataset, directory=self.setting.data)
+
+    def settings(self) -> dict[str, Any]:
+        """What all parts have in common; `form` is what a report goes by."""
+        return {"form": FORM, "quick": self.is_quick, **asdict(self.whose)}
+
+    def part_settings(self, part: str) -> dict[str, Any]:
+        """What the numbers of a part depend on: the training, the codecs, what code does."""
+        words = [dict(one.words) for one in self.contenders]
+        return {**self.settings(), "codecs": words, "behaviour": self.mark(part)}
+
+    def mark(self, name: str) -> str:
+        """The behaviour mark of all parts."""
+        return behaviour_mark(RECIPE)
+
+    def _train(self, part: CodecsSeed, job: Job) -> CodecsPart:
+        """Train, and measure the last message by every codec."""
+        from empirical.messages.limit import curves
+
+        said = overheard_in(self.whose, self._images(), seed=job.seed)
+        steps, trials = 1 + len(self.contenders), []
+        for done, one in enumerate((None, *self.contenders), 1):
+            if one is not None:
+                trials.append(trial_of(one, said, seed=job.seed))
+            if job.progress is not None:
+                job.progress(done, steps)
+        both = curves(said.layout, said.said)
+        return CodecsPart(
+            seed=part.seed,
+            weights=said.layout.size,
+            silence=both.normal.silence,
+            curve=_curve(both),
+            trials=trials,
+            behaviour=behaviour_mark(RECIPE),
+            versions=versions(),
+        )
+
+    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+        """A line a codec, and one for the distance to the limit."""
+        runs = [CodecsPart.model_validate(part) for part in parts.values()]
+        by_name: dict[str, list[CodecTrial]] = {}
+        for run in runs:
+            for one in run.trials:
+                by_name.setdefault(one.name, []).append(one)
+        return (*(_line(name, own) for name, own in by_name.items()), *_distance(runs))
+
+    @property
+    def _parts(self) -> dict[str, CodecsSeed]:
+        own = (CodecsSeed(seed) for seed in range(self.seeds))
+        return {part.name: part for part in own}
+
+    def _images(self) -> Images:
+        from empirical.data import load_digits, load_images
+
+        if self.whose.dataset == "digits":
+            return load_digits()
+        return load_images(self.whose.dataset, "train", directory=self.setting.data)
+
+
+CODECS = CodecsExperiment()
+"""The experiment."""
+
+
+# What is left on disk -----------------------------------------------------------------------------
 
 
 class CodecTrial(Document):
@@ -196,106 +295,7 @@ class CodecsRun(RunSummary):
         return [self.content[name] for name in self.parts]
 
 
-# What the parts of `codecs` say together ---------------------------------------------------------
-
-
-# Rates, in bits a weight, over which the distance to the limit is summed up, and the codec.
-_RATES, _NEAREST = (1.0, 4.0), "posterior"
-
-
-def codecs_lines(parts: Mapping[str, Any]) -> tuple[Line, ...]:
-    """The lines of all seeds that are there: documents, or their plain values."""
-    runs = [CodecsPart.model_validate(part) for part in parts.values()]
-    by_name: dict[str, list[CodecTrial]] = {}
-    for run in runs:
-        for one in run.trials:
-            by_name.setdefault(one.name, []).append(one)
-    return (*(_line(name, own) for name, own in by_name.items()), *_distance(runs))
-
-
-def _line(name: str, own: Sequence[CodecTrial]) -> Line:
-    """A codec: bits measured, and the curve of its own replica."""
-    mean, error = mean_and_error([one.bits for one in own])
-    nats = float(np.mean([one.nats for one in own]))
-    limits = [one.limit for one in own if one.limit is not None]
-    if len(limits) < len(own):
-        return Line(f"bits a weight, {name}", "", mean, error, None, None, "nothing is lost")
-    commons = [one.common for one in own if one.common is not None]
-    limit, common = float(np.mean(limits)), float(np.mean(commons))
-    words = f"at {nats:.3g} nats a weight: {mean - limit:.2f} above the limit"
-    if limit != common:  # it has a replica
-        words += f" given its replica, {mean - common:.2f} given the message before"
-    return Line(f"bits a weight, {name}", "", mean, error, limit, None, words)
-
-
-def _distance(runs: Sequence[CodecsPart]) -> list[Line]:
-    """The largest distance of the nearest codec to the limit, seed by seed."""
-    low, high = _RATES
-    largest = []
-    for run in runs:
-        own = [one for one in run.trials if one.family == _NEAREST and low <= one.bits <= high]
-        above = [one.above for one in own if one.above is not None]
-        if above:
-            largest.append(max(above))
-    if not largest:
-        return []
-    mean, error = mean_and_error(largest)
-    return [
-        Line(
-            f"bits a weight above the limit, {_NEAREST}, the largest from {low:g} to {high:g} bits",
-            "",
-            mean,
-            error,
-            None,
-            None,
-            "given its replica; quantising one number at a time wastes .25 at high rate",
-        )
-    ]
-
-
-# One part of `codecs` ----------------------------------------------------------------------------
-
-
-# Points of a curve, from this divergence to that of silence.
-_POINTS, _LEAST_NATS = 120, 1e-8
-
-
-def run_codecs(
-    setting: CodecSetting,
-    contenders: Sequence[Contender],
-    *,
-    number: int,
-    seed: int,
-    progress: Progress | None,
-) -> CodecsPart:
-    """Train, and measure the last message by every codec.
-
-    Raises
-    ------
-    ValueError
-        If images are missing, training breaks down, or a codec does not fit the messages.
-    """
-    from empirical.messages.limit import curves
-
-    said = overheard_in(setting, _images(setting), seed=seed)
-    steps = 1 + len(contenders)
-    if progress is not None:
-        progress(1, steps)
-    found = []
-    for place, one in enumerate(contenders, start=2):
-        found.append(trial_of(one, said, seed=seed))
-        if progress is not None:
-            progress(place, steps)
-    both = curves(said.layout, said.said)
-    return CodecsPart(
-        seed=number,
-        weights=said.layout.size,
-        silence=both.normal.silence,
-        curve=_curve(both),
-        trials=found,
-        behaviour=behaviour_mark(RECIPE),
-        versions=versions(),
-    )
+# One part -----------------------------------------------------------------------------------------
 
 
 def _curve(both: Curves) -> LimitCurve:
@@ -354,123 +354,36 @@ def overheard_in(setting: CodecSetting, images: Images, *, seed: int) -> Overhea
     )
 
 
-def _images(setting: CodecSetting) -> Images:
-    from empirical.data import load_digits, load_images
-
-    if setting.dataset == "digits":
-        return load_digits()
-    return load_images(setting.dataset, "train", directory=setting.data)
+# What the parts say together: bits measured, beside the least that there can be -------------------
 
 
-# `codecs` ----------------------------------------------------------------------------------------
+def _line(name: str, own: Sequence[CodecTrial]) -> Line:
+    """A codec: bits measured, and the curve of its own replica."""
+    what, bits = f"bits a weight, {name}", [one.bits for one in own]
+    mean, _ = mean_and_error(bits)
+    nats = float(np.mean([one.nats for one in own]))
+    limits = [one.limit for one in own if one.limit is not None]
+    if len(limits) < len(own):
+        return line(what, bits, remark="nothing is lost")
+    commons = [one.common for one in own if one.common is not None]
+    limit, common = float(np.mean(limits)), float(np.mean(commons))
+    words = f"at {nats:.3g} nats a weight: {mean - limit:.2f} above the limit"
+    if limit != common:  # it has a replica
+        words += f" given its replica, {mean - common:.2f} given the message before"
+    return line(what, bits, predicted=limit, remark=words)
 
 
-FORM = "codecs"
-_PART = "codecs seed "
-_EXTRAS = {"torch": "train", "pywt": "messages"}
-
-
-@dataclass(frozen=True)
-class CodecsExperiment(PartsBySeed):
-    """Every codec of Gaussian beliefs on the messages of one training, for several seeds.
-
-    Attributes
-    ----------
-    seeds
-        How many trainings.
-    is_quick
-        A small net and fewer codecs. It has a name, and so records, of its own.
-    setting
-        Whose messages.
-    """
-
-    seeds: int = 3
-    is_quick: bool = False
-    setting: CodecSetting = field(default_factory=CodecSetting)
-    title: str = "codecs of beliefs: bits against nats of divergence, beside the limit"
-    source: str = "theory: the least that a message can cost"
-
-    @property
-    def name(self) -> str:
-        """``codecs``, or ``codecs quick``."""
-        return "codecs quick" if self.is_quick else "codecs"
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """One a seed."""
-        return tuple(f"{_PART}{k}" for k in range(self.seeds))
-
-    @property
-    def contenders(self) -> tuple[Contender, ...]:
-        """The codecs that are tried."""
-        return tuple(one for one in CONTENDERS if one.in_quick or not self.is_quick)
-
-    def parts_with(self, words: str, *, seeds: int) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        return parts_named(self.parts[:seeds], words)
-
-    def quick(self) -> CodecsExperiment:
-        """The same in less than a minute."""
-        return replace(self, is_quick=True, setting=replace(QUICK, data=self.setting.data))
-
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
-
-        Raises
-        ------
-        ValueError
-            If a library or the data are missing; in one line that says how to get them.
-        """
-        for library, extra in _EXTRAS.items():
-            if find_spec(library) is None:
-                raise fail(self.name, library, f"no {library}", install_extra(extra))
-        if self.setting.dataset != "digits":
-            from empirical.data import locate
-
-            locate(self.setting.dataset, directory=self.setting.data)
-
-    def settings(self) -> dict[str, Any]:
-        """What all parts have in common; `form` is what a report goes by."""
-        return {"form": FORM, "quick": self.is_quick, **self.setting.content()}
-
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """What the numbers of a part depend on: the training, the codecs, what code does."""
-        words = [dict(one.words) for one in self.contenders]
-        return {**self.settings(), "codecs": words, "behaviour": behaviour_mark(RECIPE)}
-
-    def stream(self, part: str) -> int:
-        """The number of its seed."""
-        return int(part.removeprefix(_PART))
-
-    def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
-        """Train, and try every codec on what was said.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, or training breaks down.
-        """
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
-
-        with one_thread():
-            return run_codecs(
-                self.setting, self.contenders, number=self.stream(part), seed=seed,
-                progress=progress,
-            )  # fmt: skip
-
-    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
-        """A line a codec, and one for the distance to the limit."""
-        return codecs_lines(parts)
-
-
-CODECS = CodecsExperiment()
-"""The experiment."""
+def _distance(runs: Sequence[CodecsPart]) -> list[Line]:
+    """The largest distance of the nearest codec to the limit, seed by seed."""
+    low, high = _RATES
+    largest = []
+    for run in runs:
+        own = [one for one in run.trials if one.family == _NEAREST and low <= one.bits <= high]
+        above = [one.above for one in own if one.above is not None]
+        if above:
+            largest.append(max(above))
+    if not largest:
+        return []
+    what = f"bits a weight above the limit, {_NEAREST}, the largest from {low:g} to {high:g} bits"
+    remark = "given its replica; quantising one number at a time wastes .25 at high rate"
+    return [line(what, largest, remark=remark)]

@@ -3,21 +3,21 @@
 A part is one run with one seed, or the training of the autoencoder, which runs of the exchange
 "GAE" need: it is kept in the folder of the parts. Seeds are paired: runs of a seed share first
 weights and, of a split, the images of each node.
+
+Lines lay Table 1 beside what was measured, and bits beside eqs 4 to 6. No theorem speaks of
+accuracies, so that those lines carry no verdict. Counts of bits do.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
+from peerbayes.experiments.experiment import Line, line, mean_and_error
 from peerbayes.experiments.gae_rows import (
     AUTOENCODERS,
     CHANGED,
@@ -37,29 +37,23 @@ from peerbayes.experiments.gae_rows import (
 )
 from peerbayes.experiments.setting import (
     GAE_AUTOENCODER,
+    Job,
+    SeededExperiment,
     Setting,
-    alone,
     behaviour_mark,
-    check_installed,
     forget_unfinished,
 )
 from theory.claims.compressed_gossip import FULL, PRUNED
-from theory.progress import Progress
-from theory.validation import as_integer
 
 if TYPE_CHECKING:
     from empirical.gae.fitting import FitPlan
     from empirical.gae.snapshots import SnapshotPlan
 
-
-# `gae` -------------------------------------------------------------------------------------------
-
-
 FORM = "gae"
 
 
 @dataclass(frozen=True)
-class GaeExperiment(PartsBySeed):
+class GaeExperiment(SeededExperiment[GaePart]):
     """The nine runs of the paper's Table 1, with controls.
 
     Attributes
@@ -67,8 +61,7 @@ class GaeExperiment(PartsBySeed):
     seeds
         How many of each run.
     is_quick
-        A look of a minute: few images, three rounds, one seed, fewer controls. It has a name, and
-        so records, of its own.
+        A look of a minute: few images, three rounds, one seed, fewer controls.
     setting
         Where and how it runs.
     """
@@ -79,114 +72,58 @@ class GaeExperiment(PartsBySeed):
     title: str = "gossip of pruned and autoencoded weights on a ring, MNIST"
     source: str = "GAE, section 5"
 
-    def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
+    dataset = "mnist"
+    options = SeededExperiment.options | {"workers"}
+    shown = slice(10)
 
     @property
     def name(self) -> str:
         """``gae``, or ``gae quick``."""
         return "gae quick" if self.is_quick else "gae"
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The autoencoders, then every run, seed by seed."""
-        return tuple(self._parts)
-
-    def part(self, name: str) -> GaePart:
-        """The part of a name."""
-        return self._parts[name]
-
-    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        first = self.seeds if seeds is None else seeds
-        own = (name for name, part in self._parts.items() if part.seed < first)
-        return parts_named(own, words, shown=self.parts[:10])
-
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
-
-        Raises
-        ------
-        ValueError
-            If torch, the data or the device are missing; in one line that says how to get them.
-        """
-        check_installed(self.name)
-        from empirical.data import locate
-        from empirical.nets.training import check_device
-
-        check_device(self.setting.device)
-        locate("mnist", directory=self.setting.data)
-
     def settings(self) -> dict[str, Any]:
         """What all parts have in common."""
         return {"form": FORM, "quick": self.is_quick, "device": self.setting.device}
 
-    def part_settings(self, name: str) -> dict[str, Any]:
+    def part_settings(self, part: str) -> dict[str, Any]:
         """What the numbers of one part depend on: its recipe, and what the code does."""
         from empirical.data import CHECKSUMS
 
-        part = self._parts[name]
-        mark = behaviour_mark(gae_recipe(part))
-        common = {**self.settings(), "data": dict(CHECKSUMS["mnist"]), "behaviour": mark}
-        trained = {"autoencoder": self._plans(part)}
-        if part.run is None:
-            return {**common, **trained}
-        own = {**common, "recipe": self._recipe(part).as_json()}
-        if part.run.is_trial:
-            own["images"] = [TRIAL_IMAGES, TRIAL_TEST]
-        return {**own, **trained} if part.run.needs_autoencoder else own
+        own = self._parts[part]
+        data = dict(CHECKSUMS[self.dataset])
+        found = {**self.settings(), "data": data, "behaviour": self.mark(part)}
+        if own.run is not None:
+            found["recipe"] = self._recipe(own).as_json()
+            if own.run.is_trial:
+                found["images"] = [TRIAL_IMAGES, TRIAL_TEST]
+        if own.run is None or own.run.needs_autoencoder:
+            found["autoencoder"] = self._plans(own)
+        return found
 
-    def stream(self, name: str) -> int:
-        """The number of its seed."""
-        return self._parts[name].seed
+    def mark(self, name: str) -> str:
+        """The behaviour mark of what is sent and merged, or of the autoencoder's training."""
+        return behaviour_mark(gae_recipe(self._parts[name]))
 
-    def run_part(
-        self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
-        """One run, or the autoencoder.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, or training breaks down.
-        """
-        from exact.checkpoint import fingerprint
-
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
+    def _train(self, part: GaePart, job: Job) -> Document:
         from peerbayes.experiments.gae_runs import run_gae, train_autoencoder
 
-        part, setting = self._parts[name], self.setting
-        mark = fingerprint(self.name, name, seed, self.part_settings(name))
         words = {"plans": self._plans(part), "behaviour": behaviour_mark(GAE_AUTOENCODER)}
-        with one_thread(), alone(part, setting):
-            if part.run is not None:
-                return run_gae(
-                    part.run, self._recipe(part), part, is_quick=self.is_quick, setting=setting,
-                    seed=seed, fingerprint=mark, autoencoder=words, progress=progress,
-                )  # fmt: skip
-            snapshot_plan, plan = self._plan(part)
-            return train_autoencoder(
-                part, self._recipe(part), snapshot_plan, plan, is_quick=self.is_quick,
-                setting=setting, fingerprint=mark, words=words, progress=progress,
-            )  # fmt: skip
+        train = train_autoencoder if part.run is None else run_gae
+        return train(
+            part, self._recipe(part), self._plan(part), job,
+            is_quick=self.is_quick, setting=self.setting, words=words,
+        )  # fmt: skip
 
-    def settled(self, name: str) -> None:
+    def settled(self, part: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
         from empirical.gae.fitting import SPLITS
 
-        part = self._parts[name]
-        forget_unfinished(part, self.setting, *(SPLITS if part.run is None else ()))
+        own = self._parts[part]
+        forget_unfinished(own, self.setting, *(SPLITS if own.run is None else ()))
 
-    def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
+    def damage(self, part: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""
-        if self._parts[name].run is not None:
+        if self._parts[part].run is not None:
             return None
         from empirical.tensor_files import verify_file
 
@@ -198,13 +135,7 @@ class GaeExperiment(PartsBySeed):
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """Table 1 and the bits, beside what was measured."""
-        from peerbayes.experiments.gae_rows import GaeContent
-
         return gae_lines(GaeContent.of(parts))
-
-    def with_setting(self, setting: Setting) -> GaeExperiment:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)
 
     @property
     def _parts(self) -> dict[str, GaePart]:
@@ -222,33 +153,31 @@ class GaeExperiment(PartsBySeed):
         from empirical.gae.snapshots import SnapshotPlan
 
         if self.is_quick:
-            return (
-                SnapshotPlan(trajectories=2, epochs=6, batch=160),
-                FitPlan(epochs=10, batch=4, held_out=1 / 2),
-            )
+            fit = FitPlan(epochs=10, batch=4, held_out=1 / 2)
+            return SnapshotPlan(trajectories=2, epochs=6, batch=160), fit
         if part.autoencoder.snapshots:  # a tenth, and as many steps
             return SnapshotPlan(trajectories=11), FitPlan(epochs=250)
         return SnapshotPlan(), FitPlan()
 
     def _plans(self, part: GaePart) -> dict[str, Any]:
-        snapshot_plan, plan = self._plan(part)
-        return {"snapshots": snapshot_plan.as_json(), "fit": plan.as_json()}
+        snapshots, fit = self._plan(part)
+        return {"snapshots": snapshots.as_json(), "fit": fit.as_json()}
 
 
 GAE = GaeExperiment()
 """The experiment."""
 
 
-# What the parts of `gae` say together ------------------------------------------------------------
-
+# What the parts say together ----------------------------------------------------------------------
 
 _FLOAT_BITS = 32
 _ROUNDS = 300
-# Printed gaps between pruning and GAE, in points of accuracy.
+# Printed gaps between pruning and GAE, in points of accuracy; and bits of a message.
 _PRINTED_GAPS = {
     "GAE unbalanced 4": ".9562 − .9260; around 3 % in the worst case",
     "GAE unbalanced 16": ".9661 − .9320; around 3 % in the worst case",
 }
+_PRINTED_BITS = {"full": "19.63e6", "pruned": "2.6e6", "autoencoder": "1.02e6", "spline": ""}
 # Which way of sending is held against which.
 _AGAINST = (
     ("GAE", "pruned"), ("spline", "pruned"), ("spline", "GAE"), ("coded", "pruned"),
@@ -258,11 +187,7 @@ _AGAINST = (
 
 def gae_lines(found: GaeContent) -> tuple[Line, ...]:
     """The lines of all parts that are there."""
-    lines: list[Line] = []
-    for run in RUNS:
-        own = found.named(run.name)
-        if own:
-            lines.append(_accuracy(own))
+    lines = [_accuracy(own) for run in RUNS if (own := found.named(run.name))]
     for way, other in _AGAINST:
         for run in RUNS:
             if run.name.startswith(f"{way} "):
@@ -283,7 +208,6 @@ def gae_lines(found: GaeContent) -> tuple[Line, ...]:
 
 
 def _accuracy(own: Sequence[GaeRunPart]) -> Line:
-    values = [one.accuracy for one in own]
     first = own[0]
     rounds = int(first.recipe["rounds"])
     words = [f"T = {rounds}, {_seeds(len(own))}, {first.images} images"]
@@ -295,8 +219,12 @@ def _accuracy(own: Sequence[GaeRunPart]) -> Line:
     missing = sum(bool(one.missing_digits) for one in own)
     if missing:
         words.append(f"a digit is held by nobody with {_seeds(missing)}")
-    what = f"accuracy after the exchange, {first.run}"
-    return Line(what, first.printed, _mean(values), _error(values), None, None, "; ".join(words))
+    return line(
+        f"accuracy after the exchange, {first.run}",
+        [one.accuracy for one in own],
+        printed=first.printed,
+        remark="; ".join(words),
+    )
 
 
 def _tried(found: GaeContent) -> list[Line]:
@@ -314,9 +242,8 @@ def _tried(found: GaeContent) -> list[Line]:
         if first.closing:
             before = _mean([one.closing[0].accuracy for one in own])
             words.append(f"{before:.4f} before its {run.recipe.closing} closing exchanges")
-        values = [one.accuracy for one in own]
         what = f"accuracy on images that nobody holds, {run.name}"
-        lines.append(Line(what, "", _mean(values), _error(values), None, None, "; ".join(words)))
+        lines.append(line(what, [one.accuracy for one in own], remark="; ".join(words)))
     return lines
 
 
@@ -339,41 +266,30 @@ def _gap(found: GaeContent, name: str, other: str, against: str) -> list[Line]:
     gaps = [100 * (theirs[seed] - own[seed]) for seed in theirs if seed in own]
     if not gaps:
         return []
-    return [
-        Line(
-            f"points of accuracy that {name} loses to {other}",
-            _PRINTED_GAPS.get(name, "") if other == "pruned" else "",
-            _mean(gaps),
-            _error(gaps),
-            None,
-            None,
-            "seeds are paired: same images, same first weights",
-        )
-    ]
+    what = f"points of accuracy that {name} loses to {other}"
+    printed = _PRINTED_GAPS.get(name, "") if other == "pruned" else ""
+    remark = "seeds are paired: same images, same first weights"
+    return [line(what, gaps, printed=printed, remark=remark)]
 
 
 def _bits(found: GaeContent) -> list[Line]:
     """Bits of a message, counted from its bytes, beside eqs 4 to 6."""
-    lines, printed = [], {"full": "19.63e6", "pruned": "2.6e6", "autoencoder": "1.02e6"}
-    for exchange in ("full", "pruned", "autoencoder", "spline"):
-        traffics = [
-            one.traffic
-            for one in found.runs
-            if one.recipe["exchange"] == exchange and one.traffic is not None
-        ]
+    lines = []
+    for exchange, printed in _PRINTED_BITS.items():
+        own = [one for one in found.runs if one.recipe["exchange"] == exchange]
+        traffics = [one.traffic for one in own if one.traffic is not None]
         if not traffics:
             continue
         first = traffics[0]
         lines.append(
-            Line(
+            line(
                 f"bits of a message, {'GAE' if exchange == 'autoencoder' else exchange}",
-                printed.get(exchange, ""),
-                float(first.message_bits),
-                None,
-                float(first.printed_bits),
-                all(one.message_bits == one.printed_bits for one in traffics),
-                f"counted from the bytes sent; {first.beside_bits} bits of the sender's loss "
-                "come on top, which the paper does not count",
+                [float(first.message_bits)],
+                printed=printed,
+                predicted=float(first.printed_bits),
+                holds=all(one.message_bits == one.printed_bits for one in traffics),
+                remark=f"counted from the bytes sent; {first.beside_bits} bits of the sender's "
+                "loss come on top, which the paper does not count",
             )
         )
     return lines
@@ -388,30 +304,22 @@ def _coded_bits(found: GaeContent) -> list[Line]:
             continue
         mean = _mean(sizes)
         shares = f"1/{PRUNED / mean:.1f} of eq. 5, 1/{FULL / mean:.0f} of eq. 4"
-        what = f"bits that a node sends in a round, {run.name}"
-        lines.append(Line(what, "", mean, _error(sizes), None, None, shares))
+        lines.append(line(f"bits that a node sends in a round, {run.name}", sizes, remark=shares))
     return lines
 
 
 def _errors(trained: str, part: GaeAutoencoderPart) -> list[Line]:
     """What an autoencoder and a spline leave of held-out curves, over what a constant leaves."""
-    lines = []
-    for fit in part.fits:
-        for name, error in ((f"the {trained}", fit.validation[-1]), ("50 knots", fit.spline)):
-            remark = f"held out by {fit.split}; {part.curves} snapshots of {part.images} images"
-            lines.append(
-                Line(
-                    f"mean squared error of sorted weights by {name}, over that of a constant "
-                    f"curve, held out by {fit.split}",
-                    "",
-                    _finite(error / fit.constant),
-                    None,
-                    None,
-                    None,
-                    remark,
-                )
-            )
-    return lines
+    return [
+        line(
+            f"mean squared error of sorted weights by {name}, over that of a constant curve, "
+            f"held out by {fit.split}",
+            [error / fit.constant],
+            remark=f"held out by {fit.split}; {part.curves} snapshots of {part.images} images",
+        )
+        for fit in part.fits
+        for name, error in ((f"the {trained}", fit.validation[-1]), ("50 knots", fit.spline))
+    ]
 
 
 def _totals(found: GaeContent, part: GaeAutoencoderPart) -> list[Line]:
@@ -426,15 +334,11 @@ def _totals(found: GaeContent, part: GaeAutoencoderPart) -> list[Line]:
     own = _FLOAT_BITS * part.weights
     total = own + _ROUNDS * bits["autoencoder"]
     return [
-        Line(
+        line(
             f"Mbit a node receives in {_ROUNDS} rounds of GAE, its autoencoder included",
-            "",
-            total / 1e6,
-            None,
-            None,
-            None,
-            f"{own / 1e6:.1f} of the autoencoder, {_ROUNDS * bits['autoencoder'] / 1e6:.1f} of "
-            f"messages; pruning alone: {_ROUNDS * bits['pruned'] / 1e6:.1f}, "
+            [total / 1e6],
+            remark=f"{own / 1e6:.1f} of the autoencoder, {_ROUNDS * bits['autoencoder'] / 1e6:.1f} "
+            f"of messages; pruning alone: {_ROUNDS * bits['pruned'] / 1e6:.1f}, "
             f"{_ROUNDS * bits['pruned'] / total:.2f} times as many",
         )
     ]
@@ -445,14 +349,4 @@ def _seeds(number: int) -> str:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
-
-
-def _error(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return mean_and_error(values)[0]

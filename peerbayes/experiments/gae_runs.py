@@ -1,4 +1,4 @@
-"""What `gae` computes: one run with one seed.
+"""What `gae` computes: one run with one seed, or the training of the autoencoder on its snapshots.
 
 Everything that needs torch is imported when a part is run.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,13 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     GaeTraffic,
-    Run,
     gae_recipe,
     looks,
 )
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.setting import (
     GAE_AUTOENCODER,
+    Job,
     Setting,
     behaviour_mark,
     lock_of,
@@ -42,7 +43,7 @@ from peerbayes.experiments.setting import (
     versions,
 )
 from theory.progress import Progress
-from theory.validation import IntArray, fail
+from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.gae.fitting import Fit, FitPlan
@@ -51,14 +52,83 @@ if TYPE_CHECKING:
     from empirical.gae.snapshots import SnapshotPlan
     from empirical.keeping import Generations
 
-
-# The rounds of one run of `gae` ------------------------------------------------------------------
-
+Plans = tuple["SnapshotPlan", "FitPlan"]
 
 # Purposes of random numbers that all runs of a seed share.
 _BEGINNING, _DEALING = 4, 5
 # First word of the names that codecs' memories are kept by.
 _MEMORY = "memory"
+# Of the few images of a quick run.
+_DEAL = 0
+# Seconds between two looks at whether another process has trained it.
+_PAUSE = 1.0
+# Ranks at which a curve is kept for its figure.
+_SHOWN = 240
+
+
+# The rounds of a run ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Seen:
+    """What a run has shown so far.
+
+    Attributes
+    ----------
+    nodes, split
+        Where training stands; who holds which images.
+    rounds, accuracies
+        Rounds that were looked at; then of each node.
+    closing
+        Looks between exchanges after the last round.
+    seconds
+        Of training and exchange.
+    """
+
+    nodes: Nodes
+    split: Split
+    rounds: list[int] = field(default_factory=list)
+    accuracies: list[list[float]] = field(default_factory=list)
+    closing: list[GaeClosing] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def keep(self, generations: Generations, done: int, rounds: int) -> None:
+        """Keep the state after so many rounds."""
+        nodes, moments = self.nodes, self.nodes.moments
+        tensors = {
+            "weights": nodes.weights, "first": moments.first, "second": moments.second,
+            "steps": moments.steps,
+        }  # fmt: skip
+        for node, memory in enumerate(nodes.memories):
+            tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
+        words = {
+            "losses": nodes.losses, "looks": self.rounds, "accuracies": self.accuracies,
+            "seconds": self.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
+        }  # fmt: skip
+        generations.save(done, tensors, words)
+
+    def take_up(self, generations: Generations, device: str) -> None:
+        """Go on from the state that is kept, if there is one."""
+        from empirical.gae.adam import Moments
+        from empirical.gae.rounds import Nodes
+
+        kept = generations.load()
+        if kept is None:
+            return
+        own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
+        moments = Moments(own["first"], own["second"], kept.tensors["steps"])
+        memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
+        for key, values in kept.tensors.items():
+            if key.startswith(_MEMORY):
+                _, node, name = key.split(".", 2)
+                memories[int(node)][name] = values
+        words = kept.words
+        self.nodes = Nodes(
+            own["weights"], moments, words["losses"], memories=memories,
+            sent_bits=words["sent_bits"],
+        )  # fmt: skip
+        self.rounds, self.accuracies = words["looks"], words["accuracies"]
+        self.seconds = words["seconds"]
 
 
 def follow_gae(
@@ -92,151 +162,53 @@ def follow_gae(
     from empirical.gae.local import stream
     from empirical.gae.net import initial
     from empirical.gae.passes import passes
-    from empirical.gae.rounds import closing_coder_of, coder_of, split_of
+    from empirical.gae.rounds import (
+        Nodes,
+        accuracies,
+        closing_coder_of,
+        coder_of,
+        one_round,
+        split_of,
+    )
 
-    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
     begin = initial(stream(seed, _BEGINNING))
     coder = coder_of(recipe, begin, autoencoder=autoencoder)
-    course = _Course(
-        recipe, passes(images, device=setting.device), passes(tested, device=setting.device),
-        split, coder, closing_coder_of(recipe, begin, coder), len(tested), seed, setting.workers,
-    )  # fmt: skip
-    return course.follow(begin.to(setting.device), generations, setting.resume, progress)
+    closing_coder = closing_coder_of(recipe, begin, coder)
+    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
+    learnt, shown = (passes(some, device=setting.device) for some in (images, tested))
+    seen = Seen(Nodes.begin(begin.to(setting.device), recipe.nodes), split)
+    if generations is not None and setting.resume:
+        seen.take_up(generations, setting.device)
+
+    def right() -> list[float]:
+        return accuracies(seen.nodes, shown, len(tested), workers=setting.workers)
+
+    def look(exchanges: int) -> None:
+        if exchanges in {0, *looks(recipe.closing)}:
+            began = time.perf_counter()
+            sent = sum(seen.nodes.sent_bits)
+            seen.closing.append(GaeClosing(exchanges=exchanges, accuracies=right(), sent_bits=sent))
+            seen.seconds -= time.perf_counter() - began
+
+    due = set(looks(recipe.rounds))
+    for done in range(len(seen.nodes.losses) + 1, recipe.rounds + 1):
+        start = time.perf_counter()
+        one_round(
+            seen.nodes, learnt, split.shares, coder, recipe,
+            seed=seed, workers=setting.workers, closing_coder=closing_coder, look=look,
+        )  # fmt: skip
+        seen.seconds += time.perf_counter() - start
+        if done in due:
+            seen.rounds.append(done)
+            seen.accuracies.append(right())
+        if progress is not None:
+            progress(done, recipe.rounds)
+        if generations is not None and done < recipe.rounds and generations.due():
+            seen.keep(generations, done, recipe.rounds)
+    return seen
 
 
-class Seen:
-    """What a run has shown so far.
-
-    Attributes
-    ----------
-    nodes, split
-        Where training stands; who holds which images.
-    rounds, accuracies
-        Rounds that were looked at; then of each node.
-    closing
-        Looks between exchanges after the last round.
-    seconds
-        Of training and exchange.
-    """
-
-    def __init__(self, nodes: Nodes, split: Split) -> None:
-        self.nodes, self.split = nodes, split
-        self.rounds: list[int] = []
-        self.accuracies: list[list[float]] = []
-        self.closing: list[GaeClosing] = []
-        self.seconds = 0.0
-
-
-class _Course:
-    """The rounds of one run, with looks at test images and states to go on from."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        images: Any,
-        tested: Any,
-        split: Split,
-        coder: Any,
-        closing_coder: Any,
-        test_images: int,
-        seed: int,
-        workers: int,
-    ) -> None:
-        self.recipe, self.images, self.tested, self.split = recipe, images, tested, split
-        self.coder, self.closing_coder = coder, closing_coder
-        self.test_images, self.seed, self.workers = test_images, seed, workers
-
-    def follow(
-        self,
-        begin: Any,
-        generations: Generations | None,
-        resume: bool,
-        progress: Progress | None,
-    ) -> Seen:
-        from empirical.gae.rounds import Nodes, one_round
-
-        seen = Seen(Nodes.begin(begin, self.recipe.nodes), self.split)
-        if generations is not None and resume:
-            _take_up(seen, generations, str(begin.device))
-        due = set(looks(self.recipe.rounds))
-        between = {0, *looks(self.recipe.closing)}
-
-        def look(exchanges: int) -> None:
-            if exchanges in between:
-                began = time.perf_counter()
-                right, sent = self._right(seen), sum(seen.nodes.sent_bits)
-                seen.closing.append(
-                    GaeClosing(exchanges=exchanges, accuracies=right, sent_bits=sent)
-                )
-                seen.seconds -= time.perf_counter() - began
-
-        for done in range(len(seen.nodes.losses) + 1, self.recipe.rounds + 1):
-            start = time.perf_counter()
-            one_round(
-                seen.nodes, self.images, self.split.shares, self.coder, self.recipe,
-                seed=self.seed, workers=self.workers, closing_coder=self.closing_coder, look=look,
-            )  # fmt: skip
-            seen.seconds += time.perf_counter() - start
-            if done in due:
-                seen.rounds.append(done)
-                seen.accuracies.append(self._right(seen))
-            if progress is not None:
-                progress(done, self.recipe.rounds)
-            if generations is not None and done < self.recipe.rounds and generations.due():
-                _keep(seen, generations, done, self.recipe.rounds)
-        return seen
-
-    def _right(self, seen: Seen) -> list[float]:
-        """Each node's accuracy now."""
-        from empirical.gae.rounds import accuracies
-
-        return accuracies(seen.nodes, self.tested, self.test_images, workers=self.workers)
-
-
-def _keep(seen: Seen, generations: Generations, done: int, rounds: int) -> None:
-    nodes = seen.nodes
-    tensors = {
-        "weights": nodes.weights, "first": nodes.moments.first, "second": nodes.moments.second,
-        "steps": nodes.moments.steps,
-    }  # fmt: skip
-    for node, memory in enumerate(nodes.memories):
-        tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
-    words = {
-        "losses": nodes.losses, "looks": seen.rounds, "accuracies": seen.accuracies,
-        "seconds": seen.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
-    }  # fmt: skip
-    generations.save(done, tensors, words)
-
-
-def _take_up(seen: Seen, generations: Generations, device: str) -> None:
-    from empirical.gae.adam import Moments
-    from empirical.gae.rounds import Nodes
-
-    kept = generations.load()
-    if kept is None:
-        return
-    own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
-    moments = Moments(own["first"], own["second"], kept.tensors["steps"])
-    memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
-    for key, values in kept.tensors.items():
-        if key.startswith(_MEMORY):
-            _, node, name = key.split(".", 2)
-            memories[int(node)][name] = values
-    seen.nodes = Nodes(
-        own["weights"], moments, kept.words["losses"], memories=memories,
-        sent_bits=kept.words["sent_bits"],
-    )  # fmt: skip
-    seen.rounds, seen.accuracies = kept.words["looks"], kept.words["accuracies"]
-    seen.seconds = kept.words["seconds"]
-
-
-# What `gae` computes -----------------------------------------------------------------------------
-
-
-# Of the few images of a quick run.
-_DEAL = 0
-# Seconds between two looks at whether another process has trained it.
-_PAUSE = 1.0
+# One run ------------------------------------------------------------------------------------------
 
 
 def file_of(part: GaePart) -> str:
@@ -250,51 +222,48 @@ def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
     if not is_quick:
         return images
     few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    return _chosen(images, stratified_subset(images.labels, few, seed=_DEAL))
+    return images.at(stratified_subset(images.labels, few, seed=_DEAL))
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
     """Training images to learn from, and others that a trial is judged by."""
     images = load_images("mnist", split="train", directory=setting.data)
     held = stratified_subset(images.labels, TRIAL_TEST, seed=_DEAL)
-    left = _chosen(images, np.setdiff1d(np.arange(len(images)), held))
-    learnt = stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)
-    return _chosen(left, learnt), _chosen(images, held)
-
-
-def _chosen(images: Images, places: IntArray) -> Images:
-    return Images(images.pixels[places], images.labels[places], images.name, images.classes)
+    left = images.at(np.setdiff1d(np.arange(len(images)), held))
+    return left.at(stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)), images.at(held)
 
 
 def run_gae(
-    run: Run,
-    recipe: Recipe,
     part: GaePart,
+    recipe: Recipe,
+    plans: Plans,
+    job: Job,
     *,
     is_quick: bool,
     setting: Setting,
-    seed: int,
-    fingerprint: str,
-    autoencoder: dict[str, Any],
-    progress: Progress | None,
+    words: dict[str, Any],
 ) -> GaeRunPart:
-    """Run all rounds; `autoencoder` has the words that its file must have.
+    """Run all rounds; `words` are those that the file of the autoencoder must have.
 
     Raises
     ------
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
+    run = part.run
+    assert run is not None
     if run.is_trial:
         images, tested = images_of_trial(setting)
     else:
         images, tested = (
             images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
         )
-    path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
+    path, checksum = None, None
+    if run.needs_autoencoder:
+        path, checksum = _autoencoder_file(part, setting, words)
     seen = follow_gae(
-        recipe, images, tested, seed=seed, setting=setting, autoencoder=path,
-        generations=unfinished(part, setting, fingerprint), progress=progress,
+        recipe, images, tested, seed=job.seed, setting=setting, autoencoder=path,
+        generations=unfinished(part, setting, job.fingerprint), progress=job.progress,
     )  # fmt: skip
     split = seen.split
     return GaeRunPart(
@@ -311,7 +280,7 @@ def run_gae(
         closing=seen.closing,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
-        autoencoder=None if path is None else _checksum(path),
+        autoencoder=checksum,
         behaviour=behaviour_mark(gae_recipe(part)),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
@@ -337,9 +306,9 @@ def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     )
 
 
-def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> Path:
-    """The file of the autoencoder, if it is there and of these settings."""
-    from empirical.tensor_files import read_words
+def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> tuple[Path, str]:
+    """The file of the autoencoder and its checksum, if it is there and of these settings."""
+    from empirical.tensor_files import read_words, verify_file
 
     remedy = f'train it first: --part "{part.autoencoder.name}"'
     path = (setting.folder or Path()) / file_of(part)
@@ -350,33 +319,21 @@ def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) ->
     found = read_words(path)
     if {name: found.get(name) for name in words} != words:
         raise fail(str(path), "an autoencoder of these settings", "one of others", remedy)
-    return path
+    return path, verify_file(path).sha256
 
 
-def _checksum(path: Path) -> str:
-    from empirical.tensor_files import verify_file
-
-    return verify_file(path).sha256
-
-
-# The part of `gae` that trains the autoencoder, on snapshots that it makes first -----------------
-
-
-# Ranks at which a curve is kept for its figure.
-_SHOWN = 240
+# The autoencoder ----------------------------------------------------------------------------------
 
 
 def train_autoencoder(
     part: GaePart,
     recipe: Recipe,
-    snapshot_plan: SnapshotPlan,
-    plan: FitPlan,
+    plans: Plans,
+    job: Job,
     *,
     is_quick: bool,
     setting: Setting,
-    fingerprint: str,
     words: dict[str, Any],
-    progress: Progress | None,
 ) -> GaeAutoencoderPart:
     """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
 
@@ -393,22 +350,24 @@ def train_autoencoder(
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
     start = time.perf_counter()
+    snapshot_plan, plan = plans
     images = images_of("train", setting, is_quick=is_quick)
-    steps = snapshot_plan.trajectories + len(SPLITS) * plan.epochs
+    stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
+    report = partial(_stage, job.progress, stages)
     curves = snapshots(
         snapshot_plan, passes(images, device=setting.device), images,
         setting.folder / "snapshots", recipe=recipe, device=setting.device,
-        workers=setting.workers, progress=_from(progress, 0, steps), notice=setting.notice,
+        workers=setting.workers, progress=report(0), notice=setting.notice,
     )  # fmt: skip
-    fits = []
-    for number, split in enumerate(SPLITS):
-        report = _from(progress, snapshot_plan.trajectories + number * plan.epochs, steps)
-        own = replace(plan, split=split)
-        fits.append(_fitted(part, setting, fingerprint, curves, own, recipe, report))
+    own = [replace(plan, split=split) for split in SPLITS]
+    fits = [
+        _fitted(part, setting, job.fingerprint, curves, one, recipe, report(number))
+        for number, one in enumerate(own, 1)
+    ]
     used = replace(fits[0].autoencoder, words=words)
     file = file_of(part)
     sha256 = used.save(setting.folder / file)
-    held = [held_out_curves(curves, replace(plan, split=split), recipe) for split in SPLITS]
+    held = [held_out_curves(curves, one, recipe) for one in own]
     return GaeAutoencoderPart(
         snapshots=snapshot_plan.as_json(),
         plan=plan.as_json(),
@@ -416,8 +375,14 @@ def train_autoencoder(
         images=len(images),
         weights=weights_of(used.between, used.latent),
         fits=[
-            _as_document(split, one, own.numpy(), recipe)
-            for split, one, own in zip(SPLITS, fits, held, strict=True)
+            GaeFit(
+                split=one.split,
+                training=list(fit.training),
+                validation=list(fit.validation),
+                constant=fit.variance,
+                spline=_spline_error(out.numpy(), recipe),
+            )
+            for one, fit, out in zip(own, fits, held, strict=True)
         ],
         curve=_curve(used, held[0][-1], recipe),
         file=file,
@@ -425,7 +390,7 @@ def train_autoencoder(
         behaviour=behaviour_mark(GAE_AUTOENCODER),
         versions=versions(),
         seconds=time.perf_counter() - start,
-    )  # fmt: skip
+    )
 
 
 def _fitted(
@@ -446,21 +411,13 @@ def _fitted(
     return fit(curves, plan, recipe, generations=kept, progress=progress)
 
 
-def _as_document(split: str, one: Fit, curves: Any, recipe: Recipe) -> GaeFit:
-    """One training; `curves` are those held out."""
-    return GaeFit(
-        split=split,
-        training=list(one.training),
-        validation=list(one.validation),
-        constant=one.variance,
-        spline=_spline_error(curves, recipe),
-    )
-
-
-def _from(progress: Progress | None, begin: int, total: int) -> Callable[[int, int], None] | None:
+def _stage(
+    progress: Progress | None, stages: tuple[int, ...], number: int
+) -> Callable[[int, int], None] | None:
+    """Progress of one of several stages in succession, as that of all."""
     if progress is None:
         return None
-    return lambda done, _: progress(begin + done, total)
+    return lambda done, _: progress(sum(stages[:number]) + done, sum(stages))
 
 
 def _splined(curve: Any, recipe: Recipe) -> Any:

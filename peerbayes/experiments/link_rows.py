@@ -1,10 +1,16 @@
-"""What `rate-link` trains and computes, as a frozen configuration."""
+"""What `rate-link` trains and computes: settings, networks, and what it leaves on disk.
+
+The networks are of nine agents: ``star a=A``, P2's star with the informative agent in the centre,
+to which the others give A; ``grid PLACE``, 3 × 3, every neighbour and oneself alike, and the
+informative agent in a corner, at a side or in the centre; and others that no setting was chosen on
+(`WIDE`), which stand with the rows in `empirical/papers/link.toml`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
@@ -12,38 +18,39 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field
 
+from empirical import papers
 from empirical.forecast import Site
 from empirical.partition import Partition
 from peerbayes.documents import Document, Number, Numbers
 from peerbayes.experiments.experiment import RunSummary
 from peerbayes.records import plain
 from theory import Network
-from theory.changing import AnyNetwork, MarkovNetwork, PeriodicNetwork, Phase, RandomLinks
-
-# What `rate-link` trains and computes, as a frozen configuration ---------------------------------
-
+from theory.changing import (
+    AnyNetwork,
+    DelayedNetwork,
+    MarkovNetwork,
+    PeriodicNetwork,
+    Phase,
+    RandomLinks,
+    mean_slem,
+)
+from theory.changing.expected_weights import expected_weights
+from theory.network.structure import as_dense
+from theory.validation import FloatArray
 
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
-# Networks that no setting was chosen on: see :mod:`peerbayes.experiments.link_networks`.
-WIDE_NAMES = (
-    "grid side", "grid corner, 4 poolings", "grid corner, 16 poolings", "ring", "torus", "complete",
-    "path end", "path middle", "random 3", "random 6", "random 7", "star a=.5, links half up",
-    "star, a=.7 and .1 in turn", "gossip on the grid, corner", "gossip on the grid, centre",
-)  # fmt: skip
+AGENTS = 9
+# Of the bootstraps: part of the record's definition.
+BOOTSTRAP, _RESAMPLES = 0, 4000
+_PLACES = {"corner": 0, "side": 1, "centre": 4}
+_GRID: dict[str, Any] = {"topology": "grid", "shape": [3, 3]}
 # What each kind of part depends on, beside the common settings.
 _COMMON = ("hidden", "local_steps", "batch", "data_set")
 _TRAINED = ("rounds", "learner", "mean_rate", "mean_epsilon", "targets", "test_images")
 _FORECAST = (
-    "edge_confidences",
-    "places",
-    "more",
-    "snapshot_rounds",
-    "snapshot_rate",
-    "snapshot_epsilon",
-    "stages",
-    "exact_rounds",
-    "exact_replicates",
-)
+    "edge_confidences", "places", "more", "snapshot_rounds", "snapshot_rate", "snapshot_epsilon",
+    "stages", "exact_rounds", "exact_replicates",
+)  # fmt: skip
 # What records of before had not: left out where it is as it was, so that they are still good.
 _LATER = ("data_set", "more")
 
@@ -60,7 +67,7 @@ class LinkSetting:
     edge_confidences, places
         The stars, and where the informative agent sits in the grids.
     more
-        Further networks, some of ``WIDE_NAMES``.
+        Further networks, some of `WIDE`.
     learner
         ``"backprop"``, the papers', or ``"natural-gradient"``, whose precisions let a rate mean the
         same for all weights; agents count by influence in both.
@@ -147,65 +154,38 @@ class LinkSetting:
         )
 
 
-# The networks of `rate-link` by name -------------------------------------------------------------
+# Networks -----------------------------------------------------------------------------------------
 
-
-AGENTS = 9
-_PLACES = {"corner": 0, "side": 1, "centre": 4, "end": 0, "middle": 4}
-
-
-def star(confidence: float) -> Network:
-    """P2's star."""
-    return Network.from_topology("star", agents=AGENTS, edge_confidence=confidence)
-
-
-def _grid() -> Network:
-    return Network.from_topology("grid", shape=[3, 3])
-
-
-def _pooled(poolings: int) -> Network:
-    return Network(np.linalg.matrix_power(np.asarray(_grid().weights), poolings))
-
-
-def _even(topology: str) -> Callable[[], Network]:
-    if topology == "torus":
-        return lambda: Network.from_topology(topology, shape=[3, 3])
-    return lambda: Network.from_topology(topology, agents=AGENTS)
-
-
-def _random(seed: int) -> Network:
-    return Network.from_topology("erdos-renyi", agents=AGENTS, probability=0.3, seed=seed)
-
-
-def _in_turn() -> PeriodicNetwork:
-    return PeriodicNetwork((Phase(star(0.7).weights), Phase(star(0.1).weights)))
-
-
-def _gossip() -> MarkovNetwork:
-    return MarkovNetwork.gossip_pairs(_grid(), everyone_observes=True)
-
-
-_WIDE: dict[str, Callable[[], AnyNetwork]] = {
-    "grid side": _grid,
-    **{f"grid corner, {k} poolings": partial(_pooled, k) for k in (4, 16)},
-    **{name: _even(name) for name in ("ring", "torus", "complete")},
-    **{f"path {place}": _even("path") for place in ("end", "middle")},
-    **{f"random {seed}": partial(_random, seed) for seed in (3, 6, 7)},
-    "star a=.5, links half up": lambda: RandomLinks(star(0.5), 0.5),
-    "star, a=.7 and .1 in turn": _in_turn,
-    **{f"gossip on the grid, {place}": _gossip for place in ("corner", "centre")},
-}
-WIDE: Mapping[str, Callable[[], AnyNetwork]] = MappingProxyType(_WIDE)
+WIDE: Mapping[str, Mapping[str, Any]] = MappingProxyType(papers.tables("link")["networks"])
 """Networks that no setting was chosen on, by name."""
+
+
+def _table(name: str) -> dict[str, Any]:
+    """How the network of this name is made, and where the informative agent sits."""
+    if name in WIDE:
+        return dict(WIDE[name])
+    kind, _, rest = name.partition(" ")
+    if kind == "grid":
+        return {**_GRID, "informative": _PLACES[rest.partition(",")[0]]}
+    return {"topology": "star", "agents": AGENTS, "edge_confidence": float(rest.removeprefix("a="))}
 
 
 def network_of(name: str) -> AnyNetwork:
     """The network of this name."""
-    if name in WIDE:
-        return WIDE[name]()
-    if name.startswith("grid "):
-        return _grid()
-    return star(float(name.removeprefix("star a=")))
+    table = _table(name)
+    own = {key: table.pop(key, None) for key in ("informative", "poolings", "links", "gossip")}
+    phases = table.pop("in_turn", ())
+    if phases:
+        each = (Network.from_topology(**table, **phase) for phase in phases)
+        return PeriodicNetwork(tuple(Phase(one.weights) for one in each))
+    network = Network.from_topology(**table)
+    if own["poolings"]:
+        return Network(np.linalg.matrix_power(np.asarray(network.weights), own["poolings"]))
+    if own["links"]:
+        return RandomLinks(network, own["links"])
+    if own["gossip"]:
+        return MarkovNetwork.gossip_pairs(network, everyone_observes=True)
+    return network
 
 
 def site_of(name: str, dealt: Partition) -> Site:
@@ -215,12 +195,77 @@ def site_of(name: str, dealt: Partition) -> Site:
 
 def informative_place(name: str) -> int:
     """The agent that has the centre's labels in the network of this name."""
-    words = name.replace(",", "").split()
-    return next((_PLACES[word] for word in words if word in _PLACES), 0)
+    return int(_table(name).get("informative", 0))
 
 
-# What `rate-link` leaves on disk, as types -------------------------------------------------------
+def slope_interval(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
+    """95 % of slopes of y over x by bootstrap over networks; None with fewer than five.
 
+    Parameters
+    ----------
+    x, y
+        Shape (T,), means over seeds; NaN where a seed did not reach the target.
+    """
+    kept = np.isfinite(y)
+    x, y = x[kept], y[kept]
+    if x.size < 5:
+        return None
+    draws = np.random.default_rng(BOOTSTRAP).integers(x.size, size=(_RESAMPLES, x.size))
+    u, w = x[draws], y[draws]
+    u = u - u.mean(axis=1, keepdims=True)
+    spread = (u**2).sum(axis=1)
+    slopes = (u * w).sum(axis=1)[spread > 0] / spread[spread > 0]
+    return float(np.quantile(slopes, 0.025)), float(np.quantile(slopes, 0.975))
+
+
+def mixing_time(name: str) -> float:
+    """−1/log of the subdominant modulus, in rounds; an estimate in doubles.
+
+    Examples
+    --------
+    >>> round(mixing_time("grid corner") / mixing_time("grid corner, 4 poolings"), 9)
+    4.0
+    """
+    network = network_of(name)
+    slem = network.slem if isinstance(network, Network) else mean_slem(network)
+    return -1 / math.log(slem) if slem > 1e-12 else 0.0
+
+
+def heard_again(name: str) -> float:
+    """Z_cc = Σ_{k≥1} ([W^k]_cc − v_c) of the informative agent c, in rounds, in doubles.
+
+    How much more than others c hears of its own steps (docs: mathematics/nets-as-hypotheses). W is
+    the mean of the weights where they change.
+
+    Examples
+    --------
+    >>> round(heard_again("complete"), 12) + 0.0
+    0.0
+    >>> heard_again("path end") > heard_again("path middle")
+    True
+    """
+    place = informative_place(name)
+    weights = mean_weights(network_of(name))
+    v = np.linalg.matrix_power(weights, 2**20)[0]
+    size = len(weights)
+    return float(np.linalg.inv(np.eye(size) - weights + v)[place, place] - 1)
+
+
+def mean_weights(network: AnyNetwork) -> FloatArray:
+    """The mean weights of a round, shape (N, N)."""
+    match network:
+        case Network():
+            return as_dense(network.weights)
+        case PeriodicNetwork():
+            each = [as_dense(phase.weights) for phase in network.phases]
+            return np.asarray(np.mean(each, axis=0))
+        case DelayedNetwork():
+            return as_dense(network.network.weights)
+        case _:
+            return as_dense(expected_weights(network).weights)
+
+
+# What is left on disk -----------------------------------------------------------------------------
 
 Rows: TypeAlias = Annotated[list[list[Number]], BeforeValidator(plain)]
 """A table of numbers, given as lists or as an array."""
@@ -290,13 +335,10 @@ class LinkContent:
     def of(cls, content: Mapping[str, Any]) -> LinkContent:
         """The parts of a record, by name."""
         snapshots = content.get(SNAPSHOTS)
+        others = {name: part for name, part in content.items() if name != SNAPSHOTS}
         return cls(
             None if snapshots is None else SnapshotsPart.model_validate(snapshots),
-            {
-                name: TrainedPart.model_validate(part)
-                for name, part in content.items()
-                if name != SNAPSHOTS
-            },
+            {name: TrainedPart.model_validate(part) for name, part in others.items()},
         )
 
     def short(self) -> dict[str, Any]:
@@ -335,3 +377,10 @@ class LinkRun(RunSummary):
     def parts_found(self) -> LinkContent:
         """The parts of the record."""
         return LinkContent.of(self.content)
+
+
+def rounds_reached(trained: Sequence[TrainedPart], *, index: int) -> FloatArray:
+    """Rounds to the target of this number, shape (networks, seeds); infinite where never."""
+    return np.array(
+        [[math.inf if r is None else r for r in part.rounds_to_loss[index]] for part in trained]
+    )

@@ -7,7 +7,6 @@ what they lack has a default.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -16,7 +15,7 @@ from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Part, Role
 
-# What an experiment with neural nets leaves on disk, as types ------------------------------------
+# What an experiment with neural nets leaves on disk, as types -------------------------------------
 
 
 Known = list[float | None]
@@ -177,26 +176,10 @@ class NetRun(RunSummary):
     content: dict[str, NetPart]
 
 
-# Numbers read out of the parts of an experiment with neural nets ---------------------------------
+# Numbers read out of the parts of an experiment with neural nets ----------------------------------
 
 
 WHEN: tuple[When, ...] = ("before", "after")
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean over seeds and its standard error; None for a single one.
-
-    Examples
-    --------
-    >>> mean_and_error([1.0, 3.0])
-    (2.0, 1.0)
-    """
-    n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return mean, None
-    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
-    return mean, sqrt(variance / n)
 
 
 def group_mean(values: Sequence[float | None], agents: Sequence[int]) -> float:

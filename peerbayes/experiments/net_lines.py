@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
-from types import MappingProxyType
 from typing import Any
 
 from peerbayes.comparison import STANDARD_ERRORS
-from peerbayes.experiments.experiment import Line, code_words
+from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
 from peerbayes.experiments.net_documents import (
     WHEN,
     NetPart,
@@ -29,13 +28,12 @@ from peerbayes.experiments.net_documents import (
     label_confidence,
     last_of,
     least_label,
-    mean_and_error,
     mean_over_rounds,
 )
 from peerbayes.experiments.net_rows import ASIDE, Row
 from theory.validation import fail
 
-# Printed numbers of the sources, and when one of ours counts as the same -------------------------
+# Printed numbers of the sources, and when one of ours counts as the same --------------------------
 
 
 # Standard deviation between seeds as a share of the error rate: twice the 2.4 % that is measured
@@ -43,15 +41,6 @@ from theory.validation import fail
 SPREAD = 0.05
 # About 95 % of a normal law.
 DEVIATIONS = 2.0
-
-LABELS: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("star-mnist-2", "centre"): "low confidence on 9",
-        ("star-mnist-2", "edges"): "low confidence on 4",
-        ("star-fmnist-2", "edges"): "low confidence on coat (4)",
-    }
-)
-"""What P2 says of confidences, by row and group of agents."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +110,7 @@ def accuracy_verdict(recipe: str, printed: str, values: Sequence[float]) -> str:
     return "reproduced" if is_reproduced(Printed.read(printed), values) else "not reproduced"
 
 
-# What the parts of an experiment with neural nets say together -----------------------------------
+# What the parts of an experiment with neural nets say together ------------------------------------
 
 
 Groups = Sequence[tuple[str, tuple[int, ...]]]
@@ -179,19 +168,6 @@ def _of(runs: Sequence[NetPart], role: str, variant: str) -> list[NetPart]:
     return [run for run in runs if (run.role, run.variant) == (role, variant)]
 
 
-def _line(
-    what: str,
-    values: Sequence[float],
-    *,
-    printed: str = "",
-    predicted: float | None = None,
-    holds: bool | None = None,
-    remark: str = "",
-) -> Line:
-    mean, error = mean_and_error(values)
-    return Line(what, printed, mean, error, predicted, holds, remark)
-
-
 def _whens(runs: Sequence[NetPart]) -> tuple[tuple[When, str], ...]:
     """When the runs have beliefs, and the words for it."""
     if not has_before(runs) or runs[0].network.agents == 1:
@@ -212,7 +188,7 @@ def _accuracies(
             remarks = (accuracy_verdict(head, told, values), _remark(runs, agents, when))
             what = f"accuracy [%], {head}, {name}{words}"
             remark = ", ".join(one for one in remarks if one)
-            lines.append(_line(what, values, printed=told, remark=remark))
+            lines.append(line(what, values, printed=told, remark=remark))
     return lines
 
 
@@ -233,13 +209,9 @@ def _confidences(head: str, runs: Sequence[NetPart], groups: Groups) -> list[Lin
             told = ", ".join(
                 f"{label}{'' if label in held else '*'} {100 * each[label]:.1f}" for label in labels
             )
-            lines.append(
-                _line(
-                    f"confidence in labels not its own [%], {head}, {name}{words}",
-                    [group_mean(values or (), agents) for values in outside],
-                    remark=f"by label (* not its own): {told}",
-                )
-            )
+            what = f"confidence in labels not its own [%], {head}, {name}{words}"
+            values = [group_mean(one or (), agents) for one in outside]
+            lines.append(line(what, values, remark=f"by label (* not its own): {told}"))
     return lines
 
 
@@ -266,25 +238,19 @@ def _remark(runs: Sequence[NetPart], agents: tuple[int, ...], when: When) -> str
 
 def _baselines(row: Row, head: str, runs: Sequence[NetPart]) -> list[Line]:
     """What the network is compared with."""
+    names = [name for name, _ in row.groups]
+    everything, server = "all data in one place", "a server on the same split"
+    compared: tuple[tuple[str, str, Groups, Mapping[str, str]], ...] = (
+        ("alone", ", each alone", row.groups, dict(zip(names, row.alone, strict=False))),
+        ("central", "", ((everything, (0,)),), {everything: row.central}),
+        ("averaging", ", averaging of nets", row.groups[:1], {}),
+        ("fedavg", ", federated averaging", ((server, (0,)),), {server: row.printed_server}),
+    )
     lines: list[Line] = []
-    alone = _of(runs, "alone", row.main)
-    if alone:
-        printed = dict(zip((name for name, _ in row.groups), row.alone or (), strict=False))
-        lines += _accuracies(f"{head}, each alone", alone, row.groups, printed)
-    central = _of(runs, "central", row.main)
-    if central:
-        everything = (("all data in one place", (0,)),)
-        printed = {"all data in one place": row.central or ""}
-        lines += _accuracies(head, central, everything, printed)
-    averaging = _of(runs, "averaging", row.main)
-    if averaging:
-        lines += _accuracies(f"{head}, averaging of nets", averaging, row.groups[:1], {})
-    server = _of(runs, "fedavg", row.main)
-    if server:
-        group = (("a server on the same split", (0,)),)
-        lines += _accuracies(
-            f"{head}, federated averaging", server, group, {group[0][0]: row.printed_server}
-        )
+    for role, words, groups, printed in compared:
+        own = _of(runs, role, row.main)
+        if own:
+            lines += _accuracies(f"{head}{words}", own, groups, printed)
     return lines
 
 
@@ -298,7 +264,7 @@ def _differences(row: Row, head: str, runs: Sequence[NetPart], when: When) -> li
     printed = [row.variant(row.main).printed[name] for name, _ in row.groups]
     gap = [100 * (a - b) for a, b in (last_of(run, when).accuracy for run in together)]
     return [
-        _line(
+        line(
             f"accuracy of node 1 less that of node 2 [%], {head}{_CONSENSUS[when]}",
             gap,
             printed=f"{float(printed[0]) - float(printed[1]):.4g}" if when == "before" else "",
@@ -327,7 +293,7 @@ def _order_over_influence(row: Row, head: str, runs: Sequence[NetPart], when: Wh
     ]
     is_printed = row.name == "star-mnist-1" and when == "before"
     return [
-        _line(
+        line(
             "order of mean accuracy over the rounds against v₁ (Kendall's τ), "
             f"{head}{_CONSENSUS[when]}",
             taus,
@@ -348,11 +314,8 @@ def _influence(run: NetPart) -> float:
 
 def _tau(pairs: Sequence[tuple[float, float]]) -> float:
     """Kendall's τ of pairs without ties."""
-    signs = [
-        1.0 if (a - c) * (b - d) > 0 else -1.0 if (a - c) * (b - d) < 0 else 0.0
-        for (a, b), (c, d) in combinations(pairs, 2)
-    ]
-    return sum(signs) / len(signs)
+    products = [(a - c) * (b - d) for (a, b), (c, d) in combinations(pairs, 2)]
+    return sum((one > 0) - (one < 0) for one in products) / len(products)
 
 
 def _order_of_placements(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
@@ -371,7 +334,7 @@ def _order_of_placements(row: Row, head: str, runs: Sequence[NetPart], when: Whe
     mean, error = mean_and_error(gaps)
     names = [variant.name for variant in row.variants[:2]]
     return [
-        _line(
+        line(
             f"mean accuracy over the rounds, {names[0]} less {names[1]} [%], "
             f"{head}{_CONSENSUS[when]}",
             gaps,
@@ -405,14 +368,12 @@ def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> lis
         label = max(counts, key=lambda one: counts[one])
         share = f"{counts[label]} of {len(least)} seeds"
         lines.append(
-            Line(
+            line(
                 f"label of least confidence over the rounds, {name}, {head}{_CONSENSUS[when]}",
-                LABELS.get((row.name, name), "") if when == "before" else "",
-                float(label),
-                None,
-                float(expected[0]) if len(expected) == 1 else None,
-                None,
-                f"{share}; the pair that is told apart last: {pair[0]} and {pair[1]}",
+                [float(label)],
+                printed=row.least_sure.get(name, "") if when == "before" else "",
+                predicted=float(expected[0]) if len(expected) == 1 else None,
+                remark=f"{share}; the pair that is told apart last: {pair[0]} and {pair[1]}",
             )
         )
     return lines

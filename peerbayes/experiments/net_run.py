@@ -1,4 +1,7 @@
-"""One part of an experiment with neural nets: where and how it is run, and what it leaves on disk.
+"""One part of an experiment with neural nets: data dealt, network, net, learner; what it leaves.
+
+Everything here decides numbers, which behaviour marks watch
+(:mod:`peerbayes.experiments.behaviour`).
 
 Everything that needs torch is imported when a part is run.
 """
@@ -6,7 +9,7 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,11 +29,10 @@ from peerbayes.experiments.net_rows import (
     schedule_values,
 )
 from peerbayes.experiments.setting import (
+    Job,
     Setting,
     _file,
-    alone,
     behaviour_mark,
-    check_installed,
     codec_recipes,
     unfinished,
     versions,
@@ -52,8 +54,7 @@ if TYPE_CHECKING:
     from empirical.nets.posterior import Posterior
 
 
-# Codecs in rows of neural nets -------------------------------------------------------------------
-
+# Codecs in rows: which parts one can write, and with which settings -------------------------------
 
 # Weights of an image, and classes, of both data sets.
 _PIXELS, _CLASSES = 784, 10
@@ -124,8 +125,7 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     return ""
 
 
-# P2's Remark 7 put to work -----------------------------------------------------------------------
-
+# P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
 
 # In the settings of every such part: a hash of this file's code when the first of them were run.
 # It stays, so that their records are still of these settings; a change of `begin_apart` changes
@@ -155,8 +155,7 @@ def begin_apart(posterior: Posterior, *, seed: int) -> None:
         posterior.mean[agent].copy_(begin.mean[0])
 
 
-# What one part of an experiment with neural nets is about ----------------------------------------
-
+# What a part is about -----------------------------------------------------------------------------
 
 # Of another data set, to see whether entropy tells them from the row's own.
 OTHER_IMAGES = 2000
@@ -184,8 +183,8 @@ def net_problem(
     ValueError
         If images are missing, or the row's network has not as many agents as hold data.
     """
-    train, test = _images(row.dataset, data, is_quick)
-    others = _others(row.dataset, data)
+    train, test = images_of(row.dataset, data, is_quick)
+    others = others_of(row.dataset, data)
     return problem_of_images(row, part, train, test, others=others, device=device, seed=seed)
 
 
@@ -231,27 +230,17 @@ def problem_of_images(
     shares = Shares.from_images(train, partition, input_shape=shape, device=device)
     if part.role == "central":
         shares = shares.together()
-    strange = None
-    if others is not None:
-        strange = as_inputs(others, input_shape=shape, device=device)[:OTHER_IMAGES]
     everything = tuple(sorted(set().union(*own)))
     if part.role in ("central", "fedavg") or network is None:
         own = (everything,)
     unseen = tuple(label for label in range(len(train.classes)) if label not in everything)
-    return NetProblem(
-        shares,
-        network,
-        perceptron(*shape, *row.hidden, outputs=len(train.classes)),
-        Test(
-            as_inputs(test, input_shape=shape, device=device),
-            test.labels,
-            own,
-            unseen,
-            strange,
-        ),
-        facts,
-        train.classes,
-    )
+    strange = None
+    if others is not None:
+        strange = as_inputs(others, input_shape=shape, device=device)
+    inputs = as_inputs(test, input_shape=shape, device=device)
+    seen = Test(inputs, test.labels, own, unseen, strange)
+    net = perceptron(*shape, *row.hidden, outputs=len(train.classes))
+    return NetProblem(shares, network, net, seen, facts, train.classes)
 
 
 def network_of(table: Table) -> Network | PeriodicNetwork:
@@ -321,38 +310,29 @@ def part_learner(
         run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
         return Server(run), plan.rounds, plan.as_json()
     recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
-    alone = Network(np.ones((1, 1)))
 
     def training(
-        shares: Shares,
-        network: Network | PeriodicNetwork,
-        plan: Recipe = recipe,
-        consensus: RoundPooling | None = None,
+        shares: Shares, network: Any, plan: Recipe, consensus: RoundPooling | None = None
     ) -> Training:
         return Training(
-            shares,
-            network,
-            plan,
-            architecture=problem.architecture,
-            seed=seed,
-            consensus=consensus,
-            device=device,
-        )
+            shares, network, plan,
+            architecture=problem.architecture, seed=seed, consensus=consensus, device=device,
+        )  # fmt: skip
 
     learner: Learner
     if part.role in ("alone", "central"):
-        agents = range(problem.shares.agents)
         # Alone, each has the batches that it has in the network.
-        batches = recipe.batch_sizes(problem.shares.sizes)
-        plans = [replace(recipe, batch=batch, batches="equal") for batch in batches]
-        learner = Alone([training(problem.shares.of([k]), alone, plans[k]) for k in agents])
+        batches = enumerate(recipe.batch_sizes(problem.shares.sizes))
+        plans = ((k, replace(recipe, batch=batch, batches="equal")) for k, batch in batches)
+        one = Network(np.ones((1, 1)))
+        learner = Alone([training(problem.shares.of([k]), one, plan) for k, plan in plans])
     else:
         assert problem.network is not None
         coded = None
         if codec is not None:
             layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
             coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
-        learner = Together(training(problem.shares, problem.network, consensus=coded))
+        learner = Together(training(problem.shares, problem.network, recipe, coded))
     if part.role == "own initialisation":
         begin_apart(learner.posterior, seed=seed)
     return learner, int(values["rounds_run"]), recipe.as_json()
@@ -376,60 +356,35 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     return replace(FEDAVG_RECIPES[name], **changed)
 
 
-def _others(dataset: str, data: Path | None) -> Images | None:
-    """The test images of the other data set, if they are there."""
+def others_of(dataset: str, data: Path | None) -> Images | None:
+    """Some of the test images of the other data set, if they are there."""
     from empirical.data import CHECKSUMS, DataNotFound
 
     other = next(name for name in CHECKSUMS if name != dataset)
     try:
-        return _images(other, data, False)[1]
+        _, test = images_of(other, data, False)
     except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
         return None
+    return test.at(np.arange(min(OTHER_IMAGES, len(test))))
 
 
 @cache
-def _images(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, Images]:
-    """Training and test images; a sample of them for a quick run."""
-    from empirical.data import Images, load_images
+def images_of(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images; a sample to learn from for a quick run."""
+    from empirical.data import load_images
     from empirical.dealing import stratified_subset
 
-    train = load_images(dataset, split="train", directory=data)
-    test = load_images(dataset, split="test", directory=data)
+    train, test = (load_images(dataset, split=split, directory=data) for split in ("train", "test"))
     if is_quick:
-        few = stratified_subset(train.labels, QUICK_IMAGES, seed=0)
-        train = Images(train.pixels[few], train.labels[few], train.name, train.classes)
+        train = train.at(stratified_subset(train.labels, QUICK_IMAGES, seed=0))
     return train, test
 
 
-# One part of an experiment with neural nets ------------------------------------------------------
-
-
-def check_setting(row: Row, setting: Setting) -> None:
-    """Whether torch, the data and the device are there, before anything is run.
-
-    Raises
-    ------
-    ValueError
-        In one line that says how to get what is missing.
-    """
-    check_installed(row.name)
-    from empirical.data import locate
-    from empirical.nets.training import check_device
-
-    check_device(setting.device)
-    locate(row.dataset, directory=setting.data)
+# One part, run ------------------------------------------------------------------------------------
 
 
 def run_net_part(
-    row: Row,
-    part: Part,
-    *,
-    is_quick: bool,
-    codec: str = "",
-    setting: Setting,
-    seed: int,
-    fingerprint: str,
-    progress: Callable[[int, int], None] | None = None,
+    row: Row, part: Part, job: Job, *, is_quick: bool, codec: str = "", setting: Setting
 ) -> NetPart:
     """Train and measure; `codec` names what writes the messages, if anything does.
 
@@ -441,29 +396,20 @@ def run_net_part(
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
 
-    check_setting(row, setting)
     problem = net_problem(
-        row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=seed
+        row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=job.seed
     )
-    values = part_values(row, part, is_quick=is_quick)
     learner, rounds, recipe = part_learner(
-        problem, part, values,
-        seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+        problem, part, part_values(row, part, is_quick=is_quick),
+        seed=job.seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
-    schedule = Schedule(**schedule_values(row, is_quick=is_quick))
-    with alone(part, setting):
-        curve = follow(
-            learner,
-            problem.test,
-            rounds=rounds,
-            schedule=schedule,
-            seed=seed,
-            generations=unfinished(part, setting, fingerprint),
-            resume=setting.resume,
-            progress=progress,
-            say=sayer(progress),
-        )
-    words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
+    curve = follow(
+        learner, problem.test, rounds=rounds,
+        schedule=Schedule(**schedule_values(row, is_quick=is_quick)), seed=job.seed,
+        generations=unfinished(part, setting, job.fingerprint), resume=setting.resume,
+        progress=job.progress, say=sayer(job.progress),
+    )  # fmt: skip
+    words = {"experiment": row.name, "part": part.name, "fingerprint": job.fingerprint}
     return NetPart(
         recipe=part.recipe,
         role=part.role,

@@ -3,17 +3,20 @@
 A part is one run of one recipe with one seed: of the row's network, or of what it is compared
 with. What a part finds does not depend on which other parts are run, so that recipes and seeds can
 be added to a record one by one. Listing and reporting need no torch.
+
+A part leaves its beliefs beside its record. The record names the file and its checksum; the file
+says itself of which experiment and part it is, so that one put in another's place is seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from empirical.tensor_files import AGAIN, verify_file
-from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
+from peerbayes.experiments.experiment import Experiment, Line, parts_named
 from peerbayes.experiments.net_documents import NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (
     RECIPE_NAMES,
@@ -27,27 +30,30 @@ from peerbayes.experiments.net_rows import (
 from peerbayes.experiments.net_run import (
     OWN_START,
     check_codec,
-    check_setting,
     codec_settings,
     mark_of,
     run_net_part,
+    server_recipe,
+    weights_mark,
     written,
 )
-from peerbayes.experiments.run import KIND, PART_KIND, parts_folder
-from peerbayes.experiments.setting import Setting, forget_unfinished
+from peerbayes.experiments.run import KIND, PART_KIND
+from peerbayes.experiments.setting import Job, SeededExperiment, Setting, parts_folder
+from peerbayes.experiments.tuned import RECIPE as TUNED
+from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import guessed
 from peerbayes.records import Record
-from theory.progress import Progress
-from theory.validation import as_integer, fail
+from theory.validation import fail
 
-# The papers' networks of Bayesian neural nets as experiments -------------------------------------
-
+if TYPE_CHECKING:
+    from peerbayes.settings.nets import Experiment as Options
 
 FORM = "nets"
+DEFAULT_RECIPE = "best"
 
 
 @dataclass(frozen=True)
-class NetExperiment(PartsBySeed):
+class NetExperiment(SeededExperiment[Part]):
     """One row with neural nets.
 
     Attributes
@@ -57,8 +63,7 @@ class NetExperiment(PartsBySeed):
     seeds
         How many of each part.
     is_quick
-        A look of seconds: a tenth of the images, a few hundred steps, and one seed. It has a name,
-        and so records, of its own.
+        A look of seconds: a tenth of the images, a few hundred steps, and one seed.
     codec
         Name of what writes the messages; empty: they are sent as they are. With one, only the
         parts whose messages it can write are run, in records of their own.
@@ -72,14 +77,18 @@ class NetExperiment(PartsBySeed):
     codec: str = ""
     setting: Setting = field(default_factory=Setting)
 
-    def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
+    options = SeededExperiment.options | {"recipe", "codec"}
 
     @property
     def name(self) -> str:
         """Name of its row, then `quick` for a quick run, then the codec if there is one."""
         words = self.row.name, "quick" * self.is_quick, self.codec
         return " ".join(word for word in words if word)
+
+    @property
+    def subject(self) -> str:
+        """The row."""
+        return self.row.name
 
     @property
     def title(self) -> str:
@@ -92,16 +101,16 @@ class NetExperiment(PartsBySeed):
         return self.row.source
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Every recipe's, each with all its seeds."""
-        return tuple(self._parts)
+    def dataset(self) -> str:
+        """That of the row."""
+        return self.row.dataset
 
     def parts_with(
-        self, *, recipe: str, words: str = "", seeds: int | None = None
+        self, words: str = "", *, seeds: int | None = None, recipe: str = DEFAULT_RECIPE
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
-        Parts aside (`net_parts.parts_aside`) are among them only if the words ask for them.
+        Parts aside (`net_rows.parts_aside`) are among them only if the words ask for them.
 
         Raises
         ------
@@ -125,16 +134,36 @@ class NetExperiment(PartsBySeed):
             raise fail("--codec", f"one that writes the beliefs of {recipe!r}", got, remedy)
         return parts_named(own, words, shown=own[:12])
 
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
+    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
+        """The experiment by recipe, codec and seeds, or the comparison of methods on its row.
 
         Raises
         ------
         ValueError
-            If torch, the data or the device are missing; in one line that says how to get them. Or
-            if the codec can write nothing of the row.
+            If there are no such parts, or what it needs is missing; in one line.
         """
-        check_setting(self.row, self.setting)
+        codec = "" if how.codec in (None, "none") else str(how.codec)
+        recipe = how.recipe or DEFAULT_RECIPE
+        if recipe == TUNED:
+            if codec:
+                wanted = "no codec with --recipe tuned"
+                raise fail("--codec", wanted, codec, "leave one of them out")
+            return TunedExperiment(self.row, self.seeds).configured(how, out)
+        seeds = self.seeds_of(how)
+        found = self.made(how, out, seeds=max(seeds, self.seeds), is_quick=how.quick, codec=codec)
+        if codec:  # which parts there are depends on what it can write
+            found.check()
+        return found.ready(found.parts_with(how.part or "", seeds=seeds, recipe=recipe))
+
+    def check(self) -> None:
+        """Refuse to run where something is missing, or the codec can write nothing of the row.
+
+        Raises
+        ------
+        ValueError
+            In one line that says how to get it.
+        """
+        super().check()
         if self.codec:
             check_codec(self.row, self.codec)
 
@@ -155,78 +184,53 @@ class NetExperiment(PartsBySeed):
             **self._coding,
         }
 
-    def part_settings(self, name: str) -> dict[str, Any]:
+    def part_settings(self, part: str) -> dict[str, Any]:
         """What the numbers of one part depend on: of the row, its recipe, and what code does."""
         from empirical.data import CHECKSUMS
-        from peerbayes.experiments.net_run import server_recipe, weights_mark
 
-        part = self._parts[name]
-        values = part_values(self.row, part, is_quick=self.is_quick)
+        own, row = self._parts[part], self.row
+        values = part_values(row, own, is_quick=self.is_quick)
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
-        variant = self.row.variant(part.variant)
-        apart = {"start": OWN_START} if part.role == "own initialisation" else {}
+        variant = row.variant(own.variant)
+        apart = {"start": OWN_START} if own.role == "own initialisation" else {}
         return {
-            "data": dict(CHECKSUMS[self.row.dataset]),
-            "hidden": list(self.row.hidden),
+            "data": dict(CHECKSUMS[row.dataset]),
+            "hidden": list(row.hidden),
             "dealing": variant.dealing,
             "network": dict(variant.network),
             "weights": weights_mark(variant.network),
-            "role": part.role,
+            "role": own.role,
             "values": values,
-            "schedule": schedule_values(self.row, is_quick=self.is_quick),
+            "schedule": schedule_values(row, is_quick=self.is_quick),
             "quick": self.is_quick,
             "device": self.setting.device,
-            "behaviour": mark_of(self.row, part, self.codec),
+            "behaviour": self.mark(part),
             **apart,
             **self._coding,
         }
 
-    def stream(self, name: str) -> int:
-        """The number of its seed: recipes and variants are compared on the same draws."""
-        return self._parts[name].seed
+    def mark(self, name: str) -> str:
+        """The behaviour mark of a part, and with a codec those of the codecs."""
+        return mark_of(self.row, self._parts[name], self.codec)
 
-    def run_part(
-        self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> NetPart:
-        """One training, measured over its rounds."""
-        from exact.checkpoint import fingerprint
+    def _train(self, part: Part, job: Job) -> NetPart:
+        return run_net_part(
+            self.row, part, job, is_quick=self.is_quick, codec=self.codec, setting=self.setting
+        )
 
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
-
-        with one_thread():
-            return run_net_part(
-                self.row,
-                self._parts[name],
-                is_quick=self.is_quick,
-                codec=self.codec,
-                setting=self.setting,
-                seed=seed,
-                fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
-                progress=progress,
-            )
-
-    def settled(self, name: str) -> None:
-        """The part is on record: what was kept to take it up again goes."""
-        forget_unfinished(self._parts[name], self.setting)
-
-    def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
+    def damage(self, part: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the beliefs that a part on record keeps in a folder; None if nothing.
 
         They are read from the first byte to the last, without torch.
         """
-        return posterior_damage(content, folder, experiment=self.row.name, part=name)
+        return posterior_damage(content, folder, experiment=self.row.name, part=part)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""
         from peerbayes.experiments.net_lines import net_lines
 
         return net_lines(self.row, parts)
-
-    def with_setting(self, setting: Setting) -> NetExperiment:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)
 
     @property
     def _parts(self) -> dict[str, Part]:
@@ -241,7 +245,7 @@ class NetExperiment(PartsBySeed):
         return {"codec": codec_settings(self.codec)} if self.codec else {}
 
 
-# The beliefs that a part leaves beside its record ------------------------------------------------
+# The beliefs that a part leaves -------------------------------------------------------------------
 
 
 def posterior_damage(

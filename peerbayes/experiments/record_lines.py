@@ -29,7 +29,7 @@ from peerbayes.messages import shorten
 from peerbayes.records import FORMAT, VERSION, Record, parse_record, sealed, unwritable
 from theory.validation import fail
 
-# A file that one process holds -------------------------------------------------------------------
+# A file that one process holds --------------------------------------------------------------------
 
 
 # Seconds between two tries; somebody may only be asking whether a file is held.
@@ -100,7 +100,7 @@ def _taken(path: Path, patience: float) -> int:
         os.close(descriptor)
 
 
-# Records of many parts in one file ---------------------------------------------------------------
+# Records of many parts in one file ----------------------------------------------------------------
 
 
 ENDING = ".jsonl.gz"

@@ -1,36 +1,35 @@
-"""Every experiment by name."""
+"""Every experiment by name; among them the papers' linear regressions.
+
+The papers draw one error curve each: nodes alone, cooperating, and a central node, and say that
+the first stay high and the second equals the third. Here each curve is the mean of many runs with
+its expectation drawn through it; all data in one place stands beside them, and what the beliefs
+report beside what is true, which the papers do not show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from peerbayes.error_curves import ErrorCurve
-from peerbayes.experiments.codecs import CODECS, CodecsExperiment
+from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.experiment import Experiment, Line, RunSummary
-from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.link import LINKS, RateLink
+from peerbayes.experiments.gae import GAE
+from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.run import parts_folder
-from peerbayes.experiments.setting import Setting
-from peerbayes.experiments.tuned import RECIPE as TUNED
-from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import choose
 from peerbayes.resources import check_hours
 from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes import settings
-
-
-# The papers' linear regressions as experiments ---------------------------------------------------
+    from peerbayes.settings.nets import Experiment as Options
 
 
 class RegressionRun(RunSummary):
@@ -40,7 +39,7 @@ class RegressionRun(RunSummary):
 
 
 @dataclass(frozen=True)
-class RegressionExperiment:
+class RegressionExperiment(Experiment):
     """One regression, run as a network, alone, in one place, and at a central node.
 
     Attributes
@@ -71,19 +70,6 @@ class RegressionExperiment:
         lone = (f"agent {i} alone" for i in range(self.agents))
         return ("cooperating", *lone, "all data in one place", "central node")
 
-    @property
-    def replicates_are_parts(self) -> bool:
-        """They are run together, in every part."""
-        return False
-
-    def stream(self, part: str) -> int:
-        """One for each part."""
-        return self.parts.index(part)
-
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """All of them."""
-        return self.settings()
-
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
         from peerbayes.problem.builtins.loading import load_problem
@@ -111,14 +97,9 @@ class RegressionExperiment:
         check_hours(prepare_regression(problem.network, problem.regression, run=run).cost())
         learner = next(one for one in learners(problem) if one.name == part)
         curve = run_learner(
-            learner,
-            rounds=self.rounds,
-            record=record,
-            replicates=replicates,
-            draws=self.draws,
-            seed=seed,
-            progress=progress,
-        )
+            learner, rounds=self.rounds, record=record, replicates=replicates, draws=self.draws,
+            seed=seed, progress=progress,
+        )  # fmt: skip
         coordinates = None
         if learner.role == "cooperating":
             limits = calibration(problem.network, problem.regression).coordinates
@@ -145,35 +126,16 @@ class RegressionExperiment:
             )
         together, central = curves["cooperating"], curves["central node"]
         pooled = curves["all data in one place"]
-        lines.append(
-            _quotient(
-                "cooperating over central node",
-                _at_end(together),
-                _at_end(central),
-                self.printed_cooperating,
-                _tends(together.constant, central.constant)
-                + f": {self.agents} samples a round against one",
-            )
-        )
-        lines.append(
-            _quotient(
-                "cooperating over all data in one place",
-                _at_end(together),
-                _at_end(pooled),
-                "",
-                _tends(together.constant, pooled.constant),
-            )
-        )
-        lines.append(
-            _quotient(
-                "true error over reported error, cooperating",
-                _at_end(together),
-                together.report_at_end or [],
-                "",
-                _tends(together.constant, together.reported.constant)
-                + "; the papers do not show it",
-            )
-        )
+        for what, above, below, constant, printed, words in (
+            ("cooperating over central node", together, _at_end(central), central.constant,
+             self.printed_cooperating, f": {self.agents} samples a round against one"),
+            ("cooperating over all data in one place", together, _at_end(pooled), pooled.constant,
+             "", ""),
+            ("true error over reported error, cooperating", together, together.report_at_end or [],
+             together.reported.constant, "", "; the papers do not show it"),
+        ):  # fmt: skip
+            remark = f"tends to {(above.constant or 0.0) / (constant or np.nan):.4g}{words}"
+            lines.append(_quotient(what, _at_end(above), below, printed, remark))
         return tuple(lines)
 
 
@@ -186,10 +148,6 @@ def _at_end(curve: ErrorCurve) -> list[float]:
     return curve.error_at_end or []
 
 
-def _tends(above: float | None, below: float | None) -> str:
-    return f"tends to {(above or 0.0) / (below or np.nan):.4g}"
-
-
 def _quotient(what: str, above: list[float], below: list[float], printed: str, remark: str) -> Line:
     """A quotient of two errors, each (predicted, measured, standard error, allowed)."""
     (p, m, e, a), (q, r, f, b) = above, below
@@ -198,93 +156,6 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
     error = measured * float(np.hypot(e / m, f / r))
     holds = _agree(measured, predicted, allowed)
     return Line(what, printed, measured, error, predicted, holds, remark)
-
-
-# The command line's options, given to the experiments that have a use for them -------------------
-
-
-DEFAULT_RECIPE = "best"
-_Checked = TypeVar(
-    "_Checked", RateLink, CodecsExperiment, GaeExperiment, TunedExperiment, NetExperiment
-)
-
-
-def configured(
-    experiment: Experiment, how: settings.Experiment, out: Path
-) -> tuple[Experiment, tuple[str, ...] | None]:
-    """The experiment as it is to be run, and which of its parts; None for all.
-
-    `out` is the folder of records.
-
-    Raises
-    ------
-    ValueError
-        If a setting is of no use to it, or what it needs is missing; in one line.
-    """
-    codec = None if how.codec == "none" else how.codec
-    if codec is not None and not isinstance(experiment, NetExperiment):
-        raise fail("--codec", "a row of Bayesian nets", experiment.name, "leave it out")
-    if how.workers is not None and not isinstance(experiment, GaeExperiment):
-        remedy = "leave it out; to run parts side by side use campaign --workers, or torchrun"
-        raise fail("--workers", "gae, whose nodes train side by side", experiment.name, remedy)
-    if how.recipe and isinstance(experiment, RateLink | GaeExperiment | CodecsExperiment):
-        raise fail("--recipe", "an experiment with recipes", experiment.name, "leave it out")
-    device, part = how.device or "cpu", how.part or ""
-    if isinstance(experiment, RateLink):
-        link = experiment.quick() if how.quick else experiment
-        link = link.placed(device=device, data=how.images)
-        return _ready(link, link.parts_with(part))
-    if isinstance(experiment, CodecsExperiment):
-        if device != "cpu":
-            raise fail("--device", "cpu, where codecs work", repr(device), "leave it out")
-        return _codecs(experiment, how)
-
-    def setting(name: str, *threads: int) -> Setting:
-        folder = parts_folder(out, name)
-        return Setting(device, how.images, folder, how.resume, how.notice, *threads)
-
-    seeds = how.replicates or (1 if how.quick else experiment.replicates)
-    if isinstance(experiment, GaeExperiment):
-        gae = replace(experiment, seeds=max(seeds, experiment.seeds), is_quick=how.quick)
-        gae = gae.with_setting(setting(gae.name, how.workers or 1))
-        return _ready(gae, gae.parts_with(part, seeds=seeds))
-    if not isinstance(experiment, NetExperiment):
-        for name in ("recipe", "part", "quick", "device"):
-            if getattr(how, name):
-                wanted = "an experiment with neural nets"
-                raise fail(f"--{name}", wanted, experiment.name, "leave it out")
-        return experiment, None
-    # Seeds that are on record stay there, though fewer be asked for.
-    chosen = how.recipe or DEFAULT_RECIPE
-    if chosen == TUNED:
-        if codec:
-            raise fail("--codec", "no codec with --recipe tuned", codec, "leave one of them out")
-        tuned = TunedExperiment(experiment.row, max(seeds, experiment.seeds), is_quick=how.quick)
-        tuned = tuned.with_setting(setting(tuned.name))
-        return _ready(tuned, tuned.parts_with(part, seeds=seeds))
-    found = replace(
-        experiment, seeds=max(seeds, experiment.seeds), is_quick=how.quick, codec=codec or ""
-    )
-    found = found.with_setting(setting(found.name))
-    if codec:  # which parts there are depends on what it can write
-        found.check()
-    return _ready(found, found.parts_with(recipe=chosen, words=part, seeds=seeds))
-
-
-def _ready(experiment: _Checked, only: tuple[str, ...]) -> tuple[_Checked, tuple[str, ...]]:
-    """The parts were found; now what they need is: a wrong name costs no search for data."""
-    experiment.check()
-    return experiment, only
-
-
-def _codecs(
-    experiment: CodecsExperiment, how: settings.Experiment
-) -> tuple[CodecsExperiment, tuple[str, ...]]:
-    seeds = how.replicates or (1 if how.quick else experiment.seeds)
-    setting = replace(experiment.setting, data=how.images)
-    found = replace(experiment, seeds=max(seeds, experiment.seeds), setting=setting)
-    found = found.quick() if how.quick else found
-    return _ready(found, found.parts_with(how.part or "", seeds=seeds))
 
 
 # Every experiment by name ------------------------------------------------------------------------
@@ -329,3 +200,37 @@ def find_experiment(name: str) -> Experiment:
     'P1 5.1'
     """
     return EXPERIMENTS[choose("EXPERIMENT", name, EXPERIMENTS, otherwise="see 'peerbayes list'")]
+
+
+# What each option of `run` wants, and what to do where it is of no use.
+_LEAVE = "leave it out"
+_OPTIONS = {
+    "codec": ("a row of Bayesian nets", _LEAVE),
+    "workers": (
+        "gae, whose nodes train side by side",
+        "leave it out; to run parts side by side use campaign --workers, or torchrun",
+    ),
+    "recipe": ("an experiment with recipes", _LEAVE),
+    **dict.fromkeys(("part", "quick", "device"), ("an experiment with neural nets", _LEAVE)),
+}
+
+
+def configured(
+    experiment: Experiment, how: Options, out: Path
+) -> tuple[Experiment, tuple[str, ...] | None]:
+    """The experiment as it is to be run, and which of its parts; None for all.
+
+    `out` is the folder of records.
+
+    Raises
+    ------
+    ValueError
+        If a setting is of no use to it, or what it needs is missing; in one line.
+    """
+    for name, (wanted, remedy) in _OPTIONS.items():
+        given = getattr(how, name)
+        if given and given != "none" and name not in experiment.options:
+            if name == "recipe" and not experiment.options:
+                wanted = "an experiment with neural nets"
+            raise fail(f"--{name}", wanted, experiment.name, remedy)
+    return experiment.configured(how, out)

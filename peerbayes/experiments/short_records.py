@@ -14,10 +14,10 @@ from peerbayes.experiments.experiment import Experiment, made_by
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
 from peerbayes.record_names import file_name
-from peerbayes.records import Record, checksum, plain, read_record
+from peerbayes.records import Record, read_record
 from theory.validation import fail
 
-# Short records as read back ----------------------------------------------------------------------
+# Short records as read back -----------------------------------------------------------------------
 
 
 KIND = "short-part"
@@ -106,7 +106,7 @@ def _short(record: Record) -> ShortPart:
     return ShortPart(body["experiment"], body["part"], body["settings"], body["content"])
 
 
-# Short records -----------------------------------------------------------------------------------
+# Short records ------------------------------------------------------------------------------------
 
 
 _DIGITS = 4
@@ -132,17 +132,10 @@ def write_short(folder: Path, experiment: Experiment, part: str, content: Any) -
     body = {
         "experiment": experiment.name,
         "part": part,
-        "settings": settings_mark(experiment, part),
+        "settings": experiment.settings_mark(part),
         "content": shortened(content),
     }
     return put_record(row_path(folder, experiment.name), kind=KIND, body=body)
-
-
-def settings_mark(experiment: Experiment, part: str) -> str:
-    """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
-    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "behaviour"}
-    content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
-    return checksum(content)
 
 
 def shortened(content: Mapping[str, Any]) -> dict[str, Any]:

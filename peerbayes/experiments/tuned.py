@@ -14,29 +14,33 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.experiment import Line, PartsBySeed, code_words, parts_named
-from peerbayes.experiments.net_documents import mean_and_error
+from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
 from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import check_setting, weights_mark
-from peerbayes.experiments.setting import Setting, alone, behaviour_mark, tuned_recipe
+from peerbayes.experiments.net_run import weights_mark
+from peerbayes.experiments.setting import (
+    Job,
+    SeededExperiment,
+    Setting,
+    behaviour_mark,
+    tuned_recipe,
+)
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
     COURSES,
     METHODS,
     Method,
+    Search,
     TunedPart,
     TunedTraining,
-    has_tuned,
     search_of,
     trainings_of,
     tuned_parts,
 )
 from peerbayes.record_names import file_name
-from peerbayes.records import checksum, plain, read_record
-from theory.progress import Progress
-from theory.validation import as_integer, fail
+from peerbayes.records import read_record
+from theory.validation import fail
 
-# What the parts of `tuned` say together ----------------------------------------------------------
+# What the parts of `tuned` say together -----------------------------------------------------------
 
 
 MEASURES: Mapping[str, str] = {
@@ -170,9 +174,7 @@ def _line(result: MethodResult) -> Line:
     what = f"accuracy [%], {result.method.name}, {result.course}"
     ended = len(result.tests)
     if not ended:
-        return Line(what, "", None, None, None, None, f"0 of {result.begun} runs ended")
-    accuracy = result.estimate("accuracy")
-    assert accuracy is not None
+        return line(what, remark=f"0 of {result.begun} runs ended")
     words = [result.method.title, result.settings]
     for measure, name in MEASURES.items():
         found = result.estimate(measure)
@@ -182,7 +184,7 @@ def _line(result: MethodResult) -> Line:
     words.append(f"{result.steps:.0f} steps")
     if ended < result.begun:
         words.append(f"{ended} of {result.begun} runs ended")
-    return Line(what, "", accuracy.mean, accuracy.error, None, None, "; ".join(words))
+    return line(what, result.by_seed("accuracy").values(), remark="; ".join(words))
 
 
 def contenders(results: Sequence[MethodResult]) -> tuple[MethodResult, MethodResult] | None:
@@ -223,14 +225,14 @@ def _differences(results: Sequence[MethodResult]) -> list[Line]:
     return lines
 
 
-# `tuned` -----------------------------------------------------------------------------------------
+# `tuned` ------------------------------------------------------------------------------------------
 
 
 FORM, RECIPE = "tuned", "tuned"
 
 
 @dataclass(frozen=True)
-class TunedExperiment(PartsBySeed):
+class TunedExperiment(SeededExperiment[TunedPart]):
     """The comparison of all methods on one row.
 
     Attributes
@@ -258,9 +260,11 @@ class TunedExperiment(PartsBySeed):
     setting: Setting = field(default_factory=Setting)
     records: Path | None = None
 
+    shown = slice(0, 102, 17)
+
     def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
-        if not has_tuned(self.row):
+        super().__post_init__()
+        if self.row.name not in COURSES:
             raise fail(
                 "--recipe", f"tuned for a row with a network: {', '.join(COURSES)}",
                 self.row.name, "choose another recipe, or one of these rows",
@@ -270,6 +274,11 @@ class TunedExperiment(PartsBySeed):
     def name(self) -> str:
         """That of the row, with ``-tuned`` behind it: it has records of its own."""
         return tuned_name(self.row.name) + ("-quick" if self.is_quick else "")
+
+    @property
+    def subject(self) -> str:
+        """The row."""
+        return self.row.name
 
     @property
     def title(self) -> str:
@@ -282,31 +291,14 @@ class TunedExperiment(PartsBySeed):
         return self.row.source
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Of each method its trials in turn, then its tests."""
-        return tuple(self._parts)
+    def dataset(self) -> str:
+        """That of the row."""
+        return self.row.dataset
 
-    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        first = self.seeds if seeds is None else seeds
-        own = [name for name, part in self._parts.items() if part.seed < first]
-        return parts_named(own, words, shown=own[::17][:6])
-
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
-
-        Raises
-        ------
-        ValueError
-            If torch, the data or the device are missing; in one line that says how to get them.
-        """
-        check_setting(self.row, self.setting)
+    @property
+    def search(self) -> Search:
+        """The search that every method gets."""
+        return search_of(is_quick=self.is_quick)
 
     def settings(self) -> dict[str, Any]:
         """What all parts have in common."""
@@ -318,69 +310,45 @@ class TunedExperiment(PartsBySeed):
             "device": self.setting.device,
         }
 
-    def part_settings(self, name: str) -> dict[str, Any]:
+    def part_settings(self, part: str) -> dict[str, Any]:
         """What the numbers of one part depend on; a test's on how its settings are searched."""
         from empirical.data import CHECKSUMS
 
         variant = self.row.variant(self.row.main)
         return {
             **self.settings(),
-            **self._parts[name].settings,
-            "search": search_of(is_quick=self.is_quick).as_json(),
+            **self._parts[part].settings,
+            "search": self.search.as_json(),
             "data": dict(CHECKSUMS[self.row.dataset]),
             "dealing": variant.dealing,
             "network": dict(variant.network),
             "weights": _mark_of_weights(self.row.name),
-            "behaviour": behaviour_mark(tuned_recipe(self._parts[name].method)),
+            "behaviour": self.mark(part),
         }
 
-    def stream(self, name: str) -> int:
-        """The number of its seed: methods are compared on the same draws."""
-        return self._parts[name].seed
+    def mark(self, name: str) -> str:
+        """The behaviour mark of its method."""
+        return behaviour_mark(tuned_recipe(self._parts[name].method))
 
-    def run_part(
-        self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> TunedTraining:
-        """A trial, or a test of what the trials on record choose.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, such as earlier trials.
-        """
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
+    def _train(self, part: TunedPart, job: Job) -> TunedTraining:
+        """A trial, or a test of what the trials on record choose."""
         from peerbayes.experiments.tuned_runs import run_tuned
 
-        part = self._parts[name]
-        with one_thread(), alone(part, self.setting):
-            return run_tuned(
-                self.row,
-                part,
-                tuple(self._trials_before(part)),
-                search_of(is_quick=self.is_quick),
-                is_quick=self.is_quick,
-                setting=self.setting,
-                seed=seed,
-                mark=self._mark(name),
-                progress=progress,
-            )
+        return run_tuned(
+            self.row, part, tuple(self._trials_before(part)), self.search, job,
+            is_quick=self.is_quick, setting=self.setting, mark=self.settings_mark(part.name),
+        )  # fmt: skip
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """One line a method and course, and what separates the best of both kinds."""
         return tuned_lines(parts)
 
-    def with_setting(self, setting: Setting) -> TunedExperiment:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)
-
     # Trials on record -------------------------------------------------------------------------
 
     def _trials_before(self, part: TunedPart) -> Iterator[TunedTraining]:
         """The trials that a part builds upon, in turn."""
-        search = search_of(is_quick=self.is_quick)
-        ahead = search.trials if part.purpose == "seed" else part.number - 1
-        if ahead < search.first:
+        ahead = self.search.trials if part.purpose == "seed" else part.number - 1
+        if ahead < self.search.first:
             return  # settings of the grid depend on no other
         for number in range(1, ahead + 1):
             yield self._trial(replace(part, purpose="search", number=number))
@@ -395,7 +363,7 @@ class TunedExperiment(PartsBySeed):
         """
         for content in self._records_of(part.name):
             found = TunedTraining.model_validate(content)
-            if found.mark == self._mark(part.name):
+            if found.mark == self.settings_mark(part.name):
                 return found
         raise fail(
             self.name, f"the trial {part.name} on record", "none of these settings",
@@ -411,11 +379,6 @@ class TunedExperiment(PartsBySeed):
             short = read_row(self.records, self.name).parts.get(name)
             if short is not None:
                 yield short.content
-
-    def _mark(self, name: str) -> str:
-        """The checksum of everything but code and seed that a part's numbers depend on."""
-        settings = {k: v for k, v in self.part_settings(name).items() if k != "behaviour"}
-        return checksum({"experiment": self.name, "part": name, "settings": plain(settings)})
 
     @property
     def _parts(self) -> dict[str, TunedPart]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from empirical import papers
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Row
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from empirical.train.learners.averaging import Learner
 
 
-# The search that every method of `tuned` gets alike ----------------------------------------------
+# The search that every method of `tuned` gets alike -----------------------------------------------
 
 
 Settings = Mapping[str, float | str]
@@ -49,8 +50,10 @@ class Method:
         ``central``; or a ``server``.
     learner
         One of :data:`empirical.train.learners.LEARNERS`; of no use to a server.
-    grid
-        Eight settings; small values before large ones.
+    choices
+        Values of each setting; small ones before large ones.
+    seconds
+        A step and weight, measured on one core of 2025.
     limits
         The largest value of settings that have one.
     """
@@ -59,8 +62,14 @@ class Method:
     title: str
     way: Way
     learner: str
-    grid: tuple[Settings, ...]
+    choices: Mapping[str, Sequence[float | str]]
+    seconds: float
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> tuple[Settings, ...]:
+        """Every combination: eight settings."""
+        return grid(**self.choices)
 
     @property
     def has_beliefs(self) -> bool:
@@ -71,8 +80,7 @@ class Method:
     def axes(self) -> dict[str, list[float]]:
         """The numbers of the grid, ascending, by the names of the settings that have several."""
         found = {}
-        for name in self.grid[0]:
-            values = {one[name] for one in self.grid}
+        for name, values in self.choices.items():
             numbers = sorted(value for value in values if not isinstance(value, str))
             if len(numbers) > 1:
                 found[name] = numbers
@@ -103,54 +111,11 @@ def grid(**choices: Sequence[float | str]) -> tuple[Settings, ...]:
     )
 
 
-_RATES = [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4]
-_ALL = (
-    Method(
-        "sites", "natural gradients with sites", "network", "sites",
-        grid(rate=[0.1, 0.3], trust=[1.0, 3.0], standing=[0.25, 0.5]), {"standing": 1.0},
-    ),
-    Method(
-        "natural-gradient", "natural gradients, beliefs pooled", "network", "natural-gradient",
-        grid(rate=[0.03, 0.1, 0.3, 1.0], initial_curvature=[0.1, 1.0]),
-    ),
-    Method(
-        "backprop", "Bayes by backprop, local reparameterisation, Adam’s ε .01, beliefs pooled",
-        "network", "backprop",
-        grid(mean_rate=[0.003, 0.01, 0.03, 0.1], initial_std=[0.01, 0.03]),
-    ),
-    Method(
-        "backprop-sampled",
-        "Bayes by backprop as P1 and P2 have it, weights drawn once a batch, Adam’s ε 1e-8, "
-        "beliefs pooled",
-        "network", "backprop",
-        grid(
-            mean_rate=[0.0003, 0.001, 0.003, 0.01], initial_std=[0.01, 0.03],
-            mean_epsilon=[1e-8], estimator=["weights"],
-        ),
-    ),
-    Method(
-        "averaging", "weights averaged, SGD with momentum", "network", "averaging",
-        grid(rate=_RATES),
-    ),
-    Method(
-        "averaging-adam", "weights averaged, Adam", "network", "averaging-adam",
-        grid(rate=[3e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 1e-2]),
-    ),
-    Method(
-        "ensemble", "lone nets, predictions mixed", "alone", "averaging",
-        grid(rate=[0.006, 0.02, 0.06, 0.2], mixture=["agents", "data"]),
-    ),
-    Method(
-        "central", "all data in one place, SGD with momentum", "central", "averaging",
-        grid(rate=_RATES),
-    ),
-    Method(
-        "fedavg", "federated averaging, a server, SGD", "server", "",
-        grid(rate=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]),
-    ),
-)  # fmt: skip
+_FILE = papers.tables("tuned")
 
-METHODS: Mapping[str, Method] = MappingProxyType({one.name: one for one in _ALL})
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {one["name"]: papers.built(Method, one) for one in _FILE["methods"]}
+)
 """The methods by name."""
 
 # Priors for one datum, which learners had when the first records were made.
@@ -328,8 +293,7 @@ def _side(axis: str, best: Trial, here: float, neighbour: float | None, beyond: 
     return _Side(axis, neighbour, gap, settings)
 
 
-# The parts of `tuned` ----------------------------------------------------------------------------
-
+# Courses and parts --------------------------------------------------------------------------------
 
 Purpose = Literal["search", "seed"]
 
@@ -358,39 +322,15 @@ class Course:
 
     def as_json(self) -> dict[str, int]:
         """All numbers."""
-        return {
-            "local_steps": self.local_steps,
-            "batch": self.batch,
-            "rounds": self.rounds,
-            "search_rounds": self.search_rounds,
-        }
+        return asdict(self)
 
 
-_OFTEN, _SELDOM = Course(50, 50, 40, 16), Course(600, 50, 5, 2)
+_COURSES = {name: papers.built(Course, one) for name, one in _FILE["courses"].items()}
 
 COURSES: Mapping[str, tuple[Course, ...]] = MappingProxyType(
-    {
-        "fmnist-2-iid": (_OFTEN, _SELDOM),
-        "fmnist-2-balanced-a": (_OFTEN, _SELDOM),
-        "fmnist-2-balanced-b": (_OFTEN, _SELDOM),
-        "fmnist-2-unbalanced": (_OFTEN, _SELDOM),
-        "star-mnist-1": (_OFTEN, _SELDOM),
-        "star-mnist-2": (_OFTEN,),
-        "star-mnist-3": (_OFTEN,),
-        "star-fmnist-1": (_OFTEN, _SELDOM),
-        "star-fmnist-2": (_OFTEN,),
-        "grid-mnist": (_OFTEN,),
-        # Whole turns of the star.
-        "timevarying-25": (Course(10, 50, 300, 120),),
-        "timevarying-100": (Course(20, 25, 300, 120),),
-    }
+    {row: tuple(_COURSES[name] for name in names) for row, names in _FILE["rows"].items()}
 )
-"""The courses of each row that `tuned` has."""
-
-_TWO_NODES = ("fmnist-2-iid", "fmnist-2-balanced-a", "fmnist-2-balanced-b", "fmnist-2-unbalanced")
-
-# Ten rounds at least, so that a rotating star goes round once.
-_QUICK = Course(2, 10, 10, 10)
+"""The courses of each row that `tuned` has: one or two, few local steps a round, or many."""
 
 
 @dataclass(frozen=True)
@@ -440,16 +380,6 @@ class TunedPart:
         }
 
 
-def has_tuned(row: Row) -> bool:
-    """Whether methods can be compared on a row: several agents with a network."""
-    return row.name in COURSES
-
-
-def courses_of(row: Row, *, is_quick: bool) -> tuple[Course, ...]:
-    """The courses of a row."""
-    return (_QUICK,) if is_quick else COURSES[row.name]
-
-
 def search_of(*, is_quick: bool) -> Search:
     """The search that every method gets."""
     return QUICK_SEARCH if is_quick else SEARCH
@@ -457,7 +387,7 @@ def search_of(*, is_quick: bool) -> Search:
 
 def methods_of(row: Row, course: Course) -> tuple[str, ...]:
     """The methods that are compared: the papers' own step on two nodes that pool often alone."""
-    has_sampled = row.name in _TWO_NODES and course == _OFTEN
+    has_sampled = row.groups[0][0] == "node 1" and course == _COURSES["often"]
     return tuple(name for name in METHODS if has_sampled or name != "backprop-sampled")
 
 
@@ -475,14 +405,14 @@ def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...
     purposes: tuple[tuple[Purpose, range], ...] = (("search", trials), ("seed", range(seeds)))
     return tuple(
         TunedPart(course, method, purpose, number)
-        for course in courses_of(row, is_quick=is_quick)
+        for course in ((_COURSES["quick"],) if is_quick else COURSES[row.name])
         for method in methods_of(row, course)
         for purpose, numbers in purposes
         for number in numbers
     )
 
 
-# What `tuned` leaves on disk, as types -----------------------------------------------------------
+# What is left on disk -----------------------------------------------------------------------------
 
 
 class TunedCourse(Document):

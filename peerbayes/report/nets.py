@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from peerbayes.experiments.experiment import mean_and_error
 from peerbayes.experiments.net_documents import (
     WHEN,
     NetPart,
@@ -19,7 +20,6 @@ from peerbayes.experiments.net_documents import (
     has_before,
     label_confidence,
     last_of,
-    mean_and_error,
 )
 from peerbayes.experiments.net_rows import RECIPE_TITLES
 from peerbayes.figures.canvas import Plot

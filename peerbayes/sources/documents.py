@@ -12,7 +12,7 @@ from peerbayes.documents import Document, Number, Numbers, numbers
 from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
 from peerbayes.figures.wording import number
 
-# A figure of the sources redrawn, as types -------------------------------------------------------
+# A figure of the sources redrawn, as types --------------------------------------------------------
 
 
 Outcome = Literal["reproduced", "not reproduced", "undecidable here"]
@@ -105,7 +105,7 @@ class FiguresPrinted(FiguresRecord):
     report: str
 
 
-# How something measured is held against something printed ----------------------------------------
+# How something measured is held against something printed -----------------------------------------
 
 
 def accuracy_check(what: str, printed: str, values: Sequence[float]) -> CheckDocument:

@@ -25,7 +25,7 @@ from peerbayes.records import read_record
 from peerbayes.sources.documents import CurveDocument, MissingDocument, PanelDocument
 from theory.validation import FloatArray, fail
 
-# What is on record of the parts that figures are drawn from, and what is missing -----------------
+# What is on record of the parts that figures are drawn from, and what is missing ------------------
 
 
 GAE = "gae"
@@ -159,7 +159,7 @@ class Kept:
         return need.missing(need.key if self._of(need) else "the record")
 
 
-# Numbers read out of runs the way a source may have meant them -----------------------------------
+# Numbers read out of runs the way a source may have meant them ------------------------------------
 
 
 CENTRE, EDGES = (0,), tuple(range(1, 9))

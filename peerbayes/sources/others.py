@@ -9,7 +9,6 @@ import numpy as np
 
 from peerbayes.experiments.gae_rows import AUTOENCODER, TABLE_1
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     CurveDocument,
@@ -18,6 +17,7 @@ from peerbayes.sources.documents import (
     PanelDocument,
     accuracy_check,
 )
+from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     Kept,
     Need,
@@ -72,7 +72,7 @@ def _slides(name: str, place: str, epochs: str, shows: str) -> SourceFigure:
     )
 
 
-# GAE ---------------------------------------------------------------------------------------------
+# GAE ----------------------------------------------------------------------------------------------
 
 
 def _gae_judge(kept: Kept, reading: Reading) -> list[CheckDocument]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     LevelDocument,
@@ -16,6 +15,7 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
+from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     AS_PRINTED,
     BATCHWISE,
@@ -102,7 +102,7 @@ def _accuracy_draw(name: str) -> Callable[[Kept], list[PanelDocument]]:
     return draw
 
 
-# Tables of confusion ----------------------------------------------------------------------------
+# Tables of confusion ------------------------------------------------------------------------------
 
 
 def _confused(name: str, reading: Reading = AS_PRINTED) -> Need:

@@ -13,7 +13,6 @@ import numpy as np
 
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     CurveDocument,
@@ -22,6 +21,7 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
+from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     AS_PRINTED,
     CENTRE,
@@ -73,7 +73,7 @@ def _labels(runs: Sequence[NetPart], agents: Sequence[int]) -> tuple[list[int], 
     return list(own), [label for label in range(len(runs[0].classes)) if label not in own]
 
 
-# Figures 3 and 8: ID and OOD over a --------------------------------------------------------------
+# Figures 3 and 8: ID and OOD over a ---------------------------------------------------------------
 
 
 def _over_a(row: str, weights: Sequence[str], labels: tuple[int, int] | None) -> Judge:
@@ -144,7 +144,7 @@ def _draw_over_a(
     return draw
 
 
-# Figure 5: label by label ------------------------------------------------------------------------
+# Figure 5: label by label -------------------------------------------------------------------------
 
 
 def _low(row: str, side: str, label: int) -> Judge:

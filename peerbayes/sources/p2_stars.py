@@ -10,7 +10,6 @@ import numpy as np
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
 from peerbayes.experiments.net_rows import APART, ROWS
-from peerbayes.sources.catalogue import Judge, SourceFigure
 from peerbayes.sources.documents import (
     CheckDocument,
     LevelDocument,
@@ -19,6 +18,7 @@ from peerbayes.sources.documents import (
     accuracy_check,
     undecided,
 )
+from peerbayes.sources.figure import Judge, SourceFigure
 from peerbayes.sources.kept import (
     OTHERS,
     Kept,
@@ -128,7 +128,7 @@ def _accuracy(name: str, source: str, row: str, shows: str, judge: Judge) -> Sou
     )  # fmt: skip
 
 
-# Remark 7 ---------------------------------------------------------------------------------------
+# Remark 7 -----------------------------------------------------------------------------------------
 
 
 _SPOILED = "averaging can produce an arbitrarily bad model"
