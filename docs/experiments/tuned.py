@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.campaign_plan import TunedTask, planned
+from peerbayes.experiments.campaign_plan import Task, planned
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.experiments.tuned import (
@@ -21,7 +21,7 @@ from peerbayes.experiments.tuned import (
     method_results,
     tuned_name,
 )
-from peerbayes.experiments.tuned_search import COURSES, METHODS, methods_of
+from peerbayes.experiments.tuned_search import COURSES, METHODS, TunedPart, methods_of
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {
@@ -39,7 +39,7 @@ def contents(row: str) -> dict[str, Any]:
 
 def progress() -> str:
     """How much of the plan is on record, in sentences."""
-    tasks = [task for task in planned() if isinstance(task, TunedTask)]
+    tasks = [task for task in planned() if isinstance(task.part, TunedPart)]
     done = [task for task in tasks if task.part.name in PARTS[task.row]]
     missing = [task for task in tasks if task not in done]
     whole = sorted({(one.row, one.part.course.name) for one in tasks} - _places(missing))
@@ -51,7 +51,7 @@ def progress() -> str:
     )
 
 
-def _places(tasks: list[TunedTask]) -> set[tuple[str, str]]:
+def _places(tasks: list[Task]) -> set[tuple[str, str]]:
     return {(task.row, task.part.course.name) for task in tasks}
 
 

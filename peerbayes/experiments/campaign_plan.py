@@ -51,7 +51,7 @@ from theory.changing import PeriodicNetwork
 from theory.validation import fail
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """One part of a campaign.
 

@@ -121,13 +121,13 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
     setting
         Where it runs.
     training
-        Whose messages.
+        Whose messages; None: those of a net of usual size, or of a small one for a quick run.
     """
 
     seeds: int = 3
     is_quick: bool = False
     setting: Setting = field(default_factory=Setting)
-    training: CodecSetting = field(default_factory=CodecSetting)
+    training: CodecSetting | None = None
     title: str = "codecs of beliefs: bits against nats of divergence, beside the limit"
     source: str = "theory: the least that a message can cost"
 
@@ -139,7 +139,7 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
     @property
     def whose(self) -> CodecSetting:
         """Whose messages."""
-        return QUICK if self.is_quick else self.training
+        return self.training or (QUICK if self.is_quick else CodecSetting())
 
     @property
     def contenders(self) -> tuple[Contender, ...]:

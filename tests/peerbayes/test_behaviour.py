@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -67,20 +68,11 @@ SOME = (
 )  # fmt: skip
 
 
-def smaller_decay(patch: Patch) -> None:
+def changed_recipe(patch: Patch, name: str, **values: Any) -> None:
     from peerbayes.experiments import net_rows
 
-    row = "fmnist-2-unbalanced"
-    other = {**net_rows.PAPER, row: {**net_rows.PAPER[row], "decay": 0.98}}
-    patch.setattr(net_rows, "PAPER", MappingProxyType(other))
-
-
-def larger_epsilon(patch: Patch) -> None:
-    from peerbayes.experiments import net_rows
-
-    row = "fmnist-2-unbalanced"
-    other = {**net_rows.BEST, row: {**net_rows.BEST[row], "mean_epsilon": 2e-2}}
-    patch.setattr(net_rows, "BEST", MappingProxyType(other))
+    other = {**net_rows.RECIPES, name: {**net_rows.RECIPES[name], **values}}
+    patch.setattr(net_rows, "RECIPES", other)
 
 
 def coarser_codec(patch: Patch) -> None:
@@ -98,8 +90,11 @@ def another_prior(patch: Patch) -> None:
 
 
 CHANGES = {
-    "decay": (smaller_decay, {"paper: cooperating, 2 nodes"}),
-    "epsilon": (larger_epsilon, {"best: alone, 2 nodes", "codec: posterior", "codec: sign"}),
+    "decay": (partial(changed_recipe, name="paper", decay=0.98), {"paper: cooperating, 2 nodes"}),
+    "epsilon": (
+        partial(changed_recipe, name="best", mean_epsilon=2e-2),
+        {"best: alone, 2 nodes", "codec: posterior", "codec: sign"},
+    ),
     "codec": (coarser_codec, {"codec: posterior"}),
     "prior": (another_prior, {"tuned: natural-gradient"}),
 }

@@ -22,7 +22,6 @@ from peerbayes import __version__, cli
 from peerbayes.experiments import campaign, find_experiment
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
-from peerbayes.experiments.campaign_state import mark_of
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import (
     BATCHES,
@@ -269,7 +268,7 @@ def test_unfinished_work_of_another_program_is_left_alone(
 
 def test_every_part_of_the_plan_has_a_mark() -> None:
     for task in planned():
-        assert len(mark_of(task)) == 12
+        assert len(task.experiment.mark(task.part.name)) == 12
     for row in ROWS.values():
         for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
             assert len(behaviour_mark(net_recipe(row, part))) == 12

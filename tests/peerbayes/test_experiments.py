@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from peerbayes import cli
 from peerbayes.documents import Document
 from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
-from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.run import fingerprint, part_seed
+from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.experiments.run import Parts, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, json_of, text_of
@@ -30,7 +30,7 @@ class Number(Document):
 
 
 @dataclass(frozen=True)
-class Coin:
+class Coin(Experiment):
     """An experiment of three parts, each a number; counts how often parts are run."""
 
     ran: list[str]
@@ -45,12 +45,6 @@ class Coin:
 
     def settings(self) -> dict[str, Any]:
         return {"bias": self.bias}
-
-    def part_settings(self, part: str) -> dict[str, Any]:
-        return self.settings()
-
-    def stream(self, part: str) -> int:
-        return self.parts.index(part)
 
     def run_part(self, part: str, *, seed: int, replicates: int, progress: Any) -> Number:
         if part == self.fails:
@@ -174,7 +168,7 @@ def test_a_changed_part_is_run_again(tmp_path: Path) -> None:
 def test_fingerprints_and_seeds_tell_parts_apart() -> None:
     coin = Coin([])
     marks = {
-        fingerprint(coin, part, seed=seed, replicates=replicates)
+        Parts(coin, Path(), seed, replicates).fingerprint(part)
         for part in coin.parts
         for seed in (0, 1)
         for replicates in (2, 3)

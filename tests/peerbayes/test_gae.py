@@ -29,8 +29,8 @@ from peerbayes.experiments.gae_rows import (
     looks,
 )
 from peerbayes.experiments.registry import configured
-from peerbayes.experiments.run import parts_folder, run_experiment
-from peerbayes.experiments.setting import Setting
+from peerbayes.experiments.run import run_experiment
+from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from peerbayes.sources.kept import Kept

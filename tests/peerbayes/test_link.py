@@ -24,7 +24,6 @@ from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
     WIDE,
-    WIDE_NAMES,
     LinkRun,
     LinkSetting,
     SnapshotsPart,
@@ -208,10 +207,6 @@ def test_slopes_have_an_interval_over_networks() -> None:
     assert low < np.polyfit(x, bent, 1)[0] < high
     assert high - low > 0.1
     assert slope_interval(x[:5], np.where(x[:5] > 0.4, np.nan, x[:5])) is None
-
-
-def test_the_list_of_names_is_that_of_the_networks() -> None:
-    assert tuple(WIDE) == WIDE_NAMES  # which experiments know without loading networks
 
 
 @pytest.mark.parametrize("name", NAMES)

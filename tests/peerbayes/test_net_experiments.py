@@ -17,8 +17,7 @@ from jsonschema import Draft202012Validator
 
 from empirical.nets.recipe import Recipe
 from peerbayes import cli
-from peerbayes.experiments import EXPERIMENTS, find_experiment
-from peerbayes.experiments import net_run as net_run_module
+from peerbayes.experiments import EXPERIMENTS, find_experiment, setting
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import (
     BATCHES,
@@ -323,7 +322,7 @@ def check_resumption(
 
 
 def test_without_torch(capsys: Capture, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(setting, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
     assert "got no torch; install what is missing, in a checkout" in text
     assert "pip install -c constraints.txt '.[empirical]'" in text

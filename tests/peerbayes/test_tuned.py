@@ -7,6 +7,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign
 from peerbayes.experiments.campaign import Campaign, run_campaign
-from peerbayes.experiments.campaign_plan import TunedTask, planned, selected
+from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
@@ -53,6 +54,7 @@ from peerbayes.experiments.tuned_search import (
     Method,
     Settings,
     Trial,
+    TunedPart,
     TunedTraining,
 )
 from peerbayes.records import read_record
@@ -106,7 +108,7 @@ def test_an_optimum_beyond_the_grid_is_followed_there() -> None:
 
 def test_a_setting_stops_at_its_limit() -> None:
     sites = METHODS["sites"]
-    short = Method("", "", "network", "sites", sites.grid, {"standing": 0.7})
+    short = replace(sites, limits={"standing": 0.7})
     found = searched(short, bowl(standing=5.0, rate=0.3, trust=3.0))
     assert max(float(one.settings["standing"]) for one in found) == 0.7
     assert SEARCH.chosen(short, found).settings["standing"] == 0.7
@@ -399,7 +401,7 @@ def test_what_is_refused(tmp_path: Path, capsys: Capture) -> None:
 def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
     from peerbayes.experiments import tuned_runs
 
-    data = tuned_runs.images_of("", None, "", False)
+    data = tuned_runs.split_images("", None, "", False)
     experiment = TunedExperiment(ROWS["fmnist-2-iid"], is_quick=True)
 
     def measures() -> Any:
@@ -419,10 +421,10 @@ def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
 
 
 def test_the_plan_of_a_campaign_has_every_comparison() -> None:
-    tasks = [task for task in planned() if isinstance(task, TunedTask)]
+    tasks = [task for task in planned() if isinstance(task.part, TunedPart)]
     names = [task.name for task in tasks]
     assert len(names) == len(set(names))
-    rows = {name for name, row in ROWS.items() if row.averaging and row.central is not None}
+    rows = {name for name, row in ROWS.items() if row.averaging and row.baselines}
     assert {task.row for task in tasks} == rows
     sampled = [task for task in tasks if "backprop-sampled" in task.name]
     assert {task.row for task in sampled} == {name for name in rows if name.startswith("fmnist-2-")}

@@ -20,8 +20,8 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRun,
 )
-from peerbayes.experiments.run import parts_folder, run_experiment
-from peerbayes.experiments.setting import Setting
+from peerbayes.experiments.run import run_experiment
+from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
