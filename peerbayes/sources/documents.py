@@ -105,7 +105,7 @@ class FiguresPrinted(FiguresRecord):
     report: str
 
 
-# How something measured is held against something printed -----------------------------------------
+# How something measured is held against something printed: rules, tolerances and reasons
 
 
 def accuracy_check(what: str, printed: str, values: Sequence[float]) -> CheckDocument:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,38 +23,32 @@ from peerbayes.experiments.run import KIND
 from peerbayes.experiments.short_records import read_row
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record
-from peerbayes.sources.documents import CurveDocument, MissingDocument, PanelDocument
+from peerbayes.sources.documents import CurveDocument, LevelDocument, MissingDocument, PanelDocument
 from theory.validation import FloatArray, fail
-
-# What is on record of the parts that figures are drawn from, and what is missing ------------------
-
 
 GAE = "gae"
 RECIPE = "paper"
 
 
-def _at_points(run: NetPart, when: When, has: Callable[[Beliefs], bool]) -> bool:
-    seen = [point.at(when) for point in run.curve.points]
+def _at_points(run: NetPart, has: Callable[[Beliefs], bool]) -> bool:
+    seen = [point.at("before") for point in run.curve.points]
     return all(one is not None and has(one) for one in seen)
 
 
-def _at_end(run: NetPart, when: When, has: Callable[[Beliefs], bool]) -> bool:
-    last = run.last(when)
+def _at_end(run: NetPart, has: Callable[[Beliefs], bool]) -> bool:
+    last = run.last("before")
     return last is not None and has(last)
 
 
+AFTER, ACCURACIES = "accuracies after consensus", "accuracies before consensus"
+CONFIDENCES = "confidence by label, before consensus"
+CONFUSION = "tables of confusion before consensus"
 KEYS: Mapping[str, Callable[[NetPart], bool]] = MappingProxyType(
     {
-        "accuracies after consensus": lambda run: True,
-        "accuracies before consensus": lambda run: (
-            _at_points(run, "before", lambda _: True) and _at_end(run, "before", lambda _: True)
-        ),
-        "confidence by label, before consensus": lambda run: _at_points(
-            run, "before", lambda one: one.way.confidence is not None
-        ),
-        "tables of confusion before consensus": lambda run: _at_end(
-            run, "before", lambda one: one.way.confusion is not None
-        ),
+        AFTER: lambda run: True,
+        ACCURACIES: lambda run: _at_points(run, lambda _: True) and _at_end(run, lambda _: True),
+        CONFIDENCES: lambda run: _at_points(run, lambda one: one.way.confidence is not None),
+        CONFUSION: lambda run: _at_end(run, lambda one: one.way.confusion is not None),
     }
 )
 """What figures need of a part's record: whether it is there, by its name."""
@@ -73,7 +68,7 @@ class Need:
 
     row: str
     variant: str = ""
-    key: str = "accuracies before consensus"
+    key: str = ACCURACIES
     role: Role = "cooperating"
 
     @property
@@ -137,20 +132,15 @@ class Kept:
 
     def runs(self, need: Need) -> tuple[NetPart, ...]:
         """All seeds of one mark, that with most of them, whose records have what is needed."""
-        own = [
-            run for run in self._of(need) if KEYS[need.key](run)
-        ]  # fmt: skip
+        own = [run for run in self._of(need) if KEYS[need.key](run)]
         marks = [run.made_by for run in own]
         best = max(marks, key=marks.count, default="")
         return tuple(run for run in own if run.made_by == best)
 
     def _of(self, need: Need) -> list[NetPart]:
         wanted = (RECIPE, need.role, need.variant)
-        return [
-            run
-            for run in self._parts[need.row].values()
-            if (run.recipe, run.role, run.variant) == wanted
-        ]
+        runs = self._parts[need.row].values()
+        return [run for run in runs if (run.recipe, run.role, run.variant) == wanted]
 
     def missing(self, need: Need) -> MissingDocument | None:
         """What has to be run; None if there is nothing to run."""
@@ -211,15 +201,36 @@ OTHERS = (
     Reading("after consensus, best recorded round", when="after", best=True),
 )
 # P1 does not say how many batches lie between two consensus.
-BATCHWISE = (
-    Reading("with a consensus after every batch", role="a batch a round"),
-    Reading("with a consensus after every ten batches", role="10 batches a round"),
-)
 OF_TWO_NODES = (
     *OTHERS,
     Reading("after consensus, nodes’ names exchanged", "after", True),
-    *BATCHWISE,
+    Reading("with a consensus after every batch", role="a batch a round"),
+    Reading("with a consensus after every ten batches", role="10 batches a round"),
 )
+_CONFIDENCES = (
+    *(one for one in OTHERS if not one.best),
+    Reading("in the mean over the recorded rounds", mean=True),
+)
+# Of star-fmnist-1: a label that the edges hold, and one that the centre holds.
+_PAIRS = tuple(
+    Reading("of one label that the edges hold and one that the centre holds", labels=pair)
+    for pair in product((1, 5, 7, 9), (0, 2, 3, 4, 6, 8))
+)
+READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
+    {
+        "others": OTHERS,
+        "best": (Reading("best recorded round", when="after", best=True),),
+        "two nodes": OF_TWO_NODES,
+        "two nodes at the end": tuple(one for one in OF_TWO_NODES if not one.best),
+        "confidences": _CONFIDENCES,
+        "confidences by weight": (
+            *_CONFIDENCES,
+            *(Reading(f"with {a}", weight=a) for a in ("a=0.5", "a=0.3")),
+        ),
+        "confidences by pair": (*_CONFIDENCES, *_PAIRS),
+    }
+)
+"""Other readings than as printed that a figure is tried in, by the name that it has for them."""
 
 
 def when_of(runs: Sequence[NetPart], when: When) -> When:
@@ -304,9 +315,17 @@ def share_right(table: FloatArray, labels: Sequence[int]) -> list[float]:
     return [taken_for(table, [label], [label]) for label in labels]
 
 
-def accuracy_panel(title: str, curves: Sequence[CurveDocument]) -> PanelDocument:
-    """Accuracies over rounds."""
-    return PanelDocument(title=title, x="round", y="accuracy [%]", curves=list(curves))
+def accuracy_panel(
+    title: str, curves: Sequence[CurveDocument], levels: Sequence[LevelDocument] = ()
+) -> list[PanelDocument]:
+    """Accuracies over rounds beside printed ones, as one panel; none without curves."""
+    if not curves:
+        return []
+    return [
+        PanelDocument(
+            title=title, x="round", y="accuracy [%]", curves=list(curves), levels=list(levels)
+        )
+    ]
 
 
 def accuracy_curves(
