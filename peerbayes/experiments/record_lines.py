@@ -36,7 +36,7 @@ from theory.validation import fail
 _PAUSE = 0.01
 
 
-class Held(Exception):  # it says what is the case
+class Held(Exception):  # noqa: N818  # it says what is the case
     """Another process holds the file."""
 
 

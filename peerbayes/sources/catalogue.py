@@ -55,6 +55,9 @@ DRAWINGS: Mapping[str, Callable[..., list[PanelDocument]]] = MappingProxyType(
 )  # fmt: skip
 """What draws the panels of whatever is on record, by name."""
 
+# What is missing of figures that are not of rows of nets.
+_MISSING: Mapping[str, Callable[[Kept], list[MissingDocument]]] = {"gae-4": missing_of_gae}
+
 
 @dataclass(frozen=True)
 class SourceFigure:
@@ -125,8 +128,8 @@ class SourceFigure:
         )
 
     def _missing(self, kept: Kept, verdict: Outcome) -> list[MissingDocument]:
-        if not self.needs:
-            return missing_of_gae(kept) if self.name.startswith("gae") else []
+        if self.name in _MISSING:
+            return _MISSING[self.name](kept)
         more = self.elsewhere if verdict == "not reproduced" else ()
         found = [kept.missing(need) for need in (*self.needs, *more)]
         return [one for one in found if one is not None]
