@@ -43,9 +43,7 @@ from peerbayes.experiments.setting import (
     Entry,
     Setting,
     all_marks,
-    codec_recipe,
     kept_marks,
-    tuned_recipe,
 )
 from peerbayes.experiments.tuned_runs import Attempt
 from peerbayes.experiments.tuned_search import METHODS
@@ -110,9 +108,9 @@ def recipes() -> tuple[str, ...]:
 def _runs() -> Mapping[str, Callable[[], Numbers]]:
     return {
         **dict(_net_runs()),
-        **{codec_recipe(name): partial(_codec_run, name) for name in _codec_names()},
+        **{f"codec: {name}": partial(_codec_run, name) for name in _codec_names()},
         CODECS: _codecs_run,
-        **{tuned_recipe(name): partial(_tuned_run, name) for name in METHODS},
+        **{f"tuned: {name}": partial(_tuned_run, name) for name in METHODS},
         GAE_AUTOENCODER: _autoencoder_run,
         **dict(_gae_runs()),
     }

@@ -20,6 +20,7 @@ import numpy as np
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
+    ROWS,
     Part,
     Row,
     Table,
@@ -30,6 +31,8 @@ from peerbayes.experiments.net_rows import (
 )
 from peerbayes.experiments.setting import (
     Job,
+    PartT,
+    SeededExperiment,
     Setting,
     _file,
     behaviour_mark,
@@ -52,6 +55,27 @@ if TYPE_CHECKING:
     from empirical.nets.descent import Shares
     from empirical.nets.learners import Learner
     from empirical.nets.posterior import Posterior
+
+
+class RowExperiment(SeededExperiment[PartT]):
+    """An experiment on a row of neural nets, which is what refusals are about."""
+
+    row: Row
+
+    @property
+    def subject(self) -> str:
+        """The row."""
+        return self.row.name
+
+    @property
+    def source(self) -> str:
+        """Paper and section that the row is from."""
+        return self.row.source
+
+    @property
+    def dataset(self) -> str:
+        """That of the row."""
+        return self.row.dataset
 
 
 # Codecs in rows: which parts one can write, and with which settings -------------------------------
@@ -260,8 +284,10 @@ def network_of(table: Table) -> Network | PeriodicNetwork:
     return Network.from_topology(**table)
 
 
-def weights_mark(table: Table) -> str | None:
+@cache
+def weights_mark(row: str, variant: str) -> str | None:
     """The SHA-256 of a row's weights, phase by phase, and of who takes part; None for a server."""
+    table = ROWS[row].variant(variant).network
     if "server" in table:
         return None
     network = network_of(table)

@@ -29,6 +29,7 @@ from peerbayes.experiments.net_rows import (
 )
 from peerbayes.experiments.net_run import (
     OWN_START,
+    RowExperiment,
     check_codec,
     codec_settings,
     mark_of,
@@ -38,7 +39,7 @@ from peerbayes.experiments.net_run import (
     written,
 )
 from peerbayes.experiments.run import KIND, PART_KIND
-from peerbayes.experiments.setting import Job, SeededExperiment, Setting, parts_folder
+from peerbayes.experiments.setting import Job, Setting, parts_folder
 from peerbayes.experiments.tuned import RECIPE as TUNED
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import guessed
@@ -53,7 +54,7 @@ DEFAULT_RECIPE = "best"
 
 
 @dataclass(frozen=True)
-class NetExperiment(SeededExperiment[Part]):
+class NetExperiment(RowExperiment[Part]):
     """One row with neural nets.
 
     Attributes
@@ -77,7 +78,7 @@ class NetExperiment(SeededExperiment[Part]):
     codec: str = ""
     setting: Setting = field(default_factory=Setting)
 
-    options = SeededExperiment.options | {"recipe", "codec"}
+    options = RowExperiment.options | {"recipe", "codec"}
 
     @property
     def name(self) -> str:
@@ -86,24 +87,9 @@ class NetExperiment(SeededExperiment[Part]):
         return " ".join(word for word in words if word)
 
     @property
-    def subject(self) -> str:
-        """The row."""
-        return self.row.name
-
-    @property
     def title(self) -> str:
         """One line that says what the row is about."""
         return f"{self.row.title}, messages by {self.codec}" if self.codec else self.row.title
-
-    @property
-    def source(self) -> str:
-        """Paper and section that the row is from."""
-        return self.row.source
-
-    @property
-    def dataset(self) -> str:
-        """That of the row."""
-        return self.row.dataset
 
     def parts_with(
         self, words: str = "", *, seeds: int | None = None, recipe: str = DEFAULT_RECIPE
@@ -199,7 +185,7 @@ class NetExperiment(SeededExperiment[Part]):
             "hidden": list(row.hidden),
             "dealing": variant.dealing,
             "network": dict(variant.network),
-            "weights": weights_mark(variant.network),
+            "weights": weights_mark(row.name, own.variant),
             "role": own.role,
             "values": values,
             "schedule": schedule_values(row, is_quick=self.is_quick),

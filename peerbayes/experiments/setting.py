@@ -392,19 +392,6 @@ def all_marks() -> str:
     return checksum({recipe: entry["mark"] for recipe, entry in kept_marks().items()})[:12]
 
 
-# Names of recipes ---------------------------------------------------------------------------------
-
-
-def tuned_recipe(method: str) -> str:
-    """The recipe of a method of `tuned`."""
-    return f"tuned: {method}"
-
-
-def codec_recipe(name: str) -> str:
-    """The recipe of a codec in a row."""
-    return f"codec: {name}"
-
-
 def codec_recipes(words: Mapping[str, Any]) -> tuple[str, ...]:
     """The recipes of a codec, in its words, and of those within it, the outermost first.
 
@@ -413,7 +400,7 @@ def codec_recipes(words: Mapping[str, Any]) -> tuple[str, ...]:
     >>> codec_recipes({"codec": "difference", "inner": {"codec": "sign"}, "mixing": 0.5})
     ('codec: difference', 'codec: sign')
     """
-    return tuple(codec_recipe(name) for name in codec_names(words))
+    return tuple(f"codec: {name}" for name in codec_names(words))
 
 
 def codec_names(words: Mapping[str, Any]) -> Iterator[str]:

@@ -10,19 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
-from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import weights_mark
+from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_run import RowExperiment, weights_mark
 from peerbayes.experiments.setting import (
     Job,
-    SeededExperiment,
     Setting,
     behaviour_mark,
-    tuned_recipe,
 )
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
@@ -232,7 +229,7 @@ FORM, RECIPE = "tuned", "tuned"
 
 
 @dataclass(frozen=True)
-class TunedExperiment(SeededExperiment[TunedPart]):
+class TunedExperiment(RowExperiment[TunedPart]):
     """The comparison of all methods on one row.
 
     Attributes
@@ -276,24 +273,9 @@ class TunedExperiment(SeededExperiment[TunedPart]):
         return tuned_name(self.row.name) + ("-quick" if self.is_quick else "")
 
     @property
-    def subject(self) -> str:
-        """The row."""
-        return self.row.name
-
-    @property
     def title(self) -> str:
         """One line that says what it is about."""
         return f"{self.row.title}; all methods tuned alike"
-
-    @property
-    def source(self) -> str:
-        """Paper and section that the row is from."""
-        return self.row.source
-
-    @property
-    def dataset(self) -> str:
-        """That of the row."""
-        return self.row.dataset
 
     @property
     def search(self) -> Search:
@@ -322,13 +304,13 @@ class TunedExperiment(SeededExperiment[TunedPart]):
             "data": dict(CHECKSUMS[self.row.dataset]),
             "dealing": variant.dealing,
             "network": dict(variant.network),
-            "weights": _mark_of_weights(self.row.name),
+            "weights": weights_mark(self.row.name, self.row.main),
             "behaviour": self.mark(part),
         }
 
     def mark(self, name: str) -> str:
         """The behaviour mark of its method."""
-        return behaviour_mark(tuned_recipe(self._parts[name].method))
+        return behaviour_mark(f"tuned: {self._parts[name].method}")
 
     def _train(self, part: TunedPart, job: Job) -> TunedTraining:
         """A trial, or a test of what the trials on record choose."""
@@ -389,8 +371,3 @@ class TunedExperiment(SeededExperiment[TunedPart]):
 def tuned_name(row: str) -> str:
     """The name of the records of a row's comparison."""
     return f"{row}-tuned"
-
-
-@cache
-def _mark_of_weights(row: str) -> str | None:
-    return weights_mark(ROWS[row].variant(ROWS[row].main).network)

@@ -17,7 +17,7 @@ from empirical.data import CHECKSUMS
 from empirical.dealing import DEALINGS
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import OTHER_IMAGES, images_of, network_of, others_of
-from peerbayes.experiments.setting import Job, Setting, behaviour_mark, tuned_recipe, versions
+from peerbayes.experiments.setting import Job, Setting, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import (
     METHODS,
     Method,
@@ -94,7 +94,7 @@ def run_tuned(
         labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
         seed=job.seed,
         mark=mark,
-        behaviour=behaviour_mark(tuned_recipe(method.name)),
+        behaviour=behaviour_mark(f"tuned: {method.name}"),
         versions=versions(),
         data=dict(CHECKSUMS[row.dataset]),
         **ended,

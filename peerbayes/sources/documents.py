@@ -128,28 +128,29 @@ def accuracy_check(what: str, printed: str, values: Sequence[float]) -> CheckDoc
 
 
 def above(
-    what: str, printed: str, measured: float | None, bound: float, reason: str, *, unit: str = ""
+    what: str, printed: str, measured: float | None, bound: float, reason: str
 ) -> CheckDocument:
     """Something that has to exceed a bound."""
-    if measured is None:
-        return undecided(what, printed)
-    wanted = f"above {number(bound, 3)}{f' {unit}' if unit else ''}"
-    return CheckDocument(
-        what=what, printed=printed, measured=measured, wanted=wanted, holds=measured > bound,
-        reason=reason,
-    )  # fmt: skip
+    holds = None if measured is None else measured > bound
+    return _bounded(what, printed, measured, f"above {number(bound, 3)}", holds, reason)
 
 
 def below(
     what: str, printed: str, measured: float | None, bound: float, reason: str
 ) -> CheckDocument:
     """Something that has to stay below a bound."""
-    if measured is None:
+    holds = None if measured is None else measured < bound
+    return _bounded(what, printed, measured, f"below {number(bound, 3)}", holds, reason)
+
+
+def _bounded(
+    what: str, printed: str, measured: float | None, wanted: str, holds: bool | None, reason: str
+) -> CheckDocument:
+    if holds is None:
         return undecided(what, printed)
     return CheckDocument(
-        what=what, printed=printed, measured=measured, wanted=f"below {number(bound, 3)}",
-        holds=measured < bound, reason=reason,
-    )  # fmt: skip
+        what=what, printed=printed, measured=measured, wanted=wanted, holds=holds, reason=reason
+    )
 
 
 def undecided(what: str, printed: str, reason: str = "no record") -> CheckDocument:
