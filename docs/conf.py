@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
     "outputs",
+    "key_tables",
     "settings_tables",
 ]
 exclude_patterns = [

@@ -6,10 +6,12 @@ What is written has all keys of its type but those that the type leaves out wher
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
+from importlib.resources import files
 from operator import or_
 from types import GenericAlias, MappingProxyType
 from typing import Any
@@ -141,9 +143,9 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "formula --json",
             "Closed forms of one network or family, or the list of families; keys may be added.",
             (
-                "formulas.documents:FormulaDocument",
-                "formulas.documents:SheetDocument",
-                "formulas.documents:Families",
+                "formulas.quantities:FORMULA",
+                "formulas.quantities:SHEET",
+                "formulas.quantities:ALL_FAMILIES",
             ),
         ),
     }
@@ -178,8 +180,27 @@ def read_schema(name: str) -> dict[str, Any]:
     one: Any = reduce(or_, (_found(name) for name in printed.types))
     of: Any = GenericAlias(list, one) if printed.many else one
     made = TypeAdapter(of).json_schema(schema_generator=_Written)
+    for title, thing in {"": made, **made.get("$defs", {})}.items():
+        _say_what_keys_mean(title, thing)
     head = {"title": f"peerbayes {printed.what}", "description": printed.description}
     return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}
+
+
+@cache
+def _meanings() -> dict[str, Any]:
+    """Meanings of keys, by key, and by object and key."""
+    text = (files("peerbayes") / "meanings.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _say_what_keys_mean(title: str, thing: JsonSchemaValue) -> None:
+    """Describe the keys of an object whose declarations do not."""
+    meanings = _meanings()
+    special = meanings.get(title, {})
+    for key, value in thing.get("properties", {}).items():
+        said = special.get(key, meanings.get(key))
+        if isinstance(said, str):
+            value.setdefault("description", said)
 
 
 def _found(name: str) -> Any:

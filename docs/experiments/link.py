@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from empirical.rank_correlation import rank_correlation
-from peerbayes.experiments.link import LINKS, heard_again, rounds_reached
-from peerbayes.experiments.link_rows import WIDE, LinkContent
+from peerbayes.experiments.link import LINKS
+from peerbayes.experiments.link_rows import WIDE, LinkContent, heard_again, rounds_reached
 from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
 from peerbayes.records import read_record
 

@@ -66,7 +66,7 @@ class Sizes(Value):
     chernoff: Rung = _rung(None, "Chernoff", "upper", short="samples, chernoff")
     certified: tuple[int, int] | None = quantity(
         Interval | None,
-        "both ends of the smallest number",
+        "both ends of the smallest number; null where that takes long",
         label="certified, both ends",
         words=lambda value, _: interval_text(value),
         unit="rounds",

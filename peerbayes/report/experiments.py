@@ -13,8 +13,7 @@ import numpy as np
 
 from peerbayes.experiments.codecs import CodecsPart, CodecsRun, CodecTrial
 from peerbayes.experiments.experiment import Line, RunSummary
-from peerbayes.experiments.link import rounds_reached
-from peerbayes.experiments.link_rows import LinkRun, TrainedPart
+from peerbayes.experiments.link_rows import LinkRun, TrainedPart, rounds_reached
 from peerbayes.experiments.registry import RegressionRun
 from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.canvas import Plot

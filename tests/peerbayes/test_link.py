@@ -13,13 +13,7 @@ import pytest
 from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link import (
-    RateLink,
-    heard_again,
-    mixing_time,
-    slope_interval,
-    unseen_lines,
-)
+from peerbayes.experiments.link import RateLink, unseen_lines
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
@@ -28,8 +22,11 @@ from peerbayes.experiments.link_rows import (
     LinkSetting,
     SnapshotsPart,
     TrainedPart,
+    heard_again,
+    mixing_time,
     network_of,
     site_of,
+    slope_interval,
 )
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view

@@ -11,7 +11,7 @@ from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema

@@ -1,0 +1,108 @@
+"""Tables of JSON keys, made from the schemas of what commands print.
+
+As a Sphinx extension it gives pages written in Markdown a directive,
+
+    ```{keys} analyse AnalysisDocument
+    ```
+
+which becomes a table of the keys of that object in the schema ``analyse``: what each is, as its
+declaration says. Keys of objects inside it follow, joined by dots (``learning.rate``, and
+``lines[].what`` of each of a list). Objects that are named after the first, with a minus, are left
+to tables of their own. Without an object it is the whole of what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+from peerbayes.schemas import read_schema
+
+Schema = Mapping[str, Any]
+
+
+def table(schema: str, of: str | None = None, *apart: str) -> Iterator[str]:
+    """Yield the lines of the table of an object's keys, in Markdown.
+
+    Parameters
+    ----------
+    schema
+        Name of a schema.
+    of
+        Name of one of its objects; None: the whole.
+    apart
+        Objects whose keys are not listed here.
+
+    Raises
+    ------
+    ValueError
+        If there is no such schema or object.
+    """
+    whole = read_schema(schema)
+    objects = whole.get("$defs", {})
+    missing = {name for name in (of, *apart) if name is not None} - set(objects)
+    if missing:
+        raise ValueError(f"keys: expected objects of {schema}, {sorted(objects)}, got {missing}")
+    yield "| key | value |"
+    yield "|---|---|"
+    top = whole if of is None else objects[of]
+    for key, meaning in _rows(top.get("items", top), objects, frozenset(apart)):
+        yield f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |"
+
+
+def _rows(schema: Schema, objects: Schema, apart: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Keys of an object and of those inside it, each with its meaning."""
+    schema, _, name = _seen(schema, objects)
+    for key, value in schema.get("properties", {}).items():
+        inner, mark, inside = _seen(value, objects)
+        words = value.get("description") or (inner.get("description", "") if inside else "")
+        yield key, words
+        if inside and inside not in apart:
+            for below, meaning in _rows(inner, objects, apart | {name, inside}):
+                yield f"{key}{mark}.{below}", meaning
+
+
+def _seen(schema: Schema, objects: Schema) -> tuple[Schema, str, str]:
+    """What a value is in the end: its schema, the mark of lists, and the name of an object."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return objects[name], "", name
+    if schema.get("type") == "array" and "items" in schema:
+        found, mark, name = _seen(schema["items"], objects)
+        return (found, "[]" + mark, name) if name else (schema, "", "")
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        found, mark, name = _seen(schema["additionalProperties"], objects)
+        return (found, ".*" + mark, name) if name else (schema, "", "")
+    for one in schema.get("anyOf", ()):
+        found, mark, name = _seen(one, objects)
+        if name:
+            return found, mark, name
+    return schema, "", ""
+
+
+class Keys(SphinxDirective):
+    """The directive."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        schema, *objects = self.arguments[0].split()
+        lines = list(table(schema, *(name.lstrip("-") for name in objects)))
+        holder = nodes.container()
+        source, line = self.get_source_info()
+        self.state.nested_parse(
+            StringList(lines, source=f"{source}:{line}"), self.content_offset, holder
+        )
+        return holder.children
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Tell Sphinx of the directive."""
+    app.add_directive("keys", Keys)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

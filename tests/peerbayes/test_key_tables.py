@@ -1,0 +1,63 @@
+"""The reference of JSON keys: made from schemas, in which every key has a meaning."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerbayes.schemas import SCHEMAS, read_schema
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "reference/json.md"
+PRINTED = tuple(name for name in SCHEMAS if name not in {"problem", "net", "record"})
+key_table = runpy.run_path(str(DOCS / "key_tables.py"))["table"]
+DIRECTIVES = re.findall(r"^```\{keys\} (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
+
+
+def keys_without_meaning(schema: Any) -> Iterator[str]:
+    objects = schema.get("$defs", {})
+    for title, thing in {"": schema, **objects}.items():
+        for key, value in thing.get("properties", {}).items():
+            if not value.get("description"):
+                yield f"{title}.{key}"
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_every_key_of_a_schema_has_a_meaning(name: str) -> None:
+    assert list(keys_without_meaning(read_schema(name))) == []
+
+
+@pytest.mark.parametrize("directive", DIRECTIVES)
+def test_every_table_of_the_page_can_be_made(directive: str) -> None:
+    name, *objects = directive.split()
+    rows = list(key_table(name, *(one.lstrip("-") for one in objects)))
+    assert len(rows) > 3
+    assert all(
+        re.fullmatch(r"\| (`[\w.\[\]*]+`|key) \| .+ \|", row) for row in rows if "---" not in row
+    )
+
+
+def test_the_page_has_a_table_for_everything_that_is_printed() -> None:
+    assert {directive.split()[0] for directive in DIRECTIVES} == set(PRINTED)
+
+
+def test_keys_of_inner_objects_follow_by_their_path() -> None:
+    keys = [row.split("`")[1] for row in list(key_table("run"))[2:]]
+    assert "lines" in keys
+    assert "lines[].what" in keys
+    assert "learning.rate" in "".join(key_table("analyse", "AnalysisDocument"))
+    assert "learning.rate" not in "".join(
+        key_table("analyse", "AnalysisDocument", "LearningDocument")
+    )
+
+
+def test_an_object_that_is_not_there_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"keys: expected objects of run, \[.*Line.*\], got \{'Lin'\}"
+    ):
+        list(key_table("run", "Lin"))
