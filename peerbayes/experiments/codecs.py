@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from empirical import papers
 from peerbayes.documents import Document, Number
@@ -233,15 +232,14 @@ class CodecTrial(Document):
     """The measured message of one codec."""
 
     family: str
-    setting: str = Field(description="what it differs in from others of its family")
-    codec: dict[str, Any] = Field(description="name and settings")
-    bits: float = Field(description="a weight: the whole frame over their number")
-    nats: float = Field(description="a weight: mean divergence of what is heard from what was said")
-    limit: Number = Field(
-        description="bits on the curve since the codec's own replica at that divergence;"
-        " null where nothing is lost"
-    )
-    common: Number = Field(description="the same on the curve since the message before")
+    setting: str  # what it differs in from others of its family
+    codec: dict[str, Any]  # name and settings
+    bits: float  # a weight: the whole frame over their number
+    nats: float  # a weight: mean divergence of what is heard from what was said
+    # Bits on the curve since the codec's own replica at that divergence; null where nothing is
+    # lost.
+    limit: Number
+    common: Number  # the same on the curve since the message before
 
     @property
     def name(self) -> str:
@@ -258,8 +256,8 @@ class LimitCurve(Document):
     """The least bits a weight at some divergences, given the message before."""
 
     nats: list[float]
-    normal: list[float] = Field(description="normal moves, one size a class of rows and columns")
-    shannon: list[float] = Field(description="Shannon's lower bound from histograms, an estimate")
+    normal: list[float]  # normal moves, one size a class of rows and columns
+    shannon: list[float]  # Shannon's lower bound from histograms, an estimate
 
 
 class CodecsPart(Made):
@@ -267,7 +265,7 @@ class CodecsPart(Made):
 
     seed: int
     weights: int
-    silence: float = Field(description="nats a weight if nothing were said")
+    silence: float  # nats a weight if nothing were said
     curve: LimitCurve
     trials: list[CodecTrial]
 

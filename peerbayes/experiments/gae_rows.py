@@ -163,27 +163,20 @@ def gae_recipe(part: GaePart) -> str:
 class GaeTraffic(Document):
     """What went over the ring."""
 
-    message_bits: float = Field(
-        description="of one message's body, counted from its bytes; a mean over the run"
-    )
-    printed_bits: int = Field(
-        description="the same by the paper's eqs 4 to 6; eq. 5 beside other codecs"
-    )
-    beside_bits: int = Field(description="that a message carries besides: its sender's loss")
-    messages: int = Field(description="in the whole run")
-    sent_bits: list[int] | None = Field(
-        default=None,
-        description="of all bodies until each look at the test images; null where all are of one"
-        " size",
-    )
+    message_bits: float  # of one message's body, counted from its bytes; a mean over the run
+    printed_bits: int  # the same by the paper's eqs 4 to 6; eq. 5 beside other codecs
+    beside_bits: int  # that a message carries besides: its sender's loss
+    messages: int  # in the whole run
+    # Of all bodies until each look at the test images; null where all are of one size.
+    sent_bits: list[int] | None = None
 
 
 class GaeClosing(Document):
     """A look between two exchanges after the last round."""
 
-    exchanges: int = Field(description="after the last round, so far")
-    accuracies: list[float] = Field(description="of each node")
-    sent_bits: int = Field(description="of all bodies, since the run began")
+    exchanges: int  # after the last round, so far
+    accuracies: list[float]  # of each node
+    sent_bits: int  # of all bodies, since the run began
 
     @property
     def accuracy(self) -> float:
@@ -196,22 +189,22 @@ class GaeRunPart(Made):
 
     run: str
     seed: int
-    printed: str = Field(description="accuracy in Table 1; empty for controls")
+    printed: str  # accuracy in Table 1; empty for controls
     recipe: dict[str, Any]
-    images: int = Field(description="of training, that nodes hold")
+    images: int  # of training, that nodes hold
     test_images: int
-    digits: list[list[int]] = Field(description="that each node holds")
-    missing_digits: list[int] = Field(description="that nobody holds")
-    rounds: list[int] = Field(description="after which test images were looked at")
-    accuracies: list[list[float]] = Field(description="by such round and node, after the exchange")
+    digits: list[list[int]]  # that each node holds
+    missing_digits: list[int]  # that nobody holds
+    rounds: list[int]  # after which test images were looked at
+    accuracies: list[list[float]]  # by such round and node, after the exchange
     closing: list[GaeClosing] = Field(
-        default_factory=list, description="looks after the last round, but for the very last"
-    )
-    mean_losses: list[float] = Field(description="u of eq. 8 after each round, nats")
-    traffic: GaeTraffic | None = Field(description="null where nothing is sent")
-    autoencoder: str | None = Field(description="SHA-256 of its file, where one is used")
+        default_factory=list
+    )  # looks after the last round, but for the very last
+    mean_losses: list[float]  # u of eq. 8 after each round, nats
+    traffic: GaeTraffic | None  # null where nothing is sent
+    autoencoder: str | None  # SHA-256 of its file, where one is used
     data: dict[str, str]
-    seconds: float = Field(description="of training and exchange, without the looking")
+    seconds: float  # of training and exchange, without the looking
 
     @property
     def nodes(self) -> int:
@@ -236,10 +229,10 @@ class GaeFit(Document):
     """A training of the autoencoder, by one split of the snapshots."""
 
     split: str
-    training: list[float] = Field(description="mean squared error of each epoch")
+    training: list[float]  # mean squared error of each epoch
     validation: list[float]
-    constant: float = Field(description="mean squared error of the mean training curve")
-    spline: float = Field(description="that of as many knots on straight lines, validation curves")
+    constant: float  # mean squared error of the mean training curve
+    spline: float  # that of as many knots on straight lines, validation curves
 
 
 class GaeCurve(Document):
@@ -259,7 +252,7 @@ class GaeAutoencoderPart(Made):
     curves: int
     images: int
     weights: int
-    fits: list[GaeFit] = Field(description="first the paper's split, whose autoencoder is used")
+    fits: list[GaeFit]  # first the paper's split, whose autoencoder is used
     curve: GaeCurve
     file: str
     sha256: str

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from empirical import papers
 from empirical.forecast import Site
@@ -280,26 +280,24 @@ class ExactRun(Document):
     rounds: int
     replicates: int
     best: int = 0
-    expected: Rows = Field(description="mean log-odds of each agent and hypothesis")
+    expected: Rows  # mean log-odds of each agent and hypothesis
     measured: Rows
     standard_error: Rows
-    share_of_allowed: Number = Field(
-        description="largest difference, as a share of what chance allows"
-    )
+    share_of_allowed: Number  # largest difference, as a share of what chance allows
     holds: bool | None
 
 
 class Forecast(Document):
     """What theory says of one network from the snapshots."""
 
-    influence: float = Field(description="v of the informative agent, in shares of all influence")
-    rate: float = Field(description="K in nats an observation and agent")
+    influence: float  # v of the informative agent, in shares of all influence
+    rate: float  # K in nats an observation and agent
     binding: str
     reference: str = ""
     is_compromise: bool = False
-    rates: dict[str, Number] = Field(description="of each hypothesis' rejection")
-    stage_rates: dict[str, Number] = Field(description="with stages of one training instead")
-    exact: ExactRun | None = Field(description="none where the network changes")
+    rates: dict[str, Number]  # of each hypothesis' rejection
+    stage_rates: dict[str, Number]  # with stages of one training instead
+    exact: ExactRun | None  # none where the network changes
 
 
 class SnapshotsPart(Document):
@@ -315,13 +313,11 @@ class TrainedPart(Document):
     """One network trained with each seed: means over agents, a row for each seed."""
 
     rounds: list[int]
-    losses: Rows = Field(description="test losses at those rounds, in nats")
+    losses: Rows  # test losses at those rounds, in nats
     accuracies: Rows
-    rounds_to_loss: Rows = Field(
-        description="for each target and seed; null where it was never reached"
-    )
-    label_confidences: Tables = Field(description="by seed, agent and true label")
-    local_label_confidences: Tables = Field(description="the same before consensus")
+    rounds_to_loss: Rows  # for each target and seed; null where it was never reached
+    label_confidences: Tables  # by seed, agent and true label
+    local_label_confidences: Tables  # the same before consensus
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Part, Role
@@ -36,16 +34,12 @@ class Measured(Document):
     }  # fmt: skip
 
     images: int | None = None
-    draws: int | None = Field(
-        default=None, description="samples of the belief; 0: its mean weights"
-    )
-    accuracy: list[float] = Field(description="shares of images")
-    nll: list[float] = Field(description="mean −log p of the true label, nats")
+    draws: int | None = None  # samples of the belief; 0: its mean weights
+    accuracy: list[float]  # shares of images
+    nll: list[float]  # mean −log p of the true label, nats
     calibration_error: list[float] | None = None
-    entropy: list[float] | None = Field(default=None, description="nats")
-    confidence: list[Known] | None = Field(
-        default=None, description="mean probability of the true label, by agent and label"
-    )
+    entropy: list[float] | None = None  # nats
+    confidence: list[Known] | None = None  # mean probability of the true label, by agent and label
     in_domain_accuracy: Known | None = None
     out_of_domain_accuracy: Known | None = None
     in_domain_confidence: Known | None = None
@@ -55,9 +49,7 @@ class Measured(Document):
     out_of_domain_auroc: Known | None = None
     never_seen_auroc: Known | None = None
     other_data_auroc: Known | None = None
-    confusion: list[list[list[int]]] | None = Field(
-        default=None, description="images by agent, true and predicted label"
-    )
+    confusion: list[list[list[int]]] | None = None  # images by agent, true and predicted label
 
 
 class Beliefs(Document):
@@ -83,13 +75,13 @@ class Point(Document):
     left_out: ClassVar[frozenset[str]] = frozenset({"seconds"})
 
     round: int
-    local_steps: int = Field(description="of all agents together, so far")
-    bytes: int = Field(description="sent so far")
-    seconds: float | None = Field(default=None, description="of training, so far")
-    loss: Known | None = Field(default=None, description="nats")
-    divergence: Known | None = Field(default=None, description="nats")
-    sigma: list[list[float]] | None = Field(default=None, description="quantiles of each agent's σ")
-    before: Beliefs | None = Field(description="before consensus; null where there is none")
+    local_steps: int  # of all agents together, so far
+    bytes: int  # sent so far
+    seconds: float | None = None  # of training, so far
+    loss: Known | None = None  # nats
+    divergence: Known | None = None  # nats
+    sigma: list[list[float]] | None = None  # quantiles of each agent's σ
+    before: Beliefs | None  # before consensus; null where there is none
     after: Beliefs
 
     def at(self, when: When) -> Beliefs | None:
@@ -100,20 +92,20 @@ class Point(Document):
 class Curve(Document):
     """What was seen of a run over its rounds, and of everyone at the end."""
 
-    spread: list[float] = Field(description="shares of the weights of the quantiles of σ")
-    agents: list[int] = Field(description="which agents the points are of")
+    spread: list[float]  # shares of the weights of the quantiles of σ
+    agents: list[int]  # which agents the points are of
     points: list[Point]
     last: Beliefs
     last_before: Beliefs | None = None
-    seconds: float = Field(description="of training, without the looking")
+    seconds: float  # of training, without the looking
 
 
 class Facts(Document):
     """The agents of a part: their data, and how much each decides."""
 
     agents: int
-    sizes: list[int] = Field(description="images of each agent")
-    labels: list[list[int]] = Field(description="that each agent has")
+    sizes: list[int]  # images of each agent
+    labels: list[list[int]]  # that each agent has
     informative: int | None = None
     influence: list[float] | None = None
 
@@ -140,7 +132,7 @@ class NetPart(Made):
     data: dict[str, Any]
     curve: Curve
     posterior: PosteriorFile | None = None
-    codec: dict[str, Any] | None = Field(default=None, description="what wrote the messages")
+    codec: dict[str, Any] | None = None  # what wrote the messages
 
     @property
     def name(self) -> str:

@@ -418,9 +418,9 @@ def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...
 class TunedCourse(Document):
     """How long agents trained."""
 
-    local_steps: int = Field(description="of an agent in a round")
+    local_steps: int  # of an agent in a round
     batch: int
-    rounds: int = Field(description="that were run")
+    rounds: int  # that were run
 
 
 class TunedTraining(Made):
@@ -428,27 +428,24 @@ class TunedTraining(Made):
 
     method: str
     purpose: Purpose
-    number: int = Field(description="of the trial, from 1; or the seed, from 0")
+    number: int  # of the trial, from 1; or the seed, from 0
     course: TunedCourse
     settings: dict[str, float | str]
     edges: list[str] = Field(
-        default_factory=list, description="of a test: settings with no trial beyond the chosen one"
-    )
-    validation_loss: float | None = Field(
-        default=None, description="of a test: the chosen trial's mean −log p, nats"
-    )
+        default_factory=list
+    )  # of a test: settings with no trial beyond the chosen one
+    validation_loss: float | None = None  # of a test: the chosen trial's mean −log p, nats
     agents: int
-    sizes: list[int] = Field(description="images that each agent learns from")
-    labels: list[list[int]] = Field(description="that each agent has")
-    measures: dict[str, list[float]] = Field(
-        description="of each agent, or of the one net or mixture; empty if it broke down"
-    )
-    failed: str = Field(default="", description="why it broke down; empty if it ended")
-    bytes_sent: int = Field(default=0, description="by all agents and a server, over all rounds")
-    local_steps: int = Field(default=0, description="of all agents together")
-    seconds: float = Field(description="of training, without the judging")
-    seed: int = Field(description="that training began with")
-    mark: str = Field(description="checksum of all settings that its numbers depend on")
+    sizes: list[int]  # images that each agent learns from
+    labels: list[list[int]]  # that each agent has
+    # Of each agent, or of the one net or mixture; empty if it broke down.
+    measures: dict[str, list[float]]
+    failed: str = ""  # why it broke down; empty if it ended
+    bytes_sent: int = 0  # by all agents and a server, over all rounds
+    local_steps: int = 0  # of all agents together
+    seconds: float  # of training, without the judging
+    seed: int  # that training began with
+    mark: str  # checksum of all settings that its numbers depend on
     data: dict[str, str]
 
     @property
