@@ -16,11 +16,7 @@ from typing import Any
 from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import RowExperiment, weights_mark
-from peerbayes.experiments.setting import (
-    Job,
-    Setting,
-    behaviour_mark,
-)
+from peerbayes.experiments.setting import Job, Setting, behaviour_mark
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
     COURSES,

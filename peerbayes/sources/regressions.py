@@ -8,13 +8,7 @@ from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
 from peerbayes.figures.chart import floats
-from peerbayes.sources.documents import (
-    CheckDocument,
-    CurveDocument,
-    PanelDocument,
-    above,
-    below,
-)
+from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument, above, below
 from peerbayes.sources.kept import Kept, Reading
 
 # Runs of each learner: the standard error at the last round is then 5 % of the error.

@@ -14,12 +14,7 @@ import pytest
 from empirical.data import Images
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_rows import (
-    AUTOENCODER,
-    TRIALS,
-    GaePart,
-    GaeRun,
-)
+from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
 from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
