@@ -2,9 +2,12 @@
 
     python -m peerbayes.experiments.behaviour
 
-runs every recipe's frozen run (:mod:`peerbayes.experiments.frozen_runs`) and rewrites
-`behaviour_marks.json`. Code may change in any way that leaves the numbers there; tests name the
-recipes that compute something else.
+runs every recipe's frozen run and rewrites `behaviour_marks.json`. Code may change in any way that
+leaves the numbers there; tests name the recipes that compute something else.
+
+A frozen run is three rounds of a recipe, through the code that its parts run through. It has the
+recipe's own values but for length and size: few local steps, few examples a step, nets of some
+units (those of `gae` have one size), some made-up images.
 """
 
 from __future__ import annotations
@@ -54,9 +57,6 @@ from theory.validation import IntArray, fail
 if TYPE_CHECKING:
     from empirical.gae.fitting import Fit
     from empirical.nets.architecture import Architecture
-
-
-# Frozen runs --------------------------------------------------------------------------------------
 
 
 Numbers: TypeAlias = dict[str, list[list[float]]]
@@ -314,7 +314,6 @@ def _fits() -> tuple[Fit, ...]:
 
 
 # Behaviour marks compared with what the code computes now, and renewed ----------------------------
-
 
 REMEDY = (
     f"if the change is meant, run `{RENEW}` (renews the file), and say so in CHANGELOG.md; the"

@@ -319,7 +319,9 @@ class _Crew:
 
 
 # One part of a campaign in a process of its own ---------------------------------------------------
-
+# What there is to say goes to standard output, a line of JSON each: ``{"done", "total"}``,
+# ``{"words"}``, and at the end ``{"kept"}`` or ``{"failed"}``. The process ends when its standard
+# input does: nobody is left at work when the campaign is killed.
 
 FAILED, ORPHANED = 2, 3
 PATIENCE = 10.0  # seconds

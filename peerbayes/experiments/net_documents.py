@@ -1,7 +1,10 @@
-"""What an experiment with neural nets leaves on disk, as types.
+"""What an experiment with neural nets leaves on disk, and the numbers that are read out of it.
 
 Short records (`peerbayes.experiments.short_records`) and those of earlier versions have fewer keys:
-what they lack has a default.
+what they lack has a default. A network has two beliefs a round: before its consensus, b, and after
+it, q. The papers predict with b (P2 4.2 and Remark 6); what they print is compared with that.
+Learners alone and servers have one belief. Accuracies are read in per cent, by sampled prediction
+where there are beliefs to sample from.
 """
 
 from __future__ import annotations
@@ -12,8 +15,6 @@ from typing import Any, ClassVar, Literal
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Part, Role
-
-# What an experiment with neural nets leaves on disk, as types -------------------------------------
 
 
 Known = list[float | None]
@@ -168,8 +169,7 @@ class NetRun(RunSummary):
     content: dict[str, NetPart]
 
 
-# Numbers read out of the parts of an experiment with neural nets ----------------------------------
-
+# Numbers read out of parts ------------------------------------------------------------------------
 
 WHEN: tuple[When, ...] = ("before", "after")
 

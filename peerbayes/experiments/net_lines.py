@@ -5,6 +5,9 @@ stands beside the belief that its source predicts with (:mod:`peerbayes.experime
 Means are over seeds, never over marks: where parts of a recipe have several, or come from several
 builds of earlier versions, each has lines of its own.
 Theory says nothing of accuracies; it orders them. What it orders is laid beside what was found.
+
+A source prints the numbers of one run and no error. Its number is found again if it lies where one
+more run of ours would.
 """
 
 from __future__ import annotations
@@ -32,8 +35,6 @@ from peerbayes.experiments.net_documents import (
 )
 from peerbayes.experiments.net_rows import ASIDE, Row
 from theory.validation import fail
-
-# Printed numbers of the sources, and when one of ours counts as the same --------------------------
 
 
 # Standard deviation between seeds as a share of the error rate: twice the 2.4 % that is measured
@@ -110,8 +111,7 @@ def accuracy_verdict(recipe: str, printed: str, values: Sequence[float]) -> str:
     return "reproduced" if is_reproduced(Printed.read(printed), values) else "not reproduced"
 
 
-# What the parts of an experiment with neural nets say together ------------------------------------
-
+# Lines --------------------------------------------------------------------------------------------
 
 Groups = Sequence[tuple[str, tuple[int, ...]]]
 _CONSENSUS = {"before": ", before consensus", "after": ", after consensus"}

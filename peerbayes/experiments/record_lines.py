@@ -7,6 +7,8 @@ keys, in the order of their names; the same records make the same bytes. A line'
 A damaged line costs that line alone: what is whole is still read, and for each of the others one
 sentence says where it stands, what is wrong and what to do. Into a file with damage nothing is
 written, since that would lose the damaged lines.
+
+Two runs of one thing in one folder do not collide: a file is held by one process (`held`).
 """
 
 from __future__ import annotations
@@ -28,8 +30,6 @@ from exact.whole_files import HAS_LOCKS, NO_LINKS, lock, read_regular, replacing
 from peerbayes.messages import shorten
 from peerbayes.records import FORMAT, VERSION, Record, parse_record, sealed, unwritable
 from theory.validation import fail
-
-# A file that one process holds --------------------------------------------------------------------
 
 
 # Seconds between two tries; somebody may only be asking whether a file is held.
@@ -101,7 +101,6 @@ def _taken(path: Path, patience: float) -> int:
 
 
 # Records of many parts in one file ----------------------------------------------------------------
-
 
 ENDING = ".jsonl.gz"
 _AGAIN = "restore the file, or delete this line and run its part again"

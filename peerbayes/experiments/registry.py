@@ -157,8 +157,7 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
     return Line(what, printed, measured, error, predicted, holds, remark)
 
 
-# Every experiment by name ------------------------------------------------------------------------
-
+# Every experiment by name -------------------------------------------------------------------------
 
 _ALL: tuple[Experiment, ...] = (
     RegressionExperiment(

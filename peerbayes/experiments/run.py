@@ -5,6 +5,11 @@ the part and its settings, the seed, the replicates, and this program's version.
 part on record is read back instead of run, if its checksum is right and its fingerprint the same;
 both runs then end in the same record, bit by bit. If only some parts are asked for, the others are
 read back if they are on record, and left out if not.
+
+Processes that torchrun started share the parts of an experiment. Parts do not depend on each other,
+so each process runs every n-th of them, from the first start on to the last, and the first process
+writes the record when all are done. A part's numbers do not depend on who ran it. All processes see
+one folder of records, which is all that they share but the word that they are done.
 """
 
 from __future__ import annotations
@@ -261,8 +266,7 @@ def part_seed(seed: int, index: int) -> int:
     return int(state[0] >> np.uint64(2))
 
 
-# Processes that torchrun started share the parts of an experiment ---------------------------------
-
+# Processes that share the parts -------------------------------------------------------------------
 
 # Parts take hours; who waits is ended by torchrun when another process fails.
 PATIENCE = timedelta(days=365)

@@ -350,7 +350,6 @@ def parts_folder(out: Path, name: str) -> Path:
 
 # Behaviour marks ----------------------------------------------------------------------------------
 
-
 MARKS = Path(__file__).with_name("behaviour_marks.json")
 RENEW = "python -m peerbayes.experiments.behaviour"
 

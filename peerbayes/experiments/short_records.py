@@ -1,6 +1,10 @@
-"""Short records as read back: a folder of them has a file for each row.
+"""Short records: of each part what its lines, the report and the documentation show of it.
 
-What a short record has, and how it is made, is in :mod:`peerbayes.experiments.short_parts`.
+A short record has the shape of the part's full record, with fewer entries: the same functions make
+lines and figures of either. Gone are the beliefs, the way to predict that is not the sampled one,
+widths of all agents but the first, confusion matrices of all but the first two, and digits beyond
+the fourth. A folder of short records has a file for each row, with a line for each part
+(:mod:`peerbayes.experiments.record_lines`).
 """
 
 from __future__ import annotations
@@ -16,8 +20,6 @@ from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
 from peerbayes.record_names import file_name
 from peerbayes.records import Record, read_record
 from theory.validation import fail
-
-# Short records as read back -----------------------------------------------------------------------
 
 
 KIND = "short-part"
@@ -106,8 +108,7 @@ def _short(record: Record) -> ShortPart:
     return ShortPart(body["experiment"], body["part"], body["settings"], body["content"])
 
 
-# Short records ------------------------------------------------------------------------------------
-
+# As they are written ------------------------------------------------------------------------------
 
 _DIGITS = 4
 _KEPT = (

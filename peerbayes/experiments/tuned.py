@@ -3,6 +3,10 @@
 Each method's settings are chosen by trials with seed 0 on images held out of the training images;
 then the chosen setting is run with several seeds, and those runs alone look at the test images. A
 part is one training, so that a record grows training by training.
+
+Lines have means over agents, then over seeds; standard errors are over seeds. Where methods are
+compared, each kind is stood for by the method with the least loss on validation data, and seeds are
+paired. No theorem speaks of these numbers: no line is predicted.
 """
 
 from __future__ import annotations
@@ -32,8 +36,6 @@ from peerbayes.experiments.tuned_search import (
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record
 from theory.validation import fail
-
-# What the parts of `tuned` say together -----------------------------------------------------------
 
 
 MEASURES: Mapping[str, str] = {
@@ -219,7 +221,6 @@ def _differences(results: Sequence[MethodResult]) -> list[Line]:
 
 
 # `tuned` ------------------------------------------------------------------------------------------
-
 
 FORM, RECIPE = "tuned", "tuned"
 

@@ -5,6 +5,10 @@ setting so far: past it, where nothing was tried beyond it on some axis (an opti
 the grid so extends the grid, by the factor between the grid's last two values); else halfway, in
 logarithms, into the widest gap beside it. The best is the setting with the least loss on
 validation data. It is all deterministic: what comes next follows from the losses so far.
+
+A row has one or two courses: few local steps a round, or many. In each every method takes as many
+steps of as many examples; a search runs two fifths of a course's rounds. Methods and courses stand
+in `empirical/papers/tuned.toml`.
 """
 
 from __future__ import annotations
@@ -26,9 +30,6 @@ from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from empirical.train.learners.averaging import Learner
-
-
-# The search that every method of `tuned` gets alike -----------------------------------------------
 
 
 Settings = Mapping[str, float | str]

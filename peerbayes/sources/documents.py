@@ -1,4 +1,7 @@
-"""A figure of the sources redrawn, as types: what `figures` prints, and leaves in its record."""
+"""Figures of the sources as types: what `figures` prints; and how printed things are judged.
+
+A check holds something measured against something printed, with its tolerance and its reason.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from pydantic import Field
 from peerbayes.documents import Document, Number, Numbers, numbers
 from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
 from peerbayes.figures.wording import number
-
-# A figure of the sources redrawn, as types --------------------------------------------------------
 
 
 Outcome = Literal["reproduced", "not reproduced", "undecidable here"]
