@@ -166,6 +166,16 @@ class Experiment:
         """
         raise NotImplementedError
 
+    def parts_with(self, words: str) -> tuple[str, ...]:
+        """The parts whose names contain these words.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        return parts_named(self.parts, words)
+
     def settled(self, part: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
 

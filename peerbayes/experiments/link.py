@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from empirical import papers
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Experiment, Line, finite, line, parts_named
+from peerbayes.experiments.experiment import Experiment, Line, finite, line
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     BOOTSTRAP,
@@ -96,16 +96,6 @@ class RateLink(Experiment):
     def quick(self) -> RateLink:
         """The same in less than a minute; its numbers are no result."""
         return replace(self, name=f"{self.name} quick", setting=self.setting.quick(), replicates=2)
-
-    def parts_with(self, words: str) -> tuple[str, ...]:
-        """The parts whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        return parts_named(self.parts, words)
 
     def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
         """The experiment on a device, with images of a folder.

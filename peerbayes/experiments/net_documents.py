@@ -16,7 +16,6 @@ from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Part, Role
 
-
 Known = list[float | None]
 """A number for each agent; null where it has no such images."""
 When = Literal["before", "after"]

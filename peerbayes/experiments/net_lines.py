@@ -36,7 +36,6 @@ from peerbayes.experiments.net_documents import (
 from peerbayes.experiments.net_rows import ASIDE, Row
 from theory.validation import fail
 
-
 # Standard deviation between seeds as a share of the error rate: twice the 2.4 % that is measured
 # before consensus, and above the 4.3 % after it, on the row with three seeds on record.
 SPREAD = 0.05

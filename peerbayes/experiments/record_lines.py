@@ -31,7 +31,6 @@ from peerbayes.messages import shorten
 from peerbayes.records import FORMAT, VERSION, Record, parse_record, sealed, unwritable
 from theory.validation import fail
 
-
 # Seconds between two tries; somebody may only be asking whether a file is held.
 _PAUSE = 0.01
 

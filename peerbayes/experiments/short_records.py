@@ -21,7 +21,6 @@ from peerbayes.record_names import file_name
 from peerbayes.records import Record, read_record
 from theory.validation import fail
 
-
 KIND = "short-part"
 
 

@@ -37,7 +37,6 @@ from peerbayes.record_names import file_name
 from peerbayes.records import read_record
 from theory.validation import fail
 
-
 MEASURES: Mapping[str, str] = {
     "accuracy": "accuracy [%]",
     "nll": "NLL",

@@ -15,7 +15,6 @@ from peerbayes.documents import Document, Number, Numbers, numbers
 from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
 from peerbayes.figures.wording import number
 
-
 Outcome = Literal["reproduced", "not reproduced", "undecidable here"]
 
 

@@ -150,7 +150,7 @@ class Kept:
 
 
 # Numbers read out of runs the way a source may have meant them ------------------------------------
-# P2 predicts with b, the belief before consensus (4.2 and Remark 6), and P1's words mean the same. A
+# P2 predicts with b, the belief before consensus (4.2 and Remark 6); P1's words mean the same. A
 # number that does not come out so is tried in other readings before it is called not reproduced.
 
 CENTRE, EDGES = (0,), tuple(range(1, 9))
