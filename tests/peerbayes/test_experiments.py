@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from peerbayes import cli
 from peerbayes.documents import Document
 from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
 from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import Parts, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.nets import Experiment as Options
 from tests.peerbayes.commands import Capture, Patch, json_of, text_of
 from tests.peerbayes.test_report import Page
 
@@ -226,11 +228,55 @@ def test_the_papers_regressions(
     assert name in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_registry_and_list(capsys: Capture) -> None:
-    for name, experiment in EXPERIMENTS.items():
-        assert find_experiment(name) is experiment
-        assert experiment.name == name
-        assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
-        json.dumps(experiment.settings())
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_keeps_the_contract(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    assert find_experiment(name) is experiment
+    assert experiment.name == name
+    assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
+    json.dumps(experiment.settings())
+    parts = experiment.parts
+    assert len(parts) == len(set(parts))
+    if experiment.replicates_are_parts:  # each part has a seed, which its name tells
+        assert {experiment.stream(part) for part in parts} == set(range(experiment.replicates))
+        assert {experiment.stream(p) for p in parts if p.endswith("seed 1")} <= {1}
+    else:
+        assert [experiment.stream(part) for part in parts] == list(range(len(parts)))
+    marks = {experiment.settings_mark(part) for part in parts[:2]}
+    assert len(marks) == 2
+    last = experiment.parts_with("")[-1]
+    assert experiment.parts_with(last) == (last,)
+    with pytest.raises(ValueError, match="--part: expected words of"):
+        experiment.parts_with("pigeon")
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (("gae", "codecs", "rate-link"), {"recipe": "best"}, "--recipe: expected an .* recipes"),
+        (("regression-2",), {"recipe": "best"}, "--recipe: expected an experiment with neural"),
+        (("star-mnist-1", "codecs", "rate-link", "regression-2"), {"workers": 2},
+         "--workers: expected gae, whose nodes .*side by side use campaign --workers"),
+        (("gae", "codecs", "rate-link", "regression-2"), {"codec": "sign"},
+         "--codec: expected a row of Bayesian nets"),
+        (("regression-2",), {"part": "agent"}, "--part: expected an experiment with neural nets"),
+        (("regression-2",), {"quick": True}, "--quick: expected an experiment with neural nets"),
+        (("regression-2",), {"device": "cpu"}, "--device: expected an experiment with neural"),
+        (("codecs",), {"device": "cuda"}, "--device: expected cpu, where codecs work, got 'cuda'"),
+        (("star-mnist-1",), {"recipe": "tuned", "codec": "sign"}, "--codec: expected no codec"),
+        (("star-mnist-1",), {"recipe": "bets"}, "--recipe: expected paper or best .*did you mean"),
+        (("fedavg-iid",), {"recipe": "once"}, "--recipe: expected paper or best.* has no priors"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict | tuple) else "",
+)  # fmt: skip
+def test_options_of_no_use_are_refused(
+    names: Sequence[str], options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    for name in names:
+        with pytest.raises(ValueError, match=said):
+            configured(find_experiment(name), Options(**options), tmp_path)
+
+
+def test_the_list_has_every_experiment(capsys: Capture) -> None:
     text = text_of(capsys, ["list"])
     assert all(name in text for name in EXPERIMENTS)

@@ -13,8 +13,7 @@ from empirical.data import Images
 from empirical.gae.fitting import FitPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
 from empirical.gae.snapshots import SnapshotPlan
-from peerbayes import settings
-from peerbayes.experiments import find_experiment, gae_runs
+from peerbayes.experiments import gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line
 from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
@@ -28,7 +27,6 @@ from peerbayes.experiments.gae_rows import (
     GaeRun,
     looks,
 )
-from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
@@ -158,17 +156,6 @@ def test_autoencoders_have_files_of_their_own() -> None:
     assert used(AUTOENCODER) == used("GAE balanced 4 seed 0") == "autoencoder.safetensors"
     few = used(f"{AUTOENCODER} {FEW}")
     assert few == used(f"GAE balanced 4 {FEW} seed 3") == "autoencoder-few-snapshots.safetensors"
-
-
-def test_options_that_are_of_no_use(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--recipe: expected an experiment with recipes, got gae"):
-        configured(find_experiment("gae"), settings.Experiment(recipe="best"), tmp_path)
-    for name in ("star-mnist-1", "codecs", "rate-link", "regression-2"):
-        with pytest.raises(ValueError, match=f"--workers: expected gae, .* got {name}; leave"):
-            configured(find_experiment(name), settings.Experiment(workers=2), tmp_path)
-    for workers in (0, -1):
-        with pytest.raises(ValueError, match=f"workers: expected .* got {workers}"):
-            settings.Experiment(workers=workers, quick=True)
 
 
 def test_looks_end_with_the_last_round() -> None:

@@ -145,7 +145,7 @@ def test_parts_and_what_they_depend_on() -> None:
         for part in parts_aside(row, seeds=1)
         if part.asked_for == part.role and part.role in BESIDE
     }
-    printed = {(r.name, "alone") for r in ROWS.values() if any(r.alone or ())}
+    printed = {(r.name, "alone") for r in ROWS.values() if r.alone}
     printed |= {(r.name, "central") for r in ROWS.values() if r.central}
     assert beside == printed | {(r.name, "fedavg") for r in ROWS.values() if r.printed_server}
     assert len(printed) == 8
