@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
 from peerbayes import cli
 from peerbayes.documents import Document
 from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
 from peerbayes.experiments.experiment import Experiment, Line
 from peerbayes.experiments.registry import configured
-from peerbayes.experiments.run import Parts, part_seed
+from peerbayes.experiments.run import PartFailed, Parts, Team, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from peerbayes.settings.nets import Experiment as Options
@@ -242,8 +245,6 @@ def test_every_experiment_keeps_the_contract(name: str) -> None:
         assert {experiment.stream(p) for p in parts if p.endswith("seed 1")} <= {1}
     else:
         assert [experiment.stream(part) for part in parts] == list(range(len(parts)))
-    marks = {experiment.settings_mark(part) for part in parts[:2]}
-    assert len(marks) == 2
     last = experiment.parts_with("")[-1]
     assert experiment.parts_with(last) == (last,)
     with pytest.raises(ValueError, match="--part: expected words of"):
@@ -280,3 +281,66 @@ def test_options_of_no_use_are_refused(
 def test_the_list_has_every_experiment(capsys: Capture) -> None:
     text = text_of(capsys, ["list"])
     assert all(name in text for name in EXPERIMENTS)
+
+
+# Processes of torchrun share the parts: the record is that of one process -----------------------
+
+
+class Store:
+    """What torchrun's processes tell each other, where one runs after the other."""
+
+    def set(self, word: str, value: str) -> None:
+        """Nobody listens."""
+
+    def wait(self, words: Sequence[str], patience: timedelta) -> None:
+        """Nobody is waited for: who is to wait comes last."""
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.json")}
+
+
+def run(out: Path, **options: Any) -> Any:
+    short = replace(find_experiment("regression-2"), rounds=50, draws=5)  # type: ignore[type-var]
+    return pb.run(short, replicates=3, out=out, **options)
+
+
+def run_in_two(monkeypatch: Patch, out: Path, **options: Any) -> Any:
+    """What the first of two processes returns, which waits for the other at the end."""
+
+    def process(rank: int) -> Any:
+        team = Team(2, rank, store=Store())
+        monkeypatch.setattr("peerbayes.front.run.team_of_torchrun", lambda: nullcontext(team))
+        return run(out, **options)
+
+    with suppress(PartFailed):  # the parts of the other are not there yet
+        process(1)
+    return process(0)
+
+
+def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
+    run(tmp_path / "alone")
+    alone, two = files(tmp_path / "alone"), tmp_path / "two"
+    assert len(alone) > 2, "there is more than one part to share"
+    first = run_in_two(monkeypatch, two)
+    assert files(two) == alone
+    assert first.run.reused == ()
+    # Parts on record are taken where that is asked for, but for those that are gone or damaged.
+    parts = sorted(two.glob("*.parts/*.json"))
+    parts[1].unlink()
+    parts[2].write_text("{}")
+    written = {path: path.stat().st_mtime_ns for path in parts if path.exists()}
+    run_in_two(monkeypatch, two, resume=True)
+    assert files(two) == alone
+    kept = [path for path, when in written.items() if path.stat().st_mtime_ns == when]
+    assert kept == [parts[0], *parts[3:]]
+
+
+def test_a_process_without_the_others_folder_says_so(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(Team, "own", lambda self, parts: tuple(parts[::2]))
+    assert cli.main(["run", "regression-2", "--replicates", "2", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "as another process ran it, got nothing of it; give all processes one folder" in said
