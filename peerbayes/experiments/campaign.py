@@ -23,7 +23,13 @@ from typing import IO, TYPE_CHECKING, Any
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
 from peerbayes.experiments.campaign_plan import Task, planned, selected
-from peerbayes.experiments.campaign_state import Campaign, CampaignDocument, TaskDocument, TaskState
+from peerbayes.experiments.campaign_state import (
+    Campaign,
+    CampaignDocument,
+    TaskDocument,
+    TaskState,
+    campaign_parts,
+)
 from peerbayes.experiments.record_lines import Held, held, is_held
 from peerbayes.experiments.run import Parts
 from peerbayes.experiments.setting import all_marks, lock_of
@@ -104,8 +110,6 @@ class CampaignResult(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.experiments.tables import campaign_parts
-
         return campaign_parts(self.document())
 
 

@@ -20,17 +20,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from peerbayes._version import __version__
-from peerbayes.experiments.experiment import Experiment, PartRecord, RunRecord
+from peerbayes.experiments.experiment import Experiment, PartRecord, RunPrinted, RunRecord
 from peerbayes.experiments.setting import parts_folder
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 KIND, PART_KIND = "run", "run-part"
 _OTHERS = "for it is of other settings, or of code that computes something else"
@@ -156,6 +159,43 @@ def run_experiment(
         of = {**place.of, "parts": list(parts)}
         path = replace(place, of=of, force=not place.taken()).write(record.as_json())
     return ExperimentRun(experiment, record, tuple(reused), tuple(discarded), path)
+
+
+def run_parts(result: RunPrinted) -> list[RenderableType]:
+    """The table of `run` for people: printed, measured, predicted."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from peerbayes.tables import number
+
+    table = Table(
+        title=f"{result.experiment}: {result.title} ({result.source})",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("what, and what is printed", overflow="fold")
+    for name in ("measured", "± s.e.", "predicted"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for line in result.lines:
+        words = line.what
+        if line.printed:
+            words += f"\n  printed: {line.printed}"
+        if line.remark:
+            words += f"\n  {line.remark}"
+        holds = {True: "holds", False: "BROKEN", None: ""}[line.holds]
+        table.add_row(
+            Text(words),
+            number(line.measured),
+            number(line.standard_error),
+            number(line.predicted),
+            Text(holds, style="bold red" if line.holds is False else ""),
+        )
+    plural = "s" * (result.replicates != 1)
+    again = f"; read back: {', '.join(result.reused)}" if result.reused else ""
+    return [table, Text(f"{result.replicates} replicate{plural}, seed {result.seed}{again}")]
 
 
 # Parts on disk ------------------------------------------------------------------------------------

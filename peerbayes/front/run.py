@@ -11,7 +11,12 @@ from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.registry import configured
-from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
+from peerbayes.experiments.run import (
+    ExperimentRun,
+    run_experiment,
+    run_parts,
+    team_of_torchrun,
+)
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.nets import Experiment
@@ -64,8 +69,6 @@ class RunOutcome(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.experiments.tables import run_parts
-
         return run_parts(self.document())
 
 
