@@ -83,7 +83,7 @@ def deviation(
         The spectrum of W if it is reversible.
     """
     if weights.shape[0] <= DENSE_AGENTS:
-        bounds = _by_powers(as_dense(weights), stationary)
+        bounds = _by_powers(weights, stationary)
     else:
         first = _first_term(weights, stationary) * (1 - weights.shape[0] * EPS)
         bounds = Deviation(first, np.full(weights.shape[0], np.inf), 1)
@@ -139,11 +139,12 @@ def _first_term(weights: Weights, stationary: FloatArray) -> FloatArray:
     )
 
 
-def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
+def _by_powers(weights: Weights, stationary: FloatArray) -> Deviation:
     agents = len(stationary)
     resolution = _samples_an_octave(agents)
+    # As long as the stride is one round, products with a sparse W are quick.
     stride_power, stride = weights, 1
-    power, rounds, products = weights, 1, 1
+    power, rounds, products = as_dense(weights), 1, 1
     distance = np.abs(power - stationary).sum(axis=1)
     lower, upper, allowance = distance, distance, np.zeros(agents)
     while True:
@@ -157,11 +158,8 @@ def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
         if contraction <= tail or rounds >= 2**_OCTAVES:
             break
         if rounds >= 2 * resolution * stride:
-            stride_power, stride, products = (
-                _product(stride_power, stride_power),
-                2 * stride,
-                products + 1,
-            )
+            whole = as_dense(stride_power)
+            stride_power, stride, products = _product(whole, whole), 2 * stride, products + 1
         power, rounds, products = _product(power, stride_power), rounds + stride, products + 1
         previous, distance = distance, np.abs(power - stationary).sum(axis=1)
         # Monotone in exact arithmetic; rounding may lift the last digits.
@@ -174,8 +172,8 @@ def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
     return Deviation(lower, (upper + allowance) / (1 - contraction), rounds)
 
 
-def _product(left: FloatArray, right: FloatArray) -> FloatArray:
-    product = left @ right
+def _product(left: FloatArray, right: Weights) -> FloatArray:
+    product = np.asarray(left @ right)
     # Rows sum to one exactly: without this, rounding would be doubled by each squaring.
     product /= product.sum(axis=1, keepdims=True)
     return product
