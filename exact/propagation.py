@@ -77,10 +77,15 @@ class Plan:
         return -(-replicates // self.quantum) * self.quantum
 
 
+def is_swept(network: Network) -> bool:
+    """Whether a run goes through the entries of W one by one: where most are zero."""
+    return not isinstance(network.compact, np.ndarray)
+
+
 def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
     """The plan for a network, C = `columns`, and `group` replicates to a symbol."""
     agents = network.agents
-    if network.is_sparse:
+    if is_swept(network):
         # Rows of a few cache lines at least, if memory allows.
         numbers = max(STACK_BYTES // (8 * agents), min(64, (1 << 24) // agents))
         return Plan(max(1, numbers // columns), 1, DEEPEST)
@@ -141,7 +146,7 @@ def propagation(
 
     `compiled` as from :func:`exact.propagation.is_compiled`: else dense W is left to a library.
     """
-    if network.is_sparse:
+    if is_swept(network):
         rows = np.arange(network.agents) if order is None else order
         return SparsePropagation(network, table, replicates=replicates, plan=plan, order=rows)
     engine = CompiledPropagation if compiled else DensePropagation
@@ -301,7 +306,7 @@ class SparsePropagation:
         plan: Plan,
         order: IntArray,
     ) -> None:
-        weights = csr_array(network.weights)[order][:, order]
+        weights = csr_array(network.compact)[order][:, order]
         weights.sort_indices()
         self._order = order
         self._weights = weights
@@ -353,9 +358,9 @@ class SparsePropagation:
 
 def agent_order(network: Network) -> IntArray | None:
     """The agent that each row of the state belongs to; None for 0, ..., N − 1."""
-    if not network.is_sparse:
+    if not is_swept(network):
         return None
-    weights = csr_array(network.weights)
+    weights = csr_array(network.compact)
     symmetric = csr_array(weights + weights.T)
     order = reverse_cuthill_mckee(symmetric, symmetric_mode=True).astype(np.int64)
     return order if reach(csr_array(symmetric[order][:, order])) < reach(symmetric) else None

@@ -18,7 +18,7 @@ from exact.compression import evidence_basis
 from exact.cost import Cost, Extent, check_cost, check_work
 from exact.learning import FixedNetwork, Replicates, Runner
 from exact.parallel import Work
-from exact.propagation import dense_plan, is_compiled, plan_for
+from exact.propagation import dense_plan, is_compiled, is_swept, plan_for
 from exact.results import Run, Simulation, measured
 from exact.sampling import group_size, kind_rows
 from exact.statistics import Proportion, proportion
@@ -122,13 +122,13 @@ def extent_of(
     basis = evidence_basis(model, best=best) if linear else None
     columns = hypotheses - 1 if basis is None else len(basis)
     group = 1
-    if network is None or not network.is_sparse:
+    if network is None or not is_swept(network):
         group = group_size(model, columns=columns, replicates=run.replicates)
     rows = kind_rows(model)
     return Extent(
         agents=model.agents,
         links=links,
-        sparse=network is None or network.is_sparse,
+        sparse=network is None or is_swept(network),
         hypotheses=hypotheses,
         columns=columns,
         rounds=run.last,

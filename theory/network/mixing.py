@@ -8,28 +8,46 @@ what holds is this. Write f_i(k) = ‖e_i W^k − v‖₁, and τ for a number b
 1. f_i never increases, since ‖(x − v)W‖₁ ≤ ‖x − v‖₁. So a sum over s rounds is bounded on both
    sides by its ends: s f_i(k+s) ≤ f_i(k+1) + … + f_i(k+s) ≤ (s−1) f_i(k) + f_i(k+s).
 2. f_i(k+m) ≤ τ f_i(k). So S_m ≤ D_i ≤ S_m / (1 − τ), S_m the sum of the first m terms.
-3. If W is reversible, f_i(k) ≤ min(2, slem^k √((1 − v_i)/v_i)), which is summed in closed form.
+3. If W is reversible, with eigenvalues λ_m and eigenvectors u_m of D^½ W D^−½, D = diag(v), then
+   χ_i(k)² = Σ_{m≥2} λ_m^2k u_m(i)²/v_i bounds f_i(k) ≤ χ_i(k) by Cauchy and Schwarz. In turn
+   f_i(k) ≥ χ_i(k)²/(χ_i(k/2) max_j χ_j(k/2)), since that is the largest |[W^k]_ij/v_j − 1|.
+   Where few modes are left, f_i(k) is summed from them. The tail of all later rounds is at most
+   χ_i(k) slem/(1 − slem).
 
 All rounds are summed one by one at first; then in strides, which double each time the number of
 rounds has doubled. The relative width is then about the stride over the rounds so far, however
-slowly W mixes, and a gap of 1e-9 takes a few thousand products. (docs: mathematics/mixing)
+slowly W mixes, and a gap of 1e-9 takes a few thousand products. Hundreds of agents, of whose W most
+entries are zero, are taken by the eigenvectors of the slow modes if W is reversible, which takes no
+products. (docs: mathematics/mixing)
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from theory.network.spectrum import Spectrum
+from theory.network.spectrum import Spectrum, symmetrised
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, Weights, as_dense, off_diagonal
+from theory.scientific import sparse
 from theory.showing import Shown
 from theory.validation import FloatArray, read_only
 
 # The tail beyond the last round is at most this part of the sum, or less than the strides cost.
 _TAIL = 1e-13
+
+# Operations of products that take a second or two.
+_MOST_WORK = 1e11
+# All modes are held of so many agents, and so many modes of more.
+_ALL_MODES, _MOST_MODES = 512, 128
+# Modes this much smaller than the slowest are bounded, and those that are left are added up where
+# that takes so many products.
+_NEGLIGIBLE, _MOST_MODAL = 1e-6, 4e7
+# Of an eigenvalue of a symmetric matrix of norm 1.
+_ROUNDING = 64 * EPS
 
 # Strides double up to 2^_OCTAVES rounds; float64 resolves no gap that takes longer.
 _OCTAVES = 60
@@ -69,9 +87,9 @@ def deviation(
 ) -> Deviation:
     """Bounds on D_i for all agents.
 
-    Up to 2000 agents by powers of W. Above, the upper bound is that of a reversible W of a known
-    subdominant modulus, or inf,
-    and the lower bound the first term of the sum or, if W is reversible, `witness_bound`.
+    Up to 2000 agents by powers of W, or by modes of a reversible sparse W. Above, the upper bound
+    is that of a reversible W of a known subdominant modulus, or inf, and the lower bound the first
+    term of the sum or, if W is reversible, `witness_bound`.
 
     Parameters
     ----------
@@ -83,7 +101,8 @@ def deviation(
         The spectrum of W if it is reversible.
     """
     if weights.shape[0] <= DENSE_AGENTS:
-        bounds = _by_powers(as_dense(weights), stationary)
+        by_modes = _has_quick_modes(weights, reversible)
+        bounds = (_by_modes if by_modes else _by_powers)(weights, stationary)
     else:
         first = _first_term(weights, stationary) * (1 - weights.shape[0] * EPS)
         bounds = Deviation(first, np.full(weights.shape[0], np.inf), 1)
@@ -139,11 +158,12 @@ def _first_term(weights: Weights, stationary: FloatArray) -> FloatArray:
     )
 
 
-def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
+def _by_powers(weights: Weights, stationary: FloatArray) -> Deviation:
     agents = len(stationary)
     resolution = _samples_an_octave(agents)
+    # As long as the stride is one round, products with a sparse W are quick.
     stride_power, stride = weights, 1
-    power, rounds, products = weights, 1, 1
+    power, rounds, products = as_dense(weights), 1, 1
     distance = np.abs(power - stationary).sum(axis=1)
     lower, upper, allowance = distance, distance, np.zeros(agents)
     while True:
@@ -157,11 +177,8 @@ def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
         if contraction <= tail or rounds >= 2**_OCTAVES:
             break
         if rounds >= 2 * resolution * stride:
-            stride_power, stride, products = (
-                _product(stride_power, stride_power),
-                2 * stride,
-                products + 1,
-            )
+            whole = as_dense(stride_power)
+            stride_power, stride, products = _product(whole, whole), 2 * stride, products + 1
         power, rounds, products = _product(power, stride_power), rounds + stride, products + 1
         previous, distance = distance, np.abs(power - stationary).sum(axis=1)
         # Monotone in exact arithmetic; rounding may lift the last digits.
@@ -174,11 +191,138 @@ def _by_powers(weights: FloatArray, stationary: FloatArray) -> Deviation:
     return Deviation(lower, (upper + allowance) / (1 - contraction), rounds)
 
 
-def _product(left: FloatArray, right: FloatArray) -> FloatArray:
-    product = left @ right
+@dataclass(frozen=True, eq=False)
+class _Modes:
+    """The slow modes of a reversible W.
+
+    Attributes
+    ----------
+    values
+        λ_m by falling modulus, without the 1; shape (q,).
+    vectors
+        u_m, shape (N, q).
+    beyond
+        No other mode has a larger modulus.
+    stationary
+        v, shape (N,).
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    beyond: float
+    stationary: FloatArray
+
+    @property
+    def rounding(self) -> FloatArray:
+        """What rounding may do to D_i: these are the modes of W and about N roundings.
+
+        f_i(k) changes by at most k (N + 2) eps slem^(k−1)/√v_i, of which this is the sum.
+        """
+        return np.asarray(
+            2 * (len(self.stationary) + 2) * EPS / (1 - self.slem) ** 2 / np.sqrt(self.stationary)
+        )
+
+    @property
+    def slem(self) -> float:
+        """The subdominant modulus."""
+        return float(np.abs(self.values[0]))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """u_m(i)²/v_i, shape (N, q)."""
+        return np.asarray(self.vectors**2 / self.stationary[:, None])
+
+    @cached_property
+    def others(self) -> FloatArray:
+        """Σ u_m(i)²/v_i over the modes that are not held: all of them add up to 1/v_i − 1."""
+        return np.asarray(np.maximum(1 / self.stationary - 1 - self.shares.sum(axis=1), 0.0))
+
+    def chi(self, rounds: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on χ_i(k), shape (N,) each."""
+        known = self.shares @ np.abs(self.values) ** (2 * rounds)
+        return np.sqrt(known), np.sqrt(known + self.others * self.beyond ** (2 * rounds))
+
+    def distance(self, rounds: int) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on f_i(k), shape (N,) each; rounding is not in them."""
+        lower, upper = self.chi(rounds)
+        decay = self.values**rounds
+        left = int(np.count_nonzero(np.abs(decay) >= _NEGLIGIBLE * np.abs(decay[0])))
+        if len(self.stationary) ** 2 * left > _MOST_MODAL:
+            _, earlier = self.chi(rounds / 2)
+            largest = earlier * earlier.max()
+            least = np.divide(lower**2, largest, out=np.zeros_like(lower), where=largest > 0)
+            return np.minimum(least, 2.0), np.minimum(upper, 2.0)
+        # What is left out: later modes, and those not held.
+        small = np.sqrt(self.shares[:, left:] @ decay[left:] ** 2) + (
+            np.sqrt(self.others) * self.beyond**rounds
+        )
+        root = np.sqrt(self.stationary)
+        left_vectors = self.vectors[:, :left] * (decay[:left] / root[:, None])
+        sums = np.abs(left_vectors @ (self.vectors[:, :left] * root[:, None]).T).sum(axis=1)
+        return np.maximum(sums - small, 0.0), np.minimum(sums + small, 2.0)
+
+
+def _slow_modes(weights: Weights, stationary: FloatArray) -> _Modes:
+    """As many modes as are worth their time, from all eigenvalues."""
+    from scipy.linalg import eigh
+
+    S = as_dense(symmetrised(sparse.csr_array(weights)))
+    agents = len(stationary)
+    if agents <= _ALL_MODES:
+        values, vectors = np.linalg.eigh(S)
+        order = np.argsort(-np.abs(values[:-1]), kind="stable")
+        return _Modes(values[order], vectors[:, order], 0.0, stationary)
+    values = np.linalg.eigvalsh(S)[:-1]
+    order = np.argsort(-np.abs(values), kind="stable")
+    held = order[:_MOST_MODES]
+    bottom = int((values[held] < 0).sum())
+    ends = [(agents - 1 - (len(held) - bottom), agents - 2), (0, bottom - 1)]
+    parts = [eigh(S, subset_by_index=end) for end in ends if end[0] <= end[1]]
+    found = np.concatenate([part[0] for part in parts])
+    by_modulus = np.argsort(-np.abs(found), kind="stable")
+    vectors = np.hstack([part[1] for part in parts])[:, by_modulus]
+    beyond = float(np.abs(values[order[len(held) :]]).max(initial=0.0))
+    return _Modes(found[by_modulus], vectors, beyond, stationary)
+
+
+def _by_modes(weights: Weights, stationary: FloatArray) -> Deviation:
+    """Bounds on D_i of a reversible W, from its slow modes."""
+    modes = _slow_modes(weights, stationary)
+    # Samples of an octave: a mode takes less than a product.
+    slem, resolution = modes.slem + _ROUNDING, 32 if len(stationary) <= _ALL_MODES else 16
+    rounds = 1
+    low, high = modes.distance(rounds)
+    lower, upper = low, high
+    while float(high.max()) > _TAIL and rounds < 2**_OCTAVES:
+        stride = max(1, rounds // resolution)
+        rounds += stride
+        low, now = modes.distance(rounds)
+        # Monotone in exact arithmetic.
+        before, high = high, np.minimum(high, now)
+        lower = lower + stride * low
+        upper = upper + (stride - 1) * before + high
+    if slem >= 1:
+        return Deviation(lower, np.full(len(stationary), np.inf), rounds)
+    tail = modes.chi(rounds)[1] * slem / (1 - slem)
+    return Deviation(np.maximum(lower - modes.rounding, 0), upper + tail + modes.rounding, rounds)
+
+
+def _product(left: FloatArray, right: Weights) -> FloatArray:
+    product = np.asarray(left @ right)
     # Rows sum to one exactly: without this, rounding would be doubled by each squaring.
     product /= product.sum(axis=1, keepdims=True)
     return product
+
+
+def _has_quick_modes(weights: Weights, reversible: Spectrum | None) -> bool:
+    """Whether powers of a reversible sparse W would take many seconds."""
+    if reversible is None or isinstance(weights, np.ndarray):
+        return False
+    agents = weights.shape[0]
+    resolution = _samples_an_octave(agents)
+    rounds = math.log(_TAIL) / math.log(min(max(reversible.slem, EPS), 1 - EPS))
+    strides = max(math.log2(rounds / (2 * resolution)), 0.0)
+    return 2.0 * agents**3 * resolution * (2 + strides) > _MOST_WORK
 
 
 def _samples_an_octave(agents: int) -> int:

@@ -21,6 +21,7 @@ from theory.network.spectrum import Spectrum, spectrum
 from theory.network.stationary import Stationary, detailed_balance, stationary
 from theory.network.structure import (
     Weights,
+    as_compact,
     as_dense,
     as_weights,
     check_aperiodic,
@@ -324,6 +325,11 @@ class Network(Value):
         """Whether W is stored as a sparse array."""
         return not isinstance(self.weights, np.ndarray)
 
+    @cached_property
+    def compact(self) -> Weights:
+        """W as products with it are quickest: sparse where few of many entries are positive."""
+        return as_compact(self.weights)
+
     @property
     def period(self) -> int:
         """1: other periods are refused."""
@@ -346,11 +352,12 @@ class Network(Value):
         """
         known = vars(self)
         if "stationary" not in known:
-            balanced = self._balanced if self.is_sparse else None
-            known["stationary"] = stationary(self.weights, balanced, part_of(progress, 0, 2))
+            known["stationary"] = stationary(
+                self.compact, self._closed_form, part_of(progress, 0, 2)
+            )
         if "spectrum" not in known:
             known["spectrum"] = spectrum(
-                self.weights,
+                self.compact,
                 self.stationary_distribution,
                 reversible=self.is_reversible,
                 progress=part_of(progress, 1, 2),
@@ -361,7 +368,7 @@ class Network(Value):
     @cached_property
     def stationary(self) -> Stationary:
         """The stationary distribution with its method and residual; accurate componentwise."""
-        return stationary(self.weights, self._balanced if self.is_sparse else None)
+        return stationary(self.compact, self._closed_form)
 
     @property
     def stationary_distribution(self) -> FloatArray:
@@ -390,7 +397,7 @@ class Network(Value):
     def deviation(self) -> Deviation:
         """Bounds on D_i = Σ_{k≥1} Σ_j |[W^k]_ij − v_j|, in rounds (docs: mathematics/mixing)."""
         return deviation(
-            self.weights,
+            self.compact,
             self.stationary_distribution,
             reversible=self.spectrum if self.is_reversible else None,
         )
@@ -408,16 +415,21 @@ class Network(Value):
         power = as_dense(self.weights)
         while True:
             yield power
-            power = np.asarray(power @ self.weights)
+            power = np.asarray(power @ self.compact)
 
     @cached_property
     def _balanced(self) -> FloatArray | None:
-        return detailed_balance(self.weights)
+        return detailed_balance(self.compact)
+
+    @property
+    def _closed_form(self) -> FloatArray | None:
+        """The v of a reversible W; where W is dense, elimination has more digits."""
+        return None if isinstance(self.compact, np.ndarray) else self._balanced
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """The subdominant modulus and the second eigenvalue, or why one was not found."""
-        return spectrum(self.weights, self.stationary_distribution, reversible=self.is_reversible)
+        return spectrum(self.compact, self.stationary_distribution, reversible=self.is_reversible)
 
 
 def require_fixed(network: object) -> Network:

@@ -40,6 +40,8 @@ _SLOW_GAP = 1e-2
 # Operations of Lanczos iteration for each agent, times the root of the gap; generous, as factors
 # mostly take less than they are bounded by.
 _LANCZOS_WORK = 6e4
+# So many agents are iterated where they may be, although all eigenvalues could be computed.
+_ITERATED = 1000
 _MOST_STEPS = 6000
 # Steps between two looks at what was found; later an eighth of all.
 _CHECKED = 8
@@ -115,6 +117,10 @@ def spectrum(
     agents = weights.shape[0]
     if agents == 1:
         return Spectrum(0.0, float("nan"), slem_error=0.0)
+    if reversible and _ITERATED < agents <= DENSE_AGENTS and not isinstance(weights, np.ndarray):
+        found = _sparse_reversible(weights, stationary, progress)
+        if not found.note:
+            return found
     if agents > DENSE_AGENTS:
         matrix = sparse.csr_array(weights)
         if reversible:

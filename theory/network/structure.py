@@ -33,6 +33,10 @@ EPS = float(np.finfo(np.float64).eps)
 _SMALLEST_WEIGHT = 1e-307
 # Products of three numbers between this and its inverse are normal floats.
 MODERATE = 2.0**-300
+# A dense W of so many agents, of whose entries at most this part is positive, is multiplied as if
+# it were sparse.
+_MANY_AGENTS = 256
+_FEW_ENTRIES = 1 / 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +126,18 @@ def as_dense(weights: Weights) -> FloatArray:
     if isinstance(weights, np.ndarray):
         return weights
     return np.asarray(weights.toarray(), dtype=np.float64)
+
+
+def as_compact(weights: Weights) -> Weights:
+    """W as products with it are quickest: sparse if it is, or if few of many entries are positive.
+
+    The same object where nothing is gained.
+    """
+    if not isinstance(weights, np.ndarray) or len(weights) < _MANY_AGENTS:
+        return weights
+    if np.count_nonzero(weights) > _FEW_ENTRIES * weights.size:
+        return weights
+    return sparse.csr_array(weights)
 
 
 def off_diagonal(weights: Weights) -> OffDiagonal:

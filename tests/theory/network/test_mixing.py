@@ -41,6 +41,54 @@ def test_valid(network: Network) -> None:
         assert enclosure.lower <= bounds.upper[i]
 
 
+# All modes added up; two of them, and a bound on the others; the same with no mode added up.
+FEW = {"_ALL_MODES": 1, "_MOST_MODES": 2}
+MODES: tuple[dict[str, int], ...] = ({}, FEW, {"_MOST_MODAL": 0}, {**FEW, "_MOST_MODAL": 0})
+
+
+@pytest.mark.parametrize("held", MODES, ids=["all", "two", "bounds", "bounds of two"])
+@settings(max_examples=12)
+@given(networks(max_agents=6).filter(lambda network: network.is_reversible and network.agents > 1))
+@example(Network.from_topology("star", agents=5))
+@example(Network.from_topology("ring", agents=6))
+def test_modes_of_a_reversible_network_give_valid_bounds(
+    held: dict[str, int], network: Network
+) -> None:
+    truth = deviation_enclosures(network.weights, rounds=60)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in held.items():
+            patch.setattr(mixing_module, name, value)
+        bounds = mixing_module._by_modes(network.weights, network.stationary_distribution)
+    for i, enclosure in enumerate(truth):
+        assert bounds.lower[i] <= enclosure.upper
+        assert enclosure.lower <= bounds.upper[i]
+
+
+@pytest.mark.parametrize("topology", ["ring", "path", "tree"])
+def test_modes_are_as_tight_as_powers(topology: str) -> None:
+    network = Network.from_topology(topology, agents=64)
+    modes = mixing_module._by_modes(network.weights, network.stationary_distribution)
+    powers = network.deviation
+    assert modes.upper == pytest.approx(powers.upper, rel=0.03)
+    assert modes.lower == pytest.approx(powers.lower, rel=0.03)
+
+
+def test_hundreds_of_agents_on_a_ring_take_no_powers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixing_module, "_by_powers", None)
+    network = Network.from_topology("ring", agents=500)
+    assert network.deviation.width < 0.05
+    assert np.ptp(network.deviation.upper) < 1e-6 * network.deviation.upper.max()
+
+
+def test_powers_of_a_scattered_network_are_those_of_the_dense_one() -> None:
+    network = Network.from_topology("ring", agents=300)
+    assert not isinstance(network.compact, np.ndarray)
+    assert isinstance(network.weights, np.ndarray)
+    powers = network.powers()
+    next(powers), next(powers)
+    assert next(powers) == pytest.approx(np.linalg.matrix_power(network.weights, 3), abs=1e-15)
+
+
 @settings(max_examples=12)
 @given(networks(max_agents=6))
 def test_tight(network: Network) -> None:
