@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from peerbayes.live.evidence import Claims, Draws, Evidence, FileFeed, Lines, OwnData, from_input
 from peerbayes.live.frames import TYPES
 from peerbayes.live.hearing import NOBODY, Trust
-from peerbayes.live.kept import KeptLearner, Store
+from peerbayes.live.kept import Keeper, Store
 from peerbayes.live.learner import FiniteLearner, Learner
 from peerbayes.live.loop import PeerLoop, pacing_of
 from peerbayes.live.members import Members, Share, own_file, robust_keys, state_folder
@@ -160,7 +160,7 @@ def _kept(
     learner: Learner,
     evidence: Evidence,
     log: Callable[[str], None],
-) -> KeptLearner:
+) -> Keeper:
     """The learner with its state on disk; it goes on from there."""
     content = json.dumps([share.content, dict(share.rule)], sort_keys=True)
     setting = {
@@ -175,7 +175,7 @@ def _kept(
     }
     assert how.folder is not None
     path = own_file(state_folder(how.folder, share.network), share.agent, "state")
-    return KeptLearner(learner, evidence, Store(path, setting, keep=how.journal), log=log)
+    return Keeper(learner, evidence, Store(path, setting, keep=how.journal), log=log)
 
 
 def frame_limit(learner: Learner) -> int:

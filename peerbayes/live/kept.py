@@ -311,11 +311,11 @@ def segment_of(path: Path, number: int) -> Path:
     return path.with_suffix(f".journal.{number}")
 
 
-# A learner that is kept -------------------------------------------------------------------------
+# Keeping a learner -------------------------------------------------------------------------
 
 
-class KeptLearner:
-    """A learner all of whose input is written down, so that it comes back after a crash.
+class Keeper:
+    """Writes down all that a learner is given, so that it comes back after a crash.
 
     Parameters
     ----------
@@ -352,10 +352,6 @@ class KeptLearner:
         if self._journal is None:
             self.checkpoint()
         learner.keep = self._happened
-
-    def __getattr__(self, name: str) -> Any:
-        """All else is the learner's."""
-        return getattr(self._learner, name)
 
     @property
     def is_open(self) -> bool:

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from peerbayes.live.evidence import Draws
 from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame
-from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
+from peerbayes.live.kept import Keeper, Store, records_of, segment_of, segments_of
 from peerbayes.live.learner import FiniteLearner
 from tests.properties.support import often
 
@@ -72,7 +72,8 @@ class Kept(RuleBasedStateMachine):
         self.source = Draws(SHARE.content["law"], seed=2, agent=0)
         setting = {"network": SHARE.network, "agent": SHARE.agent}
         store = Store(self.path, setting)
-        self.kept = KeptLearner(FiniteLearner(SHARE), self.source, store, log=lambda line: None)
+        self.learner = FiniteLearner(SHARE)
+        self.kept = Keeper(self.learner, self.source, store, log=lambda line: None)
         self.kept._next = math.inf  # no state is written by the clock
 
     def dies(self, *, torn: bytes) -> None:
@@ -105,25 +106,25 @@ class Kept(RuleBasedStateMachine):
     def a_round(self, senders: list[tuple[str, int, int]], gone: list[str], end: str) -> None:
         """It says something, hears others, of other rounds too, and pools or does not."""
         if not self.kept.is_open:
-            self.kept.learn(self.source.take(1))
+            self.learner.learn(self.source.take(1))
             self.happens("learn")
             # What is said is on disk before anybody can hear it.
             self.safe += self.loose
             self.loose = []
         for name, off, number in senders:
-            round = max(0, self.kept.round + off)
+            round = max(0, self.learner.round + off)
             belief = {"log_belief": np.log(np.arange(1.0, 6.0) / 15 + 0.01 * number)}
             frame = Frame(SHARE.network, name, 0, round, 0.0, 0.0, "finite", belief)
-            self.kept.take(frame)
+            self.learner.take(frame)
             self.happens("take", frame)
         for name in gone:
-            self.kept.lose(name)
+            self.learner.lose(name)
             self.happens("lose", name)
         if end == "pool":
-            self.kept.pool()
+            self.learner.pool()
             self.happens("pool")
         elif end == "skip":
-            self.kept.skip(self.kept.round + 3)
+            self.learner.skip(self.learner.round + 3)
             self.happens("skip", self.plain.learner.round + 3)
         elif end == "die":
             self.is_killed(b"")
@@ -162,12 +163,15 @@ class Kept(RuleBasedStateMachine):
 
     @invariant()
     def it_is_where_one_is_that_never_died(self) -> None:
-        mine, other = self.kept.save(), self.plain.learner.save()
+        mine, other = self.learner.save(), self.plain.learner.save()
         assert without_counts(mine.meta) == without_counts(other.meta)
         assert mine.tensors.keys() == other.tensors.keys()
         for name, values in mine.tensors.items():
             assert values.tobytes() == other.tensors[name].tobytes(), name
-        assert (self.kept.round, self.kept.is_open) == (self.plain.learner.round, self.plain.open)
+        assert (self.learner.round, self.kept.is_open) == (
+            self.plain.learner.round,
+            self.plain.open,
+        )
         if self.kept.is_open:
             assert self.kept.said["log_belief"].tobytes() == self.plain.said
         assert (self.source.offset, self.source.taken) == (

@@ -15,7 +15,7 @@ from exact.changing import replay
 from peerbayes.live.evidence import Draws
 from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame
-from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
+from peerbayes.live.kept import Keeper, Store, records_of, segment_of, segments_of
 from peerbayes.live.learner import FiniteLearner
 from peerbayes.live.replaying import beliefs_of, events_of
 
@@ -33,28 +33,29 @@ class _Agent:
     def __init__(self, path: Path, log: Any = _silent, *, keep: bool = False) -> None:
         self.source = Draws(_SHARE.content["law"], seed=2, agent=0)
         store = Store(path, _SETTING, keep=keep)
-        self.kept = KeptLearner(FiniteLearner(_SHARE), self.source, store, log=log)
+        self.learner = FiniteLearner(_SHARE)
+        self.kept = Keeper(self.learner, self.source, store, log=log)
         self.store = store
 
     def hear(self, rounds: range, name: str = "3") -> None:
         for round in rounds:
             belief = {"log_belief": np.log(np.arange(1.0, 6.0) / 15 + 0.01 * (round % 7))}
-            self.kept.take(Frame(_SHARE.network, name, 0, round, 0.0, 0.0, "finite", belief))
+            self.learner.take(Frame(_SHARE.network, name, 0, round, 0.0, 0.0, "finite", belief))
 
     def begin(self) -> None:
-        self.kept.learn(self.source.take(1))
+        self.learner.learn(self.source.take(1))
 
     def step(self) -> None:
         """A round with one neighbour's message, another's that is early, a third that goes."""
         self.begin()
-        now = self.kept.round
+        now = self.learner.round
         self.hear(range(now, now + 1))
         if now % 5 == 0:
             self.hear(range(now + 1, now + 3), "4")
-            self.kept.lose("5")
-        self.kept.pool()
+            self.learner.lose("5")
+        self.learner.pool()
         if now % 11 == 0:
-            self.kept.skip(now + 4)
+            self.learner.skip(now + 4)
 
     def die(self, *, after_flush: bool = False) -> None:
         """Leave without a word; what the system has of the files stays."""
@@ -68,7 +69,7 @@ class _Agent:
 
     @property
     def belief(self) -> bytes:
-        return np.array(self.kept.summary()["log_belief"]).tobytes()
+        return np.array(self.learner.summary()["log_belief"]).tobytes()
 
 
 def _plain_run(rounds: int) -> dict[tuple[int, bool], tuple[bytes, int]]:
@@ -79,11 +80,11 @@ def _plain_run(rounds: int) -> dict[tuple[int, bool], tuple[bytes, int]]:
 
     class Plain(_Agent):
         def __init__(self) -> None:
-            self.source, self.kept = source, learner  # type: ignore[assignment]
+            self.source, self.learner = source, learner
 
         def begin(self) -> None:
             super().begin()
-            found[self.kept.round, True] = (self.belief, source.taken)
+            found[self.learner.round, True] = (self.belief, source.taken)
 
     plain = Plain()
     found[0, False] = (plain.belief, 0)
@@ -111,7 +112,7 @@ def test_a_death_at_any_byte_costs_nothing_that_was_said(tmp_path: Path) -> None
         shutil.copy(tmp_path / "a.state", folder)
         segment_of(folder / "a.state", number).write_bytes(whole[:size])
         back = _Agent(folder / "a.state")
-        key = back.kept.round, back.kept.is_open
+        key = back.learner.round, back.kept.is_open
         if key in expected:  # not between a skip and the record of it
             taken = back.source.taken
             assert taken == back.source.offset == expected[key][1]
@@ -162,20 +163,20 @@ def test_a_full_disk_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for _ in range(5):
             agent.step()
             agent.kept._next = 0.0  # as if a second had passed
-        assert agent.kept.stored_round <= 2 < agent.kept.round
+        assert agent.learner.stored_round <= 2 < agent.learner.round
     assert os.write is real
     assert [text for text in said if "cannot keep" in text] == said
     assert len(said) == 1
     agent.step()
     assert said[1:] == ["its state is kept again"]
-    assert agent.kept.stored_round == agent.kept.round
+    assert agent.learner.stored_round == agent.learner.round
     agent.step()
-    belief, round = agent.belief, agent.kept.round
+    belief, round = agent.belief, agent.learner.round
     agent.begin()
-    agent.kept.pool()
+    agent.learner.pool()
     agent.die()
     back = _Agent(tmp_path / "a.state")
-    assert back.kept.round == round + 1
+    assert back.learner.round == round + 1
     assert belief != back.belief
     back.die()
 

@@ -24,7 +24,7 @@ from peerbayes.live.agent import evidence_of  # noqa: E402
 from peerbayes.live.evidence import OwnData  # noqa: E402
 from peerbayes.live.finding import is_net, own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
-from peerbayes.live.kept import KeptLearner, Store  # noqa: E402
+from peerbayes.live.kept import Keeper, Store  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
 from peerbayes.live.members import Members, Share  # noqa: E402
 from peerbayes.live.nets import NetLearner  # noqa: E402
@@ -280,12 +280,13 @@ def test_an_agent_that_was_killed_says_no_round_twice(
     notices: list[str] = []
     for life in (1, 3, 2, 1):
         store = Store(tmp_path / "well-0.state", {"agent": "well-0"})
-        kept = KeptLearner(NetLearner(share), OwnData(), store, log=notices.append)
+        learner = NetLearner(share)
+        Keeper(learner, OwnData(), store, log=notices.append)
         for k in range(life):
-            kept.learn(None)
-            rounds.append(kept.round)
+            learner.learn(None)
+            rounds.append(learner.round)
             if pooled or k < life - 1:
-                kept.pool()
+                learner.pool()
         store.close()  # as the end of a process does
     assert rounds == list(range(1, 8))
     assert [text.split()[-1] for text in notices] == ["1", "4", "6"]
