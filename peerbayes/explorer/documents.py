@@ -31,9 +31,8 @@ _KEPT = 4
 
 
 class _Described(NamedTuple):
-    """Tables [model], as given and as written, and [learning]; and what they are read as."""
+    """Tables [model], as it is written, and [learning]; and what they are read as."""
 
-    given: Any
     written: Table
     learning: Any
     section: ModelSection
@@ -104,9 +103,8 @@ def canonical(document: Table) -> Table:
         if isinstance(specification, ProblemSpecification) and not isinstance(
             problem, RegressionProblem
         ):
-            given, learning = document["model"], document.get("learning")
-            section, model = specification.model, problem.model
-            _MODELS.append(_Described(given, written["model"], learning, section, model))
+            section, learning = specification.model, document.get("learning")
+            _MODELS.append(_Described(written["model"], learning, section, problem.model))
     _READ.append((written, problem))
     return written
 
@@ -114,9 +112,7 @@ def canonical(document: Table) -> Table:
 def _described(document: Table) -> _Described | None:
     """The model of a document, if its tables were read before."""
     table, learning = document.get("model"), document.get("learning")
-    return next(
-        (m for m in _MODELS if m.learning == learning and table in (m.given, m.written)), None
-    )
+    return next((m for m in _MODELS if m.learning == learning and m.written == table), None)
 
 
 def opened(problem: AnyProblem) -> Table:

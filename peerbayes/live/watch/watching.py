@@ -341,11 +341,12 @@ class LivePage:
         ValueError
             If a package is missing (the extra ``explore``), or the port is in use.
         """
-        from peerbayes.explorer.app import server_of
         from peerbayes.explorer.guard import Door
         from peerbayes.explorer.serving import bound, needs_server, shown_in_browser
 
         needs_server()
+        from peerbayes.explorer.app import server_of
+
         listener = bound(self._port)
         door = Door.with_new_token(listener.getsockname()[1])
         self._over.clear()
@@ -382,17 +383,10 @@ def application(told: Callable[[], bytes], door: Door, over: threading.Event) ->
     over
         Set when there is nothing more to tell.
     """
-    from starlette.applications import Starlette
-    from starlette.responses import FileResponse
-    from starlette.routing import Mount, Route
-    from starlette.staticfiles import StaticFiles
+    from starlette.routing import Route
 
-    from peerbayes.explorer.app import HANDLERS, PAGE, Lines
-    from peerbayes.explorer.guard import Guard
+    from peerbayes.explorer.app import PAGE, Lines, guarded
     from peerbayes.explorer.nursery import Frame
-
-    async def home(request: Request) -> Response:
-        return FileResponse(PAGE / "live.html", media_type="text/html")
 
     async def frames() -> AsyncGenerator[Frame, None]:
         while True:
@@ -406,12 +400,7 @@ def application(told: Callable[[], bytes], door: Door, over: threading.Event) ->
     async def follow(request: Request) -> Response:
         return Lines(frames(), "follow")
 
-    routes = [
-        Route("/", home),
-        Mount("/page", StaticFiles(directory=PAGE, check_dir=False)),
-        Route("/api/follow", follow, methods=["POST"]),
-    ]
-    return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), door)
+    return guarded(PAGE / "live.html", [Route("/api/follow", follow, methods=["POST"])], door)
 
 
 def frame_of(watcher: Watcher) -> bytes:

@@ -8,7 +8,8 @@ import { icon } from "./icons.js";
 export function dialogue(title, fill, { wide = false } = {}) {
   const before = document.activeElement;
   const dialog = el("dialog", { class: wide ? "wide" : null, "aria-labelledby": "dialog-title" });
-  const close = button("", () => dialog.close(), { key: null, kind: "icon-only", icon: icon("close"), "aria-label": "Close" });
+  const look = { key: null, kind: "icon-only", icon: icon("close"), "aria-label": "Close" };
+  const close = button("", () => dialog.close(), look);
   dialog.append(
     el("header", {}, el("h2", { id: "dialog-title" }, title), close),
     el("div", { class: "dialog-body" }, fill(dialog)));

@@ -46,11 +46,12 @@ export class Tools {
       el("button", { type: "button", class: "tool", "aria-pressed": String(pressed), title, "data-key": name, onclick },
         icon(sign), el("span", {}, label));
     const links = this.tool === "link" || this.tool === "cut";
+    const turn = () => this.setBoth(!this.both);
     patch(this.#bar,
       el("div", { class: "tools", role: "toolbar", "aria-label": "Tools for the graph", "data-key": "tools" },
         tools.map(([name, label, key, about]) =>
           tool(name, name === this.tool, `${label} (${key}): ${about}`, name, label, () => this.choose(name)))),
-      links ? tool("both", this.both, "Both directions at once (b)", "bothways", "Both ways", () => this.setBoth(!this.both)) : null,
+      links ? tool("both", this.both, "Both directions at once (b)", "bothways", "Both ways", turn) : null,
       el("p", { class: "hint", "data-key": "hint" }, chosen[3]));
   }
 

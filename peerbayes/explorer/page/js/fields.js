@@ -29,7 +29,8 @@ export function field(key, label, controls, { why = null, id = key, kind = "" } 
 }
 
 /** A slider with its number beside it: dragging sends edits as it goes, typing sends one. */
-export function slider(app, key, label, value, { edits, why = null }, { minimum = 0, maximum = 1, step = 0.01, quiet = false } = {}) {
+export function slider(app, key, label, value, { edits, why = null }, domain = {}) {
+  const { minimum = 0, maximum = 1, step = 0.01, quiet = false } = domain;
   const shown = Number(value);
   const moved = (event) => {
     event.target.dataset.held = ++touches;
@@ -57,8 +58,14 @@ export function slider(app, key, label, value, { edits, why = null }, { minimum 
   const id = `${key}-slider`;
   const ends = { min: minimum, max: maximum };
   return field(key, label, [
-    el("input", { type: "range", id, ...ends, step, value: shown, oninput: moved, onchange: rested, onpointercancel: rested, ...held(key, why) }),
-    el("input", { type: "number", class: "exact", ...ends, step: "any", value: tidy(shown), disabled: Boolean(why), "aria-label": `${label}, as a number`, onchange: typed }),
+    el("input", {
+      type: "range", id, ...ends, step, value: shown, ...held(key, why),
+      oninput: moved, onchange: rested, onpointercancel: rested,
+    }),
+    el("input", {
+      type: "number", class: "exact", ...ends, step: "any", value: tidy(shown), disabled: Boolean(why),
+      "aria-label": `${label}, as a number`, onchange: typed,
+    }),
   ], { why, id, kind: quiet ? "slider quiet-field" : "slider" });
 }
 
@@ -67,24 +74,28 @@ const tidy = (value) => Number(value.toPrecision(6));
 
 /** One of some options, each a value and its text. */
 export function choice(key, label, options, value, { typed, why = null }) {
-  const shown = options.map(([name, text]) => el("option", { value: name, selected: String(name) === String(value) }, text));
+  const shown = options.map(([name, text]) =>
+    el("option", { value: name, selected: String(name) === String(value) }, text));
   const select = el("select", { id: key, value, onchange: (event) => typed(event.target.value), ...held(key, why) }, shown);
   return field(key, label, select, { why });
 }
 
 export function text(key, label, value, { typed, why = null }, more = {}) {
   const onchange = (event) => typed(event.target.value);
-  return field(key, label, el("input", { type: "text", id: key, value: value ?? "", autocomplete: "off", spellcheck: "false", onchange, ...held(key, why), ...more }), { why });
+  const usual = { type: "text", id: key, value: value ?? "", autocomplete: "off", spellcheck: "false" };
+  return field(key, label, el("input", { ...usual, onchange, ...held(key, why), ...more }), { why });
 }
 
 export function tick(key, label, checked, { typed, why = null }) {
   return el("div", { class: "field tick", "data-key": key },
     el("input", { type: "checkbox", id: key, checked, onchange: (event) => typed(event.target.checked), ...held(key, why) }),
-    el("label", { for: key }, label), why ? reason(`${key}-why`, why) : null);
+    el("label", { for: key }, label),
+    why ? reason(`${key}-why`, why) : null);
 }
 
 /** A button; `why` disables it and says why. */
-export function button(label, onclick, { key = label, why = null, kind = "", icon = null, name = null, ...more } = {}, ...after) {
+export function button(label, onclick, options = {}, ...after) {
+  const { key = label, why = null, kind = "", icon = null, name = null, ...more } = options;
   return el("button", {
     type: "button", class: `button ${kind}`, "data-key": key, "aria-disabled": why ? "true" : null,
     title: why ?? name, "aria-label": name, onclick: why ? null : onclick, ...more,
@@ -93,7 +104,8 @@ export function button(label, onclick, { key = label, why = null, kind = "", ico
 
 /** A part that opens and closes. */
 export function part(key, summary, { open = true, look = null, className = null, ...more }, ...children) {
-  return el("details", { class: className, open, "data-key": key, "data-look": look, ...more }, el("summary", {}, summary), children);
+  const attributes = { class: className, open, "data-key": key, "data-look": look, ...more };
+  return el("details", attributes, el("summary", {}, summary), children);
 }
 
 const folds = new Map(); // which parts the reader has opened or closed

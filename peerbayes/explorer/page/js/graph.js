@@ -220,10 +220,13 @@ export class Graph {
     });
     const touched = (event) => {
       const { agent, hears, speaks } = event.target.data();
-      const pick = this.#picks.at(-1) ?? {};
-      const { agent: chosen = (i) => this.#state.select({ agent: i }), link = (i, j) => this.#state.select({ link: [i, j] }) } = pick;
-      if (agent !== undefined) chosen(agent);
-      else link(hears, speaks);
+      const usual = {
+        agent: (i) => this.#state.select({ agent: i }),
+        link: (i, j) => this.#state.select({ link: [i, j] }),
+      };
+      const pick = { ...usual, ...this.#picks.at(-1) };
+      if (agent !== undefined) pick.agent(agent);
+      else pick.link(hears, speaks);
     };
     cy.on("tap", "node, edge", touched);
     cy.on("tap", (event) => {

@@ -24,7 +24,8 @@ export class Views {
     this.#app = app;
     this.#tabs = tabs;
     const section = (name, label) => el("section", {
-      id: `view-${name}`, class: "view", role: "tabpanel", "aria-labelledby": `tab-${name}`, tabindex: "-1", hidden: true, "data-view": label,
+      id: `view-${name}`, class: "view", role: "tabpanel", "aria-labelledby": `tab-${name}`,
+      tabindex: "-1", hidden: true, "data-view": label,
     });
     this.#sections = new Map(views.map(([name, label]) => [name, section(name, label)]));
     container.append(...this.#sections.values());

@@ -22,10 +22,14 @@ function agent(state, name, i) {
     view.evidence?.[i]?.label,
     view.faults?.faulty?.includes(i) ? "faulty" : null,
   ].filter(Boolean).join(", ");
-  const link = ([, j, weight]) => el("li", { "data-key": `l${j}` },
-    button(`listens to ${view.agents[j]}, weight ${number(weight)}`, () => state.select({ link: [i, j] }), { kind: "plain", key: `b${j}` }));
+  const link = ([, j, weight]) => {
+    const words = `listens to ${view.agents[j]}, weight ${number(weight)}`;
+    const chosen = () => state.select({ link: [i, j] });
+    return el("li", { "data-key": `l${j}` }, button(words, chosen, { kind: "plain", key: `b${j}` }));
+  };
+  const look = { kind: "plain", key: null, "aria-pressed": String(selection.agent === i) };
   return el("li", { "data-key": `a${i}` },
-    button(name, () => state.select({ agent: i }), { kind: "plain", key: null, "aria-pressed": String(selection.agent === i) },
+    button(name, () => state.select({ agent: i }), look,
       el("span", { class: "quiet" }, ` ${about}`)),
     heard.length ? el("ul", {}, heard.map(link)) : null);
 }

@@ -16,7 +16,8 @@ export function rates({ state }) {
   const names = Object.keys(now ?? {}).sort((a, b) => now[a] - now[b]);
   if (names.length < 2) return null;
   const most = Math.max(...names.map((name) => now[name] ?? 0)) || 1;
-  const title = `How fast each ${state.view.kind === "faulty" ? "is rejected in spite of the faulty" : "hypothesis is rejected"}`;
+  const faulty = state.view.kind === "faulty";
+  const title = `How fast each ${faulty ? "is rejected in spite of the faulty" : "hypothesis is rejected"}`;
   const row = (name) => {
     const was = before[name] !== undefined && number(before[name]) !== number(now[name]);
     return bar(name, el("span", { class: "bar-name" }, name, name === binding ? el("b", {}, " · binds") : null),
