@@ -412,10 +412,11 @@ def total_of(numbers: Collection[Rational]) -> Rational:
 
 def is_one(total: Rational, count: int) -> bool:
     """Whether a sum of `count` numbers is 1: exactly if it is exact, else up to rounding."""
+    if isinstance(total, Fraction):
+        return total == 1
     # A decimal typed in full is off by at most half a unit in the last place, hence the second
     # term; the first is the tolerance of every distribution in the project.
-    exact = isinstance(total, Fraction)
-    return total == 1 if exact else abs(float(total) - 1) <= SUM_TOLERANCE + count * 2.0**-52
+    return abs(total - 1) <= SUM_TOLERANCE + count * 2.0**-52
 
 
 def list_only(value: object) -> object:
