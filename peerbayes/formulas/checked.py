@@ -298,12 +298,12 @@ def _of_problem(name: str) -> Formula:
     ValueError
         If the problem cannot be read, has no exact weights, or is too large.
     """
-    from peerbayes.problem.builtins.families import BUILTINS, of_images
+    from peerbayes.problem.builtins.families import family_of, of_images
     from peerbayes.problem.builtins.loading import load_problem
     from peerbayes.problem.changes_section import SequenceNetwork
 
     remedy = "name its topology, such as 'star'"
-    family = next((f for f in BUILTINS.values() if name == f.name or name in f.variants), None)
+    family = family_of(name)
     if family is not None and family.make is of_images:
         raise fail("TOPOLOGY", "a problem that is written as a file", repr(name), remedy)
     problem = load_problem(name)

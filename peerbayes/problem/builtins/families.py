@@ -290,3 +290,9 @@ _FAMILIES = (
 )
 BUILTINS: Mapping[str, Builtin] = MappingProxyType({family.name: family for family in _FAMILIES})
 """The built-in families by name."""
+
+
+def family_of(name: str) -> Builtin | None:
+    """The family that goes by this name, or has a variant that does; None if there is none."""
+    found = (f for f in BUILTINS.values() if name == f.name or name in f.parameters)
+    return next(found, None)
