@@ -200,16 +200,17 @@ class EdgesNetwork(FixedNetwork):
                 check_agent(("edges", k, end), agent, self.agents, remedy=remedy)
         return self
 
+    @property
     def _options(self) -> dict[str, Any]:
         return {"agents": self.agents, "rule": self.rule, "directed": self.directed}
 
     def _build(self, name: str) -> Network:
-        return Network.from_edges(self.edges, name=name, names=self.names, **self._options())
+        return Network.from_edges(self.edges, name=name, names=self.names, **self._options)
 
     def build_rational(self, name: str) -> RationalNetwork:
         from theory.rational import RationalNetwork
 
-        return RationalNetwork.from_edges(self.edges, name=name, **self._options())
+        return RationalNetwork.from_edges(self.edges, name=name, **self._options)
 
 
 class TopologyNetwork(FixedNetwork):
@@ -232,7 +233,7 @@ class TopologyNetwork(FixedNetwork):
 
     def _build(self, name: str) -> Network:
         """Its own name is that of the topology."""
-        options = self._options()
+        options = self._options
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
         return Network.from_topology(self.topology, **options)
@@ -240,8 +241,9 @@ class TopologyNetwork(FixedNetwork):
     def build_rational(self, name: str) -> RationalNetwork:
         from theory.rational import RationalNetwork
 
-        return RationalNetwork.from_topology(self.topology, **self._options())
+        return RationalNetwork.from_topology(self.topology, **self._options)
 
+    @property
     def _options(self) -> dict[str, Any]:
         own = {"topology", "changes", "names", "positions"}
         options = self.model_dump(exclude=own, exclude_none=True)
