@@ -205,24 +205,6 @@ class FormulaResult(Result):
         return formula_parts(self.document())
 
 
-@dataclass(frozen=True)
-class Family:
-    """A family that has closed forms: its name, its title, and its parameters' names."""
-
-    name: str
-    title: str
-    parameters: list[str]
-
-
-@dataclass(frozen=True, eq=False)
-class Families(Result):
-    """Every family."""
-
-    families: list[Family]
-
-    quantities = ALL_FAMILIES
-
-
 # Questions --------------------------------------------------------------------------------------
 
 
@@ -316,12 +298,12 @@ def _of_problem(name: str) -> Formula:
     ValueError
         If the problem cannot be read, has no exact weights, or is too large.
     """
-    from peerbayes.problem.builtins.families import BUILTINS, of_images
+    from peerbayes.problem.builtins.families import family_of, of_images
     from peerbayes.problem.builtins.loading import load_problem
     from peerbayes.problem.changes_section import SequenceNetwork
 
     remedy = "name its topology, such as 'star'"
-    family = next((f for f in BUILTINS.values() if name == f.name or name in f.variants), None)
+    family = family_of(name)
     if family is not None and family.make is of_images:
         raise fail("TOPOLOGY", "a problem that is written as a file", repr(name), remedy)
     problem = load_problem(name)
@@ -361,8 +343,8 @@ def read_settings(named: Mapping[str, str | None], settings: Sequence[str]) -> d
     return values
 
 
-def families(values: Mapping[str, str] | None = None, *, weights: str | None = None) -> Families:
-    """What there is: for each family its name, title and parameters.
+def families(values: Mapping[str, str] | None = None, *, weights: str | None = None) -> Any:
+    """What there is, as `formula list` prints it: each family's name, title and parameters.
 
     Raises
     ------
@@ -372,10 +354,9 @@ def families(values: Mapping[str, str] | None = None, *, weights: str | None = N
     if values or weights is not None:
         raise fail("TOPOLOGY", "a name, to which the values belong", "none",
                    f"choose one of {', '.join(FAMILIES)}, weights")  # fmt: skip
-    forms = {name: closed_form(name) for name in FAMILIES}
-    entries = [
-        Family(name, formula.title, [p.name for p in formula.parameters if not p.fixed])
-        for name, formula in forms.items()
-    ]
+    formulas = [(name, closed_form(name)) for name in FAMILIES]
     title = "any small matrix of fractions and letters, such as '1-a a; b 1-b'"
-    return Families([*entries, Family("weights", title, ["weights"])])
+    return ALL_FAMILIES.document(
+        [(n, f.title, [p.name for p in f.parameters if not p.fixed]) for n, f in formulas]
+        + [("weights", title, ["weights"])]
+    )

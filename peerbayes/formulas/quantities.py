@@ -7,7 +7,7 @@ reference/json.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import GenericAlias
 from typing import Annotated, Any, TypeAlias
 
@@ -293,16 +293,18 @@ FORMULA = Table(
 FAMILY = Table(
     "Family",
     "A family of networks that has closed forms.",
-    (_text("name"), _text("title"), Quantity("parameters", list[str])),
+    (
+        Quantity("name", str, get=itemgetter(0)),
+        Quantity("title", str, get=itemgetter(1)),
+        Quantity("parameters", list[str], get=itemgetter(2)),
+    ),
 )
 ALL_FAMILIES = Table(
     "Families",
     "Every family, as `formula list` prints them.",
     (
         Quantity(
-            "families",
-            _many(FAMILY, least=1),
-            get=lambda listed: [FAMILY(one) for one in listed.families],
+            "families", _many(FAMILY, least=1), get=lambda listed: [FAMILY(one) for one in listed]
         ),
     ),
 )

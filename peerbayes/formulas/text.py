@@ -12,6 +12,8 @@ from rich.text import Text
 from sympy import Symbol, latex, true
 from sympy.printing.str import StrPrinter
 
+from peerbayes.tables import names_table
+
 # A matrix of many agents has too many entries for a table; JSON has them all.
 _MOST_PAIRS = 16
 
@@ -104,14 +106,8 @@ def sheet_parts(sheet: Any) -> list[RenderableType]:
     if values:
         parts += [Text(), Text("at the values given"), _rows(values)]
     parts += [Text(), _rows([(one.symbol, f"{one.text}   ({one.words})") for one in sheet.where])]
-    letters = [
-        (
-            letter.symbol,
-            letter.meaning if letter.value is None else f"{letter.value}: {letter.meaning}",
-        )
-        for letter in sheet.letters
-    ]
-    parts += [Text(), _rows(letters), Text()]
+    given = [(one, "" if one.value is None else f"{one.value}: ") for one in sheet.letters]
+    parts += [Text(), _rows([(one.symbol, value + one.meaning) for one, value in given]), Text()]
     words = [
         f"{bound.name}: {bound.words}{'' if bound.is_theorem else ' (not a theorem)'}"
         for bound in sheet.bounds
@@ -133,29 +129,19 @@ def checked(checks: Any) -> str:
 
 def latex_text(formula: Any) -> str:
     """The formulas as LaTeX, one aligned block."""
-    if not hasattr(formula, "deviation_matrix"):
-        return _aligned(_sheet_lines(formula))
-    lines = [f"{label} &= {expression}" for label, expression in _lines(formula, tex=True)]
-    if formula.samples is not None:
-        lines += _sheet_lines(formula.samples)
-    return _aligned(lines)
-
-
-def _sheet_lines(sheet: Any) -> list[str]:
-    lines = [rf"\text{{{bound.name}}} &= {bound.latex}" for bound in sheet.bounds]
-    return lines + [f"{latex(Symbol(one.symbol))} &= {one.latex}" for one in sheet.where]
-
-
-def _aligned(lines: Sequence[str]) -> str:
-    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
+    is_sheet = not hasattr(formula, "deviation_matrix")
+    pairs = [] if is_sheet else _lines(formula, tex=True)
+    sheet = formula if is_sheet else formula.samples
+    if sheet is not None:
+        pairs += [(rf"\text{{{bound.name}}}", bound.latex) for bound in sheet.bounds]
+        pairs += [(str(latex(Symbol(one.symbol))), one.latex) for one in sheet.where]
+    lines = " \\\\\n".join(f"{label} &= {expression}" for label, expression in pairs)
+    return f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}\n"
 
 
 def family_parts(families: Sequence[Any]) -> list[RenderableType]:
     """The table of `formula list`."""
-    table = Table(title="Closed forms", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("topology", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
-    table.add_column("parameters", overflow="fold")
+    table = names_table("Closed forms", "topology", "what it is", "parameters")
     for family in families:
         options = " ".join("--" + name.replace("_", "-") for name in family.parameters)
         table.add_row(family.name, family.title, options)

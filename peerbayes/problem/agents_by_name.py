@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from peerbayes.messages import Place, input_error, path_text, translate
-from peerbayes.problem.entries import Rational, Section, number_text, parse_number
+from peerbayes.problem.entries import Rational, Section, number_text, parse_number, worded
 from peerbayes.problem.model_section import AgentEntry
 from peerbayes.problem.network_section import FORMS, FileNetwork
 from theory.network.labels import agent_number, numbered_edges
@@ -163,11 +163,8 @@ def _of_file(network: Table, source: str, folder: Path | None) -> Table:
     from peerbayes.problem.graph_files import network_table
 
     options = section.model_dump(exclude={"file", "changes"})
-    try:
+    with worded(lambda text: f"{_where(source, ('network', 'file'))}: {text}"):
         table = network_table(folder / section.file, **options)
-    except ValueError as error:
-        where = _where(source, ("network", "file"))
-        raise ValueError(f"{where}: {error}") from None
     return {**table, "changes": network["changes"]} if "changes" in network else table
 
 
@@ -221,11 +218,9 @@ def _pairs(
         if not lists:
             return entries, names
         ends = [list(entry[:2]) for entry in entries]
-    try:
+    where = _where(source, ("network",))
+    with worded(lambda text: f"{where}.{text.replace('edges[', f'{form}[', 1)}"):
         pairs, names = numbered_edges(ends, names)
-    except ValueError as error:
-        text = str(error).replace("edges[", f"{form}[", 1)
-        raise ValueError(f"{_where(source, ('network',))}.{text}") from None
     if pairs is ends:
         return entries, names
     if form == "links":

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
@@ -67,11 +67,7 @@ class Section(BaseModel):
 
 
 def key(meaning: str, default: Any = ..., **ends: Any) -> Any:
-    """A key of a section: what it means, its value if left out, and the ends of its domain.
-
-    >>> key("Rounds.", 3, ge=1).default
-    3
-    """
+    """A key of a section: what it means, its value if left out, and the ends of its domain."""
     return Field(default, description=meaning, **ends)
 
 
@@ -174,16 +170,24 @@ def tag_of(value: object, *, key: str) -> str:
 
 
 @contextmanager
-def placed(source: str, place: str, section: Section) -> Iterator[None]:
-    """Put file and table in front of the messages of the packages below."""
+def worded(change: Callable[[str], str]) -> Iterator[None]:
+    """Change the messages of the packages below, most often to put a place in front of them."""
     try:
         yield
     except ValueError as error:
-        text = str(error)
+        raise ValueError(change(str(error))) from None
+
+
+def placed(source: str, place: str, section: Section) -> AbstractContextManager[None]:
+    """Put file and table in front of the messages of the packages below."""
+
+    def change(text: str) -> str:
         key = text.partition(":")[0].partition("[")[0]
         joint = "." if key in type(section).model_fields else ": "
         prefix = f"{source}: " if source else ""
-        raise ValueError(f"{prefix}{place}{joint}{text}") from None
+        return f"{prefix}{place}{joint}{text}"
+
+    return worded(change)
 
 
 @contextmanager
@@ -196,13 +200,9 @@ def inside(*place: str | int) -> Iterator[None]:
         raise problem_error((*place, *context.pop("place")), **context) from None
 
 
-@contextmanager
-def entry(index: int) -> Iterator[None]:
+def entry(index: int) -> AbstractContextManager[None]:
     """Put an entry of a list of agents in front of the messages of the packages below."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"agents[{index}]: {error}") from None
+    return worded(lambda text: f"agents[{index}]: {text}")
 
 
 # What several sections check --------------------------------------------------------------------
@@ -269,11 +269,7 @@ def at_most_one(*keys: str) -> dict[str, Any]:
 
 
 def only_with(key: str, other: str, *values: str) -> dict[str, Any]:
-    """The JSON schema of a table that has `key` if `other` has one of these values, and else not.
-
-    >>> only_with("radius", "rule", "clip")["if"]
-    {'required': ['rule'], 'properties': {'rule': {'const': 'clip'}}}
-    """
+    """The JSON schema of a table that has `key` if `other` has one of these values, else not."""
     return {"if": _is(other, *values), "then": given(key), "else": {"not": given(key)}}
 
 
@@ -412,10 +408,11 @@ def total_of(numbers: Collection[Rational]) -> Rational:
 
 def is_one(total: Rational, count: int) -> bool:
     """Whether a sum of `count` numbers is 1: exactly if it is exact, else up to rounding."""
+    if isinstance(total, Fraction):
+        return total == 1
     # A decimal typed in full is off by at most half a unit in the last place, hence the second
     # term; the first is the tolerance of every distribution in the project.
-    exact = isinstance(total, Fraction)
-    return total == 1 if exact else abs(float(total) - 1) <= SUM_TOLERANCE + count * 2.0**-52
+    return abs(total - 1) <= SUM_TOLERANCE + count * 2.0**-52
 
 
 def list_only(value: object) -> object:

@@ -85,7 +85,7 @@ class MessagesSection(Section):
                 allowed_with("burst", "quantiser", "acknowledged"),
                 only_with("loss", "quantiser", *_LOSING),
             ]
-        },
+        }
     )
 
     quantiser: Literal[
@@ -259,8 +259,7 @@ FAULTS = by_word(
 )
 """The behaviours that a file may name, and their sections."""
 OneFault = Annotated[
-    FaultSection,
-    OneOf("behaviour", FAULTS, place="[[faults.agents]]", remedy="say what it does"),
+    FaultSection, OneOf("behaviour", FAULTS, place="[[faults.agents]]", remedy="say what it does")
 ]
 
 

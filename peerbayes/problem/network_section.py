@@ -20,12 +20,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, model_validator
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
-from peerbayes.problem.changes_section import (
-    ChangesSection,
-    NamedAgents,
-    SequenceNetwork,
-    changing,
-)
+from peerbayes.problem.changes_section import ChangesSection, NamedAgents, SequenceNetwork, changing
 from peerbayes.problem.entries import (
     Agent,
     Number,
@@ -133,9 +128,7 @@ class WeightsNetwork(FixedNetwork):
 
 
 Link = Annotated[
-    tuple[Agent, Agent, PositiveNumber],
-    Field(strict=False),
-    BeforeValidator(list_only),
+    tuple[Agent, Agent, PositiveNumber], Field(strict=False), BeforeValidator(list_only)
 ]
 """Listener, speaker, weight."""
 

@@ -9,8 +9,8 @@ reference/problem-files, and by the JSON schema that ``peerbayes schema problem`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from peerbayes.messages import Place, input_error, translate
 from peerbayes.problem.agents_by_name import by_number, in_order, transposed
-from peerbayes.problem.entries import Section, placed
+from peerbayes.problem.entries import Section, placed, worded
 from peerbayes.problem.exchange_sections import FaultsSection
 from peerbayes.problem.files import read_document, source_of
 from peerbayes.problem.model_section import ModelSection, check_batches
@@ -211,7 +211,7 @@ def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> Fa
             if agent >= problem.network.agents:
                 wanted = f"an agent from 0 to {problem.network.agents - 1}"
                 raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
-            with _entry(k):
+            with worded(partial(_of_fault, k)):
                 faults[agent] = behaviour = fault.build(entries[agent].outcome_names)
                 if len(faults) < problem.network.agents:
                     checked_faults(problem.network, problem.model, {agent: behaviour})
@@ -224,14 +224,9 @@ def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> Fa
     return FaultyProblem(problem, among)
 
 
-@contextmanager
-def _entry(index: int) -> Iterator[None]:
-    """Put the entry of [[faults.agents]] in front of a message about one agent's fault."""
-    try:
-        yield
-    except ValueError as error:
-        text = re.sub(r"^faults\[\d+\]\.", "", str(error))
-        raise ValueError(f"agents[{index}].{text}") from None
+def _of_fault(index: int, text: str) -> str:
+    """A message about one agent's fault, with its entry of [[faults.agents]] in front."""
+    return f"agents[{index}]." + re.sub(r"^faults\[\d+\]\.", "", text)
 
 
 def read_network(path: Path) -> NetworkAlone:

@@ -15,13 +15,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import (
-    ConfigDict,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 from typing_extensions import TypeAliasType
 
 from peerbayes.messages import Place, describe, problem_error

@@ -14,12 +14,7 @@ from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
 from peerbayes.problem.entries import Name, Section, given, key
 from peerbayes.problem.exchange_sections import FAULTS, FaultsSection, MessagesSection
-from peerbayes.problem.model_section import (
-    AGENTS,
-    LearningSection,
-    ModelSection,
-    batches_of,
-)
+from peerbayes.problem.model_section import AGENTS, LearningSection, ModelSection, batches_of
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
 

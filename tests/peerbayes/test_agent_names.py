@@ -53,16 +53,6 @@ def shown(result: Any) -> str:
     return text
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_names_ride_from_the_file_and_back(form: str, tmp_path: Path) -> None:
-    problem = pb.load(written(tmp_path, {**FORMS[form], "names": NAMES}))
-    assert problem.network.names == tuple(NAMES)
-    again = pb.load(pb.save(problem, tmp_path / "again.toml"))
-    assert again.network.names == tuple(NAMES)
-    without = pb.load(written(tmp_path, FORMS[form]))
-    assert without.network.names is None
-
-
 @pytest.mark.parametrize("form", ["weights", "sequence", "chain", "lossy"])
 def test_names_of_problems_built_in_python_are_saved(form: str, tmp_path: Path) -> None:
     loaded = pb.load(written(tmp_path, {**FORMS[form], "names": NAMES}))

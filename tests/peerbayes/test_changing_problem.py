@@ -49,9 +49,6 @@ def test_a_sequence_is_the_periodic_network() -> None:
         )
     )
     np.testing.assert_array_equal(influence(problem.network).values, influence(network).values)
-    assert problem.specification is not None
-    again = problem_from_document(problem.specification.document())
-    assert again.specification == problem.specification
 
 
 def test_probabilities_and_transition_are_laws_of_the_phase() -> None:

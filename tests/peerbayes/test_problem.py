@@ -47,16 +47,6 @@ def test_the_documented_example_loads_verbatim(tmp_path: Path) -> None:
     np.testing.assert_allclose(problem.model.divergences[:, 1], np.log(4 / 3) / 4, rtol=1e-14)
 
 
-def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
-    toml = tmp_path / "a.toml"
-    toml.write_text(TWO_COINS, encoding="utf-8")
-    problem = read_problem(toml)
-    assert problem.specification is not None
-    path = tmp_path / "b.json"
-    path.write_text(problem.specification.to_json(), encoding="utf-8-sig")
-    assert same(read_problem(path), problem)
-
-
 def test_numbers_keep_their_kind() -> None:
     mixed = changed("network.weights.0", [0.9, "1/10"])
     problem = problem_from_document(mixed)
@@ -233,14 +223,6 @@ def test_round_trip(document: dict[str, Any]) -> None:
     again = problem_from_document(json.loads(problem.specification.to_json()))
     assert same(problem, again)
     assert again.is_exact == problem.is_exact
-
-
-@pytest.mark.parametrize("document", [COINS, GAUSSIAN])
-def test_round_trip_of_the_examples(document: dict[str, Any]) -> None:
-    problem = problem_from_document(document)
-    assert problem.specification is not None
-    assert problem.specification.document() == document
-    assert same(problem, problem_from_document(problem.specification.document()))
 
 
 def test_problems_are_immutable() -> None:

@@ -80,19 +80,6 @@ def test_everything_an_agent_may_have_reaches_it() -> None:
     np.testing.assert_array_equal(model.prior_means[0], [0.5, 0.0])
 
 
-@pytest.mark.parametrize("document", [LINE, NORMAL])
-def test_round_trip(document: dict[str, Any], tmp_path: Path) -> None:
-    problem = problem_from_document(document)
-    assert isinstance(problem, RegressionProblem)
-    specification = problem.specification
-    assert specification is not None
-    assert specification.document() == document
-    PROBLEM.validate(document)
-    path = tmp_path / "again.json"
-    path.write_text(specification.to_json(), encoding="utf-8")
-    assert read_problem(path).specification == specification
-
-
 def test_a_standard_deviation_is_a_variance() -> None:
     document = line("prior_variance", REMOVE)
     document["regression"]["prior_std"] = "3/2"

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
 from peerbayes.messages import nearest
 from peerbayes.problem.builtins.families import BUILTINS, WrittenBuiltin
 from peerbayes.problem.network_section import TOPOLOGIES, Rule
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import SCHEMAS, read_schema
 from tests.peerbayes.documents import COINS, GAUSSIAN, REMOVE, TWO_COINS, changed
-from tests.peerbayes.regressions import LINE
+from tests.peerbayes.regressions import LINE, NORMAL
+from tests.peerbayes.test_agent_names import FORMS, MODEL, NAMES
+from tests.peerbayes.test_faulty_problem import FAULTS
+from tests.peerbayes.test_faulty_problem import document as on_torus
+from tests.peerbayes.test_messages_problem import TABLES
 from tests.peerbayes.test_problem import documents
 from theory.network import RULES
 from theory.network.topologies import TOPOLOGIES as KNOWN_TOPOLOGIES
@@ -38,7 +44,29 @@ def test_names_are_those_of_the_floors_below() -> None:
     assert set(Rule.__args__) == set(RULES)  # type: ignore[attr-defined]
 
 
-WRITTEN = {
+def coins_on(network: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Three agents that toss coins on a network."""
+    return {"name": "p", "network": network, "model": MODEL, **more}
+
+
+GOOD: dict[str, dict[str, Any]] = {
+    "coins": COINS,
+    "thermometers": GAUSSIAN,
+    "two coins": tomllib.loads(TWO_COINS),
+    "line": LINE,
+    "normal": NORMAL,
+    "batches": changed("learning", {"batch": [4, 1]}),
+    "design": changed("design", {"edges": [[0, 1]], "minimum_influence": "1/10"}),
+    "outcomes": changed("model.agents", [{"count": 2, "probabilities": ["1/2", "1/2"],
+                                          "log_likelihoods": [[-0.5, -1.5], [-1.0, -1.0]]}]),
+    "clocks": coins_on({**FORMS["edges"], "changes": {"kind": "clocks", "rates": ["1", "2", "3"]}}),
+    **{f"network: {form}": coins_on({**given, "names": NAMES}) for form, given in FORMS.items()},
+    **{f"fault: {fault['behaviour']}": on_torus({"agents": [{"agents": [4], **fault}]})
+       for fault in FAULTS},
+    **{f"messages: {list(table.values())}": {**tomllib.loads(TWO_COINS), "messages": table}
+       for table in TABLES},
+}  # fmt: skip
+BUILT_IN = {
     name: document
     for family in BUILTINS.values()
     if isinstance(family, WrittenBuiltin)
@@ -46,19 +74,19 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_builtins_fit(name: str) -> None:
-    PROBLEM.validate(WRITTEN[name])
-    specification = problem_from_document(WRITTEN[name]).specification
-    assert specification is not None
-    PROBLEM.validate(specification.document())
-
-
-@pytest.mark.parametrize(
-    "document", [tomllib.loads(TWO_COINS), COINS, GAUSSIAN, changed("name", REMOVE)]
-)
-def test_examples_fit(document: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", [*GOOD, *BUILT_IN])
+def test_problems_fit_go_to_a_file_and_come_back(name: str, tmp_path: Path) -> None:
+    document = GOOD.get(name) or BUILT_IN[name]
     PROBLEM.validate(document)
+    problem = problem_from_document(document)
+    assert problem.specification is not None
+    written = problem.specification.document()
+    PROBLEM.validate(written)
+    assert problem_from_document(written) == problem
+    for ending in ("toml", "json") if name in GOOD else ():  # test_front saves built-in ones
+        again = pb.load(pb.save(problem, tmp_path / f"p.{ending}"))
+        assert (type(again), again.specification) == (type(problem), problem.specification)
+        assert again == problem
 
 
 @settings(max_examples=40, deadline=None)

@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Any
 from peerbayes.problem.builtins.label_partitions import PARTITIONS, label_document
 
 if TYPE_CHECKING:
-    from empirical import RegressionTable
     from peerbayes.problem.problems import AnyProblem, Parameters, Problem, RegressionProblem
     from theory.progress import Progress
-    from theory.regression import RegressionModel
 
 Table = dict[str, Any]
 
@@ -232,42 +230,35 @@ def _of_patients(family: Builtin, names: list[str], *_: Any) -> tuple[Regression
     regression on all features of all training patients. Beside the network stands a central node
     that sees all features of one patient a round.
     """
-    from empirical import load_diabetes
+    from empirical import load_diabetes, split_features, split_rows
     from peerbayes.problem.problems import RegressionProblem
     from theory.network import Network
     from theory.regression import RegressionAgent
 
     problems = []
     for name in names:
-        split = str(family.parameters[name]["split"])
-        table = load_diabetes(seed=_PATIENT_SEED)
-        if split == "components":
+        split, table = str(family.parameters[name]["split"]), load_diabetes(seed=_PATIENT_SEED)
+        if split == "rows":
+            model = split_rows(table, _SHARES, seed=_PATIENT_SEED)
+        elif split == "features":
+            model = split_features(table)
+        else:
             table = table.principal_components()
+            parts = table.features[1:]
+            groups = {"first": parts[:4], "second": parts[4:7], "third": parts[7:]}
+            model = split_features(table, groups)
         noise = table.noise_std
-        node = RegressionAgent(inputs=table.inputs, targets=table.targets, noise_std=noise)
         problem = RegressionProblem(
             name=name,
             title=f"scikit-learn's diabetes data, {_SPLITS[split]}",
             network=Network.from_topology("path", agents=3),
-            regression=_patients(table, split),
+            regression=model,
             family=family.name,
             parameters={"split": split},
-            node=node,
+            node=RegressionAgent(inputs=table.inputs, targets=table.targets, noise_std=noise),
         )
         problems.append(problem)
     return tuple(problems)
-
-
-def _patients(table: RegressionTable, split: str) -> RegressionModel:
-    from empirical import split_features, split_rows
-
-    if split == "rows":
-        return split_rows(table, _SHARES, seed=_PATIENT_SEED)
-    if split == "features":
-        return split_features(table)
-    names = table.features[1:]
-    groups = {"first": names[:4], "second": names[4:7], "third": names[7:]}
-    return split_features(table, groups)
 
 
 # All of them ------------------------------------------------------------------------------------
@@ -299,3 +290,9 @@ _FAMILIES = (
 )
 BUILTINS: Mapping[str, Builtin] = MappingProxyType({family.name: family for family in _FAMILIES})
 """The built-in families by name."""
+
+
+def family_of(name: str) -> Builtin | None:
+    """The family that goes by this name, or has a variant that does; None if there is none."""
+    found = (f for f in BUILTINS.values() if name == f.name or name in f.parameters)
+    return next(found, None)

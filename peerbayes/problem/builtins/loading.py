@@ -113,12 +113,11 @@ def load_variants(
         )  # fmt: skip
     text = str(name_or_path)
     if not _ends_as_file(text):
-        from peerbayes.problem.builtins.families import BUILTINS
+        from peerbayes.problem.builtins.families import family_of
 
-        for family in BUILTINS.values():
+        if (family := family_of(text)) is not None:
             names = family.variants if text == family.name else (text,)
-            if names[0] in family.variants:
-                return family.build(names, data=data, progress=progress)
+            return family.build(names, data=data, progress=progress)
     if text and text[-1] in "/\\" and Path(text.rstrip("/\\")).is_file():
         got = "a file, with a slash behind its name"
         raise input_error(text, (), "a file's name", got, "leave out the slash")
@@ -135,11 +134,10 @@ def load_variants(
 
 def names_a_problem(name: str) -> bool:
     """Whether this is a problem's file, a built-in, or one of its variants."""
-    from peerbayes.problem.builtins.families import BUILTINS
+    from peerbayes.problem.builtins.families import family_of
 
-    if name in BUILTINS or any(name in family.variants for family in BUILTINS.values()):
-        return True
-    return name.endswith((".toml", ".json")) or "/" in name or Path(name[:200]).is_file()
+    is_file = name.endswith((".toml", ".json")) or "/" in name or Path(name[:200]).is_file()
+    return is_file or family_of(name) is not None
 
 
 def _ends_as_file(text: str) -> bool:
