@@ -13,7 +13,7 @@ from peerbayes.experiments.net_documents import NetPart, When
 from peerbayes.experiments.net_measures import WHEN, mean_and_error
 from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.figures.own_axes import on_axes
+from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.sources import panel_plot
 from peerbayes.sources.catalogue import FIGURES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerbayes.comparison import Comparison
-from peerbayes.figures.canvas import LegendEntry, Plot, to_svg
+from peerbayes.figures.chart import LegendEntry, Plot, to_svg
 from peerbayes.figures.wording import Fact as Fact
 from peerbayes.figures.wording import number
 

@@ -115,8 +115,8 @@ class Learned(Value):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
+        from peerbayes.figures.chart import on_axes
         from peerbayes.figures.curves import measured_plot
-        from peerbayes.figures.own_axes import on_axes
         from peerbayes.learning_documents import MeasuredDocument
 
         hypotheses = self.problem.model.hypotheses

@@ -20,7 +20,7 @@ from peerbayes.designs.recommend import recommend
 from peerbayes.designs.shared import called
 from peerbayes.designs.tables import weight_rows
 from peerbayes.designs.weight_text import row_text
-from peerbayes.figures.canvas import Plot
+from peerbayes.figures.chart import Plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.views import BROKEN, Fact, Rows, Section, Table, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, listed, number

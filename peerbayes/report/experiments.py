@@ -18,9 +18,8 @@ from peerbayes.experiments.link_documents import LinkRun, TrainedPart
 from peerbayes.experiments.link_lines import rounds_reached
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import DASHES, Chart, linear_scale, log_scale, series_style
-from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.figures.chart import DASHES, Chart, Plot, linear_scale, log_scale, series_style
+from peerbayes.figures.curves import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import BROKEN, HOLDS, Fact, Row, Section, Table, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, number
 from theory.validation import FloatArray

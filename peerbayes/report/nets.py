@@ -24,8 +24,7 @@ from peerbayes.experiments.net_measures import (
     mean_and_error,
 )
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import linear_scale, log_scale
+from peerbayes.figures.chart import Plot, linear_scale, log_scale
 from peerbayes.figures.training import (
     Course,
     confusion_plot,

@@ -24,7 +24,7 @@ from peerbayes.experiments.posterior_files import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.experiments.tuned_documents import TunedRun
-from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
 from peerbayes.figures.wording import clean, shorten

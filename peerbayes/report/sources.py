@@ -9,8 +9,16 @@ from typing import Any, get_args
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.figures.canvas import COLOURS, Plot
-from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale, log_scale, series_style
+from peerbayes.figures.chart import (
+    COLOURS,
+    DASHES,
+    Chart,
+    Plot,
+    floats,
+    linear_scale,
+    log_scale,
+    series_style,
+)
 from peerbayes.figures.training import confusion_plot
 from peerbayes.figures.views import Remarks, Row, Section, Table, Text, Verdict, pictures
 from peerbayes.figures.wording import number

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import floats
+from peerbayes.figures.chart import Plot, floats
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.training import agents_plot, rank_plot, reliability_plot
 from peerbayes.figures.views import Fact, Rows, Section, Table, pictures

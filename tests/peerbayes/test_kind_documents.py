@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from peerbayes.documents import Document
-from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.chart import plotting_style
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
 from peerbayes.kinds.changing.documents import ChangingRecord
 from peerbayes.kinds.faulty.documents import FaultyRecord

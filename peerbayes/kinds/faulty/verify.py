@@ -47,7 +47,7 @@ class FaultyVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.chart import on_axes
         from peerbayes.kinds.faulty.view import honest_plot
 
         record = self.as_record()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.figures.canvas import COLOURS, Plot
-from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
+from peerbayes.figures.chart import COLOURS, DASHES, Chart, Plot, floats, linear_scale
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.views import Fact, Section, pictures, statements
 from peerbayes.figures.wording import count, listed, number, percentage

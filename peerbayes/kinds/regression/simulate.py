@@ -98,8 +98,8 @@ class RegressionSummary(Documented):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.errors import measured_errors_plot
-        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.chart import on_axes
+        from peerbayes.figures.curves import measured_errors_plot
 
         curves = self.as_record().curves
         return on_axes(lambda axes: measured_errors_plot(curves, axes=axes), ax)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.errors import (
+from peerbayes.figures.chart import Plot
+from peerbayes.figures.curves import (
     calibration_plot,
     errors_plot,
     honesty_plot,

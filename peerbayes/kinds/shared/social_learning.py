@@ -246,8 +246,8 @@ class SimulationSummary(Result):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
+        from peerbayes.figures.chart import on_axes
         from peerbayes.figures.curves import measured_plot
-        from peerbayes.figures.own_axes import on_axes
 
         record = self.as_record()
         reference = record.result.reference[0]
