@@ -15,7 +15,7 @@ from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
-from peerbayes.report.sources import panel_plot
+from peerbayes.report.verified import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
 from peerbayes.sources.kept import Kept, Need
@@ -83,7 +83,7 @@ def words(name: str) -> str:
         f"{figure.shows}", "", f"**{figure.sentence}**", "",
         "| what | printed | measured | wanted | | why this tolerance |",
         "|---|---|---:|---|---|---|",
-        *(_row(check) for check in figure.checks),
+        *(_check_row(check) for check in figure.checks),
     ]  # fmt: skip
     if figure.missing:
         commands = dict.fromkeys(one.command for one in figure.missing)
@@ -93,7 +93,7 @@ def words(name: str) -> str:
     return "\n".join(text)
 
 
-def _row(check: CheckDocument) -> str:
+def _check_row(check: CheckDocument) -> str:
     measured = "" if check.measured is None else number(check.measured, 4)
     cells = (check.what, check.printed, measured, check.wanted, _MARKS[check.holds], check.reason)
     return "| " + " | ".join(map(escaped, cells)) + " |"

@@ -5,15 +5,19 @@ A `Series` is the mean over seeds of runs that are alike, of all agents or some.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from peerbayes.experiments.net_documents import (
+    Known,
+    Measured,
     NetPart,
     NetRun,
     NetSettings,
+    Point,
     When,
 )
 from peerbayes.experiments.net_measures import (
@@ -24,19 +28,117 @@ from peerbayes.experiments.net_measures import (
     mean_and_error,
 )
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
-from peerbayes.figures.chart import Plot, linear_scale, log_scale
+from peerbayes.figures.chart import Plot, floats, linear_scale, log_scale
+from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.training import (
     Course,
+    Widths,
+    agents_plot,
     confusion_plot,
     courses_plot,
     label_plot,
+    rank_plot,
+    reliability_plot,
     sigma_plot,
 )
-from peerbayes.figures.views import Fact, Section, Table
-from peerbayes.figures.wording import count, number
-from peerbayes.nets.tables import codec_words
+from peerbayes.figures.views import Fact, Rows, Section, Table, pictures
+from peerbayes.figures.wording import count, number, percentage
+from peerbayes.nets.documents import TrainRecord
+from peerbayes.nets.tables import codec_words, measure_words
 from peerbayes.report.experiments import experiment, net_fact
-from peerbayes.report.series import Kind, Measure, Series
+from theory.validation import FloatArray
+
+# Runs of one kind as a series --------------------------------------------------------------------
+
+
+Measure = Callable[[Measured], Sequence[float] | Known | None]
+
+
+Kind = tuple[str, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Runs that differ in their seed alone, and which agents are meant; empty: all of them."""
+
+    name: str
+    runs: Sequence[NetPart]
+    agents: tuple[int, ...] = ()
+
+    def accuracy(self, *, by_steps: bool = False) -> Course:
+        """In per cent, over the rounds, or over the steps of each learner."""
+        along = self._steps if by_steps else self._rounds
+        after, before = (
+            100 * self._over_rounds(when, lambda one: one.accuracy) for when in ("after", "before")
+        )
+        return Course(self.name, along, after, before)
+
+    def loss(self) -> Course:
+        """Mean −log p of the true label over the steps of each learner."""
+        after, before = (
+            self._over_rounds(when, lambda one: one.nll) for when in ("after", "before")
+        )
+        return Course(self.name, self._steps, after, before)
+
+    def against_bytes(self, measure: Measure) -> Course:
+        """A measure after consensus over the MB that all agents have sent so far."""
+        sent = _points(self.runs, lambda point: point.bytes / 1e6)
+        values = self._over_rounds("after", measure)
+        return Course(self.name, sent, values, np.full(values.shape, np.nan))
+
+    def confidence(self, when: When) -> Course:
+        """Confidence in labels that the agents hold, and in others'."""
+        return Course(
+            self.name,
+            self._rounds,
+            self._over_rounds(when, lambda one: one.in_domain_confidence),
+            self._over_rounds(when, lambda one: one.out_of_domain_confidence),
+        )
+
+    def widths(self) -> Widths | None:
+        """Quantiles of σ, averaged over all agents; None where there are no beliefs."""
+        rows = []
+        for run in self.runs:
+            spread = [point.sigma for point in run.curve.points if point.sigma]
+            if len(spread) < len(run.curve.points):
+                return None
+            rows.append([np.mean(np.array(one), axis=0) for one in spread])
+        return Widths(self.name, self._rounds, np.asarray(np.mean(rows, axis=0)))
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether all predictions are sampled."""
+        return all(run.curve.last.sampled is not None for run in self.runs)
+
+    @property
+    def _rounds(self) -> FloatArray:
+        return _points(self.runs, lambda point: float(point.round))
+
+    @property
+    def _steps(self) -> FloatArray:
+        return _points(self.runs, lambda point: point.local_steps / self.runs[0].learners)
+
+    def _over_rounds(self, when: When, measure: Measure) -> FloatArray:
+        def value(point: Point) -> float:
+            beliefs = point.at(when)
+            values = None if beliefs is None else measure(beliefs.way)
+            if values is None:
+                return np.nan
+            agents = [k for k in self.agents or range(len(values)) if k < len(values)]
+            known = [found for k in agents if (found := values[k]) is not None]
+            return float(np.mean(known)) if known else np.nan
+
+        return _points(self.runs, value)
+
+
+def _points(runs: Sequence[NetPart], value: Callable[[Point], float]) -> FloatArray:
+    """The mean over seeds of something of each recorded round."""
+    rows = [[value(point) for point in run.curve.points] for run in runs]
+    return np.asarray(np.mean(rows, axis=0), dtype=float)
+
+
+# Experiments with neural nets --------------------------------------------------------------------
+
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
@@ -278,3 +380,149 @@ def who(series: Sequence[Series]) -> str:
     seen = min(len(curve.agents) for curve in curves)
     known = max(len(curve.last.way.accuracy) for curve in curves)
     return "agents" if seen == known else f"the first {seen} of {known} agents"
+
+
+# A training of one's own -------------------------------------------------------------------------
+
+
+# More agents than this are not listed one by one.
+_MOST_ROWS = 50
+# Measures drawn against bytes: score, log-likelihood, calibration.
+_AGAINST_BYTES = 3
+
+
+def train_view(body: Any, *, key: str) -> Section:
+    """Everything the page says of one training: `body` is that of its record."""
+    record = TrainRecord.model_validate(body)
+    columns, rows = _table(record)
+    return Section(
+        key=key,
+        name=record.name,
+        heading=f"{record.name}, trained: {count(record.agents)} agents, "
+        f"{count(record.rounds_run)} rounds",
+        title=record.title,
+        finding=_finding(record),
+        facts=_facts(record),
+        pictures=pictures(list(_plots(record)), key),
+        tables=(Table.of(f"Agents: {record.name}", "agent", columns, rows),),
+        notes=tuple(_notes(record)),
+    )
+
+
+def _finding(record: TrainRecord) -> str:
+    scores, where = (
+        (record.test, "test") if record.test is not None else (record.validation, "validation")
+    )
+    if scores is None:
+        return "Nothing was measured: there were no validation and no test data."
+    said = "; ".join(
+        f"{measure_words(name)} {_value(name, scores.mean(name))}" for name in scores.measures
+    )
+    looks = len(record.test_looks)
+    again = f" These test data were looked at {looks} times in that folder." if looks > 1 else ""
+    return f"On {where} data, averaged over agents: {said}.{again}"
+
+
+def _facts(record: TrainRecord) -> tuple[Fact, ...]:
+    stopped = "stopped early; " * record.stopped_early
+    if record.round_kept != record.rounds_run:
+        stopped += f"round {record.round_kept} kept"
+    settings = record.settings
+    sent, messages = record.history.bytes_sent, record.messages
+    coded: tuple[Fact, ...] = ()
+    if messages is not None:
+        whole = f"{number(messages.bytes_uncoded / 1e6, 3)} MB without it"
+        coded = (Fact("Codec", codec_words(messages.codec), whole),)
+    return (
+        Fact("Agents", count(record.agents)),
+        Fact("Learner", str(record.learner["learner"]), f"seed {settings.seed}"),
+        Fact("Rounds", count(record.rounds_run), stopped),
+        Fact("Local steps", count(settings.local_steps), f"batches of {settings.batch}"),
+        Fact("Weights", count(record.parameters), "of one net"),
+        Fact("Likelihood", str(record.likelihood["kind"])),
+        Fact("Examples", count(sum(record.data.train)), "to train on, all agents together"),
+        Fact("Sent", f"{number(sent[-1] / 1e6, 3)} MB" if sent else "–", "by all agents"),
+        *coded,
+    )
+
+
+def _plots(record: TrainRecord) -> Iterator[Plot | None]:
+    """Scores first, then the training loss, bytes, calibration, the network."""
+    history = record.history
+    names = [record.called(agent) for agent in range(record.agents)]
+    kept = record.round_kept if record.round_kept != record.rounds_run else None
+    if history.rounds:
+        rounds = floats(history.rounds)
+        for measure in list(history.validation)[:2]:
+            last = None if record.validation is None else record.validation.mean(measure)
+            yield agents_plot(
+                rounds, floats(history.validation[measure]), names,
+                title=f"Validation: {measure_words(measure)}", quantity=measure_words(measure),
+                finding="Each agent on its own validation data. Of the beliefs kept, the mean is "
+                f"{_value(measure, last)}.",
+                kept=kept,
+            )  # fmt: skip
+        yield agents_plot(
+            rounds, floats(history.loss), names,
+            title="Training loss", quantity="−log p [nats]",
+            finding="Mean over each agent’s own batches since the look before.", kept=kept,
+        )  # fmt: skip
+    yield from _bytes_plots(record, names)
+    scores = record.test or record.validation
+    if scores is not None and scores.bins is not None:
+        draw = reliability_plot if scores.main == "accuracy" else rank_plot
+        yield draw(floats(scores.bins))
+    if record.graph is not None:
+        yield network_plot(record.graph)
+
+
+def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
+    """Validation scores, or the training loss without such data, against what was sent so far."""
+    history = record.history
+    sent = floats(history.bytes_sent) / 1e6
+    if not sent.size or sent[0] == sent[-1]:
+        return
+    drawn = dict(list(history.validation.items())[:_AGAINST_BYTES])
+    for measure, values in (drawn or {"": history.loss}).items():
+        what = measure_words(measure) if measure else "training loss [nats]"
+        yield agents_plot(
+            sent, floats(values), names,
+            title=f"Against bytes: {what}", quantity=what, x="MB sent",
+            finding="Against what all agents together have sent so far, over all links.",
+        )  # fmt: skip
+
+
+def _table(record: TrainRecord) -> tuple[list[str], Rows]:
+    """One row an agent: examples, and what was measured on validation and test data."""
+    measured = [
+        (where, scores, name)
+        for where, scores in (("validation", record.validation), ("test", record.test))
+        if scores is not None
+        for name in scores.measures
+    ]
+    columns = ["examples", *(f"{where}: {measure_words(name)}" for where, _, name in measured)]
+    rows = [
+        (
+            record.called(agent),
+            (
+                count(record.data.train[agent]),
+                *(_value(name, scores.of(name)[agent]) for _, scores, name in measured),
+            ),
+        )
+        for agent in range(min(record.agents, _MOST_ROWS))
+    ]
+    return columns, rows
+
+
+def _notes(record: TrainRecord) -> Iterator[str]:
+    yield from record.notes
+    if record.graph is not None:
+        yield from not_drawn(record.graph)
+    if record.agents > _MOST_ROWS:
+        yield f"the first {_MOST_ROWS} of {record.agents} agents are listed"
+    for number_of, look in enumerate(record.test_looks, 1):
+        yield f"look {number_of} at the test data: round {look.round}, training {look.run[:12]}"
+
+
+def _value(measure: str, value: float | None) -> str:
+    return percentage(value) if measure == "accuracy" else number(value, 4)

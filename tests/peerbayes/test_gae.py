@@ -32,7 +32,7 @@ from peerbayes.experiments.net_run import Setting
 from peerbayes.experiments.options import configured
 from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.records import read_record
-from peerbayes.report.gae import gae_view
+from peerbayes.report.experiments import gae_view
 from peerbayes.sources.kept import Kept
 from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED

@@ -25,7 +25,7 @@ from peerbayes.experiments.run import parts_folder, run_experiment
 from peerbayes.experiments.short_parts import write_short
 from peerbayes.experiments.short_rows import read_row
 from peerbayes.records import read_record
-from peerbayes.report.gae import gae_view
+from peerbayes.report.experiments import gae_view
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.test_gae import (
     gone_on_with,
