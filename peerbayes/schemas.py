@@ -173,7 +173,7 @@ def read_schema(name: str) -> dict[str, Any]:
 
         return problem_schema()
     if name == "net":
-        from peerbayes.nets.specification import net_schema
+        from peerbayes.nets.sections import net_schema
 
         return net_schema()
     printed = _TYPES[name]

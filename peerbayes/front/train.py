@@ -97,7 +97,7 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     from empirical.train.making import drawn_by_seed, net_for, notes_on
     from empirical.train.plan import TrainingPlan
     from exact.cost import as_memory
-    from peerbayes.nets.influence import weighed
+    from peerbayes.nets.reading import weighed
     from peerbayes.nets.run import run_plan
 
     _check_kinds(network, how.test)

@@ -34,8 +34,7 @@ def train_file(path: str | Path, how: TrainFile) -> TrainOutcome:
     check_installed("train")
     from empirical.nets.distributed import connect
     from exact.cost import as_memory
-    from peerbayes.nets.planning import plan_of
-    from peerbayes.nets.reading import read_net_file
+    from peerbayes.nets.reading import plan_of, read_net_file
     from peerbayes.nets.run import run_plan
 
     problem = read_net_file(path, directory=how.images, seed=how.seed)

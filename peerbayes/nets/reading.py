@@ -7,30 +7,122 @@ described in docs: reference/net-files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Kind
 from empirical.train.data.preparing import LabelColumn, has_channels_last
-from empirical.train.data.source_files import read_source
+from empirical.train.data.source_files import Sources, read_source, relative_to
 from peerbayes.messages import input_error, translate
 from peerbayes.nets.gathering import Wanted, gathered
-from peerbayes.nets.net_section import (
+from peerbayes.nets.own_module import imported_by, own_module
+from peerbayes.nets.sections import (
+    SECTIONS,
     ClassesSection,
     CountsSection,
     GaussianSection,
     HeadsSection,
+    NetSpecification,
+    TrainingSection,
 )
-from peerbayes.nets.specification import SECTIONS, NetSpecification
-from peerbayes.nets.training_problem import TrainingProblem
 from peerbayes.problem.agents_by_name import by_number
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
+from theory.changing import AnyNetwork
+from theory.network import Network
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from empirical.messages.codec import Codec
+    from empirical.train.plan import TrainingPlan
+
+
+# What a net file poses ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingProblem:
+    """A net file, read.
+
+    Attributes
+    ----------
+    name, title
+        Of the file.
+    network
+        Who hears whom.
+    data
+        The data of all agents, in the network's order. The sources are paths from `folder`, that of
+        the module among them.
+    likelihood
+        What `empirical.train.likelihoods.heads.likelihood_of` takes, with the number of classes or
+        of targets that the data have.
+    specification
+        The file's content.
+    folder
+        That of the net file.
+    """
+
+    name: str
+    title: str
+    network: AnyNetwork
+    data: AgentsData
+    likelihood: Mapping[str, Any]
+    specification: NetSpecification
+    folder: Path
+
+    @property
+    def imported(self) -> Sources:
+        """What the user's own module, made by now, has imported from beside its file."""
+        own = self.specification.net.module_file
+        if own is None:
+            return ()
+        files = [path for path in imported_by(self.folder / own[0]) if path.stat().st_size]
+        return relative_to(self.folder, tuple(read_source(path).sources[0] for path in files))
+
+    @property
+    def training(self) -> TrainingSection:
+        """Learner, rounds, steps, and the learner's settings."""
+        return self.specification.training
+
+    def module(self, *, outputs: int) -> Any:
+        """The net: a new torch module, or an architecture; needs torch.
+
+        Parameters
+        ----------
+        outputs
+            How many numbers it is to put out; a module of the user's own decides that itself.
+
+        Raises
+        ------
+        ValueError
+            If the module cannot be made, or layers do not fit the inputs.
+        """
+        from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
+
+        net = self.specification.net
+        if net.module_file is not None:
+            file, function = net.module_file
+            return own_module(self.folder / file, function)
+        shape = self.data.input_shape
+        if net.convolutions is not None and len(shape) != 3:
+            wanted = "images of shape (channels, height, width)"
+            raise fail("net.convolutions", wanted, f"inputs of shape {shape}", "use hidden")
+        layers: list[Convolution | MaxPool | Dense] = []
+        for channels in net.convolutions or ():
+            layers += [Convolution(channels, 3, padding=1), MaxPool(2)]
+        layers += [Dense(units) for units in (*(net.hidden or ()), outputs)]
+        if len(shape) not in (1, 3):
+            wanted = "inputs of shape (features,) or (channels, height, width)"
+            remedy = "write a module of your own"
+            raise fail("net.hidden", wanted, f"shape {shape}", remedy)
+        return Architecture(shape, tuple(layers))
+
+
+# From a net file to what it poses ----------------------------------------------------------------
 
 
 def read_net_file(
@@ -176,3 +268,126 @@ def _part(part: ClassesSection | GaussianSection | CountsSection, count: int) ->
         remedy = "add data of another class, or predict something else"
         raise fail("data", "labels of at least two classes", "a single one", remedy)
     return {**part.model_dump(exclude_none=True), "count": count}
+
+
+# Whose word counts for how much in a training ----------------------------------------------------
+
+
+INFLUENCES = ("network", "data")
+
+
+def weighed(
+    network: AnyNetwork, data: AgentsData, influence: str
+) -> tuple[AnyNetwork, tuple[str, ...]]:
+    """The network that is trained on, and what is to be noted of it.
+
+    Parameters
+    ----------
+    influence
+        ``"network"``: the weights as they are; ``"data"``: on the same links, weights whose
+        stationary distribution is proportional to the examples that agents train on
+        (:func:`theory.design.reweighted`).
+
+    Raises
+    ------
+    ValueError
+        If it is neither, the network changes, or its agents are not those of the data.
+    """
+    if influence not in INFLUENCES:
+        wanted = " or ".join(map(repr, INFLUENCES))
+        raise fail("influence", wanted, repr(influence), "choose one of them")
+    if influence == "network":
+        return network, ()
+    if not isinstance(network, Network):
+        wanted = '"network", the weights as they are, for a network that changes'
+        raise fail("influence", wanted, repr(influence), "leave it out")
+    held = [len(examples) for examples in data.train]
+    if len(held) != network.agents:
+        remedy = "give each agent of the network data, or change the network"
+        raise fail("network", f"{len(held)} agents, as many as hold data", network.agents, remedy)
+    from theory.design import reweighted
+
+    found = reweighted(network, held)
+    v = found.stationary_distribution
+    note = f"weights: by the data, agents' influence from {v.min():.3g} to {v.max():.3g}"
+    return found, (f"{note}; modulus {found.slem:.3g}, the network's own {network.slem:.3g}",)
+
+
+# From a net file, read, to all that its training's numbers follow from; needs torch --------------
+
+
+def plan_of(
+    problem: TrainingProblem, rounds: int | None, codec: str | None, *, source: str
+) -> TrainingPlan:
+    """The plan of a net file's training.
+
+    Parameters
+    ----------
+    rounds, codec
+        In place of the file's own, if they are not None.
+    source
+        What the file is called in messages.
+
+    Raises
+    ------
+    ValueError
+        If learner, codec and net do not fit; in one line.
+    """
+    from empirical.train.learners import learner_of
+    from empirical.train.likelihoods.heads import likelihood_of
+    from empirical.train.making import net_for, notes_on
+    from empirical.train.plan import DRAWS, TrainingPlan
+
+    training, found = problem.training, likelihood_of(problem.likelihood)
+    try:
+        learner = learner_of(training.learner, **training.settings)
+        network, notes = weighed(problem.network, problem.data, training.influence)
+    except ValueError as error:
+        raise ValueError(f"{source}: training: {error}") from None
+
+    messages = problem.specification.messages
+
+    def build() -> Any:
+        return problem.module(outputs=found.outputs - found.constants)
+
+    own = problem.specification.net.module_file is not None
+    example = problem.data.train[0].inputs[:4]
+    net = net_for(build if own else build(), found, example)
+    data = replace(problem.data, sources=(*problem.data.sources, *problem.imported))
+    return TrainingPlan(
+        name=problem.name,
+        title=problem.title,
+        net=net,
+        likelihood=found,
+        network=network,
+        learner=learner,
+        data=data,
+        rounds=training.rounds if rounds is None else rounds,
+        local_steps=training.local_steps,
+        batch=training.batch,
+        seed=training.seed,
+        patience=training.patience,
+        every=training.every,
+        draws=DRAWS if training.draws is None else training.draws,
+        schedule=training.schedule,
+        decay=training.decay,
+        warm_up=training.warm_up,
+        products=training.products,
+        codec=_codec(problem, codec, source=source),
+        missing="own" if messages is None else messages.missing,
+        notes=(*notes, *notes_on(net, found, example)),
+    )
+
+
+def _codec(problem: TrainingProblem, named: str | None, *, source: str) -> Codec | None:
+    from empirical.messages.codecs import codec_named, codec_of
+
+    messages = problem.specification.messages
+    if named is not None:
+        return None if named == "none" else codec_named(named)
+    if messages is None:
+        return None
+    try:
+        return codec_of(messages.codec, **messages.settings)
+    except ValueError as error:
+        raise ValueError(f"{source}: messages: {error}") from None

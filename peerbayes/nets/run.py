@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from empirical.tensor_files import AGAIN, verify_file
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
 from peerbayes.experiments.holding import Held, held
-from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord
-from peerbayes.nets.looks import note_look
-from peerbayes.nets.recording import record_of
+from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord, record_of
 from peerbayes.progress import sayer
 from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder, checksum, plain
+from peerbayes.records import (
+    Record,
+    RecordPlace,
+    check_folder,
+    checksum,
+    plain,
+    read_record,
+    unwritable,
+    write_record,
+)
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -26,6 +34,72 @@ if TYPE_CHECKING:
     from empirical.nets.consensus import Exchange
     from empirical.train.plan import TrainingPlan
     from empirical.train.trained import TrainedNetwork
+
+
+# Who looked at test data -------------------------------------------------------------------------
+
+
+LOOKS = "test-looks"
+# Seconds to wait for others, each of whom takes a few milliseconds.
+_PATIENCE = 60.0
+
+
+def looks_path(folder: Path, test_sha256: str) -> Path:
+    """The file of the list."""
+    return folder / f"test-looks-{test_sha256[:12]}.json"
+
+
+def note_look(folder: Path, test_sha256: str, look: TestLook) -> tuple[TestLook, ...]:
+    """Add a look to the list, on disk, and return all of it; one process at a time.
+
+    Raises
+    ------
+    ValueError
+        If the list is damaged, or cannot be written.
+    """
+    path = looks_path(folder, test_sha256)
+    before: list[TestLook] = []
+    try:
+        with held(path.with_name(f".{path.stem}.held"), patience=_PATIENCE):
+            if path.exists():
+                found = read_record(path).body
+                before = [TestLook.model_validate(entry) for entry in found["looks"]]
+            looks = (*before, look)
+            body = {"test_sha256": test_sha256, "looks": [entry.as_json() for entry in looks]}
+            write_record(path, kind=LOOKS, body=body)
+    except Held:
+        wanted, got = "a list that others write to for a moment", f"one held for {_PATIENCE:g} s"
+        raise fail(str(path), wanted, got, "end the process that holds it") from None
+    except OSError as error:
+        raise unwritable(path, "a file", error) from None
+    return looks
+
+
+# The beliefs that a training leaves beside its record --------------------------------------------
+
+
+def damaged_beliefs(record: Record) -> Iterator[str]:
+    """Yield what is wrong with the beliefs that a record of `train` speaks of.
+
+    A record without the folder of its beliefs has been taken elsewhere, and is of use by itself.
+    """
+    if record.kind != "train" or record.body.get("kept") is None:
+        return
+    kept = KeptBeliefs.model_validate(record.body["kept"])
+    path = record.path.parent / kept.file
+    if not path.parent.is_dir():
+        return
+    try:
+        found = verify_file(path)
+    except ValueError as error:
+        yield str(error)
+        return
+    if found.sha256 != kept.sha256:
+        yield str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))
+
+
+# A training with its record ----------------------------------------------------------------------
+
 
 KIND = "train"
 
@@ -71,7 +145,7 @@ class TrainOutcome(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.nets.tables import train_parts
+        from peerbayes.nets.documents import train_parts
 
         return train_parts(self.document())
 

@@ -43,8 +43,7 @@ from peerbayes.figures.training import (
 )
 from peerbayes.figures.views import Fact, Rows, Section, Table, pictures
 from peerbayes.figures.wording import count, number, percentage
-from peerbayes.nets.documents import TrainRecord
-from peerbayes.nets.tables import codec_words, measure_words
+from peerbayes.nets.documents import TrainRecord, codec_words, measure_words
 from peerbayes.report.experiments import experiment, net_fact
 from theory.validation import FloatArray
 

@@ -29,7 +29,7 @@ from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
 from peerbayes.figures.wording import clean, shorten
 from peerbayes.kinds.registry import kind_of_record
-from peerbayes.nets.kept import damaged_beliefs
+from peerbayes.nets.run import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.designed import design_view, placement_view
 from peerbayes.report.experiments import codecs_view, gae_view, link_view, run_view, tuned_view
