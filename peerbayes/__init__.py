@@ -32,10 +32,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerbayes import shadowing
 from peerbayes._version import __version__ as __version__
+from peerbayes.start import refuse_hidden_packages
 
-shadowing.refuse_hidden_packages()
+refuse_hidden_packages()
 
 from theory.lazy import show_lazily  # noqa: E402
 
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
     from peerbayes.front.simulate import simulate
-    from peerbayes.front.train import load_trained, train
-    from peerbayes.front.train_file import train_file
+    from peerbayes.front.train import load_trained, train, train_file
     from peerbayes.front.verify import verify
     from peerbayes.front.watch import watch
     from peerbayes.problem.builtins.families import BUILTINS

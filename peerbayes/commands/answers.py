@@ -135,7 +135,7 @@ def campaign(how: CampaignRun, terminal: Terminal) -> int:
 def figures(names: Sequence[str] | None, how: Figures, terminal: Terminal) -> int:
     """Figures of the papers from records."""
     from peerbayes.experiments.campaign_state import usual_records
-    from peerbayes.front.figures import redraw
+    from peerbayes.front.run import redraw
     from peerbayes.records import check_folder
     from peerbayes.terminal import say
 

@@ -11,7 +11,7 @@ from peerbayes.designs.documents import BaselineRow, SimulatedRoundsDocument
 from peerbayes.designs.shared import ROUNDS
 from peerbayes.documents import number
 from peerbayes.quantities.sizes import in_doubles
-from peerbayes.resources import check_hours
+from peerbayes.terminal import check_hours
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes
 
 # Certified sample sizes of more agents take longer than one would wait for ten of them.

@@ -35,8 +35,7 @@ from peerbayes.experiments.short_parts import (
 from peerbayes.experiments.short_rows import read_row
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.experiments.tuned_tasks import TunedTask
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record, write_record
+from peerbayes.records import file_name, read_record, write_record
 from theory.validation import fail
 
 FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peerbayes.experiments.run import KIND, parts_folder
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record
+from peerbayes.records import file_name, read_record
 
 
 def what_is_done(name: str, out: Path) -> str:

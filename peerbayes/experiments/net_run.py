@@ -21,8 +21,8 @@ from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_parts import Part, part_values, schedule_values
 from peerbayes.experiments.net_rows import Row
-from peerbayes.progress import sayer
-from peerbayes.record_names import file_name
+from peerbayes.records import file_name
+from peerbayes.terminal import sayer
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:

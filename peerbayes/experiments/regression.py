@@ -17,7 +17,7 @@ import numpy as np
 from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.documents import RunSummary
 from peerbayes.experiments.experiment import Line
-from peerbayes.resources import check_hours
+from peerbayes.terminal import check_hours
 from theory.progress import Progress
 
 

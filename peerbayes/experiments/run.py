@@ -20,8 +20,7 @@ from peerbayes._version import __version__
 from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.team import PartFailed, Team
-from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record
+from peerbayes.records import RecordPlace, check_folder, checksum, file_name, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from peerbayes.experiments.campaign_documents import STATES, CampaignDocument, TaskDocument
 from peerbayes.experiments.documents import RunPrinted
-from peerbayes.resources import duration
 from peerbayes.tables import number
+from peerbayes.terminal import duration
 
 
 def run_parts(result: RunPrinted) -> list[RenderableType]:

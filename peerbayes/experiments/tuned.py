@@ -27,8 +27,7 @@ from peerbayes.experiments.tuned_plan import (
     search_of,
     tuned_parts,
 )
-from peerbayes.record_names import file_name
-from peerbayes.records import checksum, plain, read_record
+from peerbayes.records import checksum, file_name, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from peerbayes.explorer.documents import Table
 from peerbayes.messages import describe
-from peerbayes.resources import duration
+from peerbayes.terminal import duration
 from theory.validation import as_integer, as_probability, fail
 
 MOST_SECONDS = 300.0

@@ -103,7 +103,7 @@ def save(request: Request, progress: Progress | None) -> Any:
     import tempfile
 
     from peerbayes.problem.writing import write_problem
-    from peerbayes.record_names import file_name
+    from peerbayes.records import file_name
 
     problem, suffix = _problem(_document_of(request)), request.get("format") or "toml"
     if suffix not in ("toml", "json"):

@@ -8,11 +8,10 @@ from peerbayes.designs.place import PlacementResult, checked_placement, identity
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.progress import stage
-from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder
+from peerbayes.records import RecordPlace, check_folder, file_name
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Placement
+from peerbayes.terminal import stage
 
 
 @question(Placement)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
 from peerbayes.experiments.net_run import check_installed
-from peerbayes.progress import stage
+from peerbayes.experiments.team import is_first_process
 from peerbayes.settings.declared import question
-from peerbayes.settings.nets import Train
+from peerbayes.settings.nets import Train, TrainFile
+from peerbayes.terminal import stage
 from theory.changing import AnyNetwork
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    # By their modules: other packages have types of these names, and pages link to the right ones.
     from empirical.messages import codec as codecs
     from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
     from empirical.train.likelihoods import heads as likelihoods
     from empirical.train.trained import TrainedNetwork
+    from peerbayes.nets.run import TrainOutcome
+
+
+# `pb.train` --------------------------------------------------------------------------------------
+
 
 P = ParamSpec("P")
 Data: TypeAlias = Sequence[tuple[ArrayLike, ArrayLike]]
@@ -260,3 +266,49 @@ def _likelihood(
         words = {"kind": "gaussian", "std": "learned", "count": count}
         note = "likelihood: normal noise whose width is learned, for labels are real numbers"
     return likelihood_of(words), (note,)
+
+
+# `pb.train_file` ---------------------------------------------------------------------------------
+
+
+@question(TrainFile)
+def train_file(path: str | Path, how: TrainFile) -> TrainOutcome:
+    """Train what a net file says, and leave a record, the beliefs, and a page.
+
+    Under torchrun the agents are spread over its processes, of which the first one writes.
+
+    Parameters
+    ----------
+    path
+        A TOML or JSON file ([](../reference/net-files.md)).
+
+    Raises
+    ------
+    ValueError
+        As of :func:`~peerbayes.front.train.train`, or if the file is not one; in one line.
+    """
+    check_installed("train")
+    from empirical.nets.distributed import connect
+    from exact.cost import as_memory
+    from peerbayes.nets.reading import plan_of, read_net_file
+    from peerbayes.nets.run import run_plan
+
+    problem = read_net_file(path, directory=how.images, seed=how.seed)
+    with connect(how.device) as exchange:
+        outcome = run_plan(
+            plan_of(problem, how.rounds, how.codec, source=str(path)),
+            out=how.folder,
+            force=how.force,
+            resume=how.resume,
+            device=how.device,
+            memory=None if how.memory is None else as_memory("memory", how.memory),
+            exchange=exchange,
+            progress=None if how.progress is None else how.progress(problem.name),
+            notice=how.notice,
+        )
+    if outcome.record_path is None or not is_first_process():
+        return outcome
+    from peerbayes.report import write_report
+
+    page = write_report([outcome.record_path], outcome.record_path.with_suffix(".html"))
+    return replace(outcome, report_path=page)

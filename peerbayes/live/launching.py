@@ -52,8 +52,7 @@ def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
         If the problem has no live network, or the folder cannot be written, or has the record of
         another run of the problem.
     """
-    from peerbayes.record_names import file_name
-    from peerbayes.records import RecordPlace
+    from peerbayes.records import RecordPlace, file_name
 
     robust_rule(robust_keys(how.robust) or {})
     needs_zenoh()

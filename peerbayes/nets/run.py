@@ -13,18 +13,18 @@ from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
 from peerbayes.experiments.holding import Held, held
 from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord, record_of
-from peerbayes.progress import sayer
-from peerbayes.record_names import file_name
 from peerbayes.records import (
     Record,
     RecordPlace,
     check_folder,
     checksum,
+    file_name,
     plain,
     read_record,
     unwritable,
     write_record,
 )
+from peerbayes.terminal import sayer
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -19,8 +19,7 @@ from peerbayes.experiments.net_parts import Part, Role
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.run import KIND
 from peerbayes.experiments.short_rows import read_row
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record
+from peerbayes.records import file_name, read_record
 from peerbayes.sources.documents import MissingDocument
 from theory.validation import fail
 

@@ -7,9 +7,9 @@ from jsonschema import Draft202012Validator
 from exact import Run, simulate
 from peerbayes.cli import main
 from peerbayes.kinds.finite.at_rounds import at_rounds
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.schemas import read_schema
+from peerbayes.tables import render
 from tests.peerbayes.commands import Capture, json_of
 
 

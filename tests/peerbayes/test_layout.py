@@ -18,8 +18,7 @@ from peerbayes.experiments.campaign_documents import CampaignDocument
 from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.shared.verification_tables import verification_parts
-from peerbayes.layout import render
-from peerbayes.tables import facts_table, figures_table, interval
+from peerbayes.tables import facts_table, figures_table, interval, render
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.test_cli import COMPARISONS
@@ -95,7 +94,7 @@ def check_command(command: str, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("coins.toml").write_text(TWO_COINS)
     printed: list[RenderableType] = []
-    monkeypatch.setattr("peerbayes.layout.render", lambda parts: printed.extend(parts) or "")
+    monkeypatch.setattr("peerbayes.tables.render", lambda parts: printed.extend(parts) or "")
     assert cli.main([*command.split(), "--quiet"]) == 0
     assert printed
     check(printed, monkeypatch)

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from peerbayes.progress import Stages
+from peerbayes.terminal import Stages
 from tests.peerbayes.commands import Capture
 
 

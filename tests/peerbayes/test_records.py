@@ -25,7 +25,7 @@ from peerbayes import cli
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.regression import RegressionExperiment
 from peerbayes.front.claims import verify_claims
-from peerbayes.front.figures import redraw
+from peerbayes.front.run import redraw
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.records import (

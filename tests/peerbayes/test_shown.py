@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import peerbayes as pb
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.documents import Documented
-from peerbayes.front.figures import redraw
+from peerbayes.front.run import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verified import Verified
 from peerbayes.problem.network_alone import NetworkAlone

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from peerbayes import cli
-from peerbayes.layout import render
-from peerbayes.progress import Stages
-from peerbayes.tables import figures_table
-from peerbayes.terminal import visible
+from peerbayes.tables import figures_table, render
+from peerbayes.terminal import Stages, visible
 from tests.peerbayes.commands import Capture, text_of
 from tests.peerbayes.test_record_names import COINS
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from peerbayes._version import __version__
 from peerbayes.problem.finite import Problem
-from peerbayes.record_names import file_name
-from peerbayes.records import plain, read_record, write_record
+from peerbayes.records import file_name, plain, read_record, write_record
 from theory import FiniteAgent
 from theory.network.structure import as_dense
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from peerbayes.figures.views import Section
     from peerbayes.kinds.shared.social_learning import SimulationSummary
     from peerbayes.kinds.shared.verified import VerifiedDocument
-    from peerbayes.resources import Predicted
     from peerbayes.settings.questions import Design, Placement
     from peerbayes.sweep_documents import SweepDocument
+    from peerbayes.terminal import Predicted
     from theory.progress import Progress
 
 P = TypeVar("P", bound="AnyProblem")

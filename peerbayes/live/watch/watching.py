@@ -14,8 +14,7 @@ from peerbayes.documents import Documented
 from peerbayes.live.watch.as_document import document_of
 from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.watcher import Watcher
-from peerbayes.record_names import file_name
-from peerbayes.records import set_aside, write_record
+from peerbayes.records import file_name, set_aside, write_record
 from theory.validation import fail
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.layout import render
 from peerbayes.live.watch.as_document import document_of
 from peerbayes.live.watch.documents import WatchDocument
 from peerbayes.live.watch.tables import watch_parts
@@ -16,6 +15,7 @@ from peerbayes.live.watch.watched import Watched
 from peerbayes.live.watch.watching import on_terminal
 from peerbayes.records import write_record
 from peerbayes.report import write_report
+from peerbayes.tables import render
 from tests.peerbayes.live.watch.network import NETWORK, drawn, fed, own_paces, steady
 
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from peerbayes.front.train_file import train_file
+from peerbayes.front.train import train_file
 from peerbayes.nets.run import looks_path
 from peerbayes.records import read_record
 from tests.peerbayes.nets import test_resuming as quick
