@@ -1,4 +1,7 @@
-"""What `train` prints and leaves on disk, as types."""
+"""What `train` prints and leaves on disk: its types, a training as such values, and its tables.
+
+Values are plain, with agents and targets by their names.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
     from empirical.train.plan import TrainingPlan
     from empirical.train.scores import Scores
     from empirical.train.trained import TrainedNetwork
-
-
-# What `train` prints and leaves on disk, as types ------------------------------------------------
 
 
 Known = list[Number]
@@ -356,7 +356,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-# A training as tables for people; each function takes the document of the command ----------------
+# Terminal tables ---------------------------------------------------------------------------------
 
 
 # More agents than this are not listed, but for the best and the worst.

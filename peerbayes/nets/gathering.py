@@ -1,4 +1,4 @@
-"""From the table ``[data]`` of a net file to the agents' data."""
+"""From the table ``[data]`` of a net file to the agents' data: which file is whose, what is in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from peerbayes.nets.sections import DATASETS, DataSection, DealSection
 from theory.validation import IntArray, as_position, fail
 
 # Which file is whose -----------------------------------------------------------------------------
-
 
 _WILD = re.compile(r"[*?\[]")
 # Names that a message lists.
@@ -191,7 +190,7 @@ def _starred(pattern: str, paths: Sequence[Path], folder: Path) -> list[str]:
     return [found[1] for text in texts if (found := whole.fullmatch(text))]
 
 
-# From the table ``[data]`` of a net file to the agents' data -------------------------------------
+# What it holds -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""From a net file to what it poses.
+"""From a net file to what it poses, and to the plan of its training.
 
 Bad input ends in a ``ValueError`` of one line: file, place, expected, got, remedy. The keys are
-described in docs: reference/net-files.
+described in docs: reference/net-files. What is read is a `TrainingProblem`; of it, as of the
+arguments of `pb.train`, a plan is made (`plan_with`), which needs torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,30 +24,33 @@ from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.sections import (
     SECTIONS,
     ClassesSection,
-    CountsSection,
     GaussianSection,
     HeadsSection,
+    MessagesSection,
     NetSpecification,
+    OneTarget,
     TrainingSection,
 )
 from peerbayes.problem.agents_by_name import by_number
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
+from peerbayes.settings.nets import Train
 from theory.changing import AnyNetwork
 from theory.network import Network
 from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.messages.codec import Codec
+    from empirical.train.likelihoods.heads import Likelihood
     from empirical.train.plan import TrainingPlan
 
-
-# What a net file poses ---------------------------------------------------------------------------
+KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
+"""What targets are, by the kind of their likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingProblem:
-    """A net file, read.
+    """A net file, read: agents with data on a network, a net, and how it is trained.
 
     Attributes
     ----------
@@ -122,13 +126,13 @@ class TrainingProblem:
         return Architecture(shape, tuple(layers))
 
 
-# From a net file to what it poses ----------------------------------------------------------------
+# Reading ------------------------------------------------------------------------------------------
 
 
 def read_net_file(
     path: str | Path, *, directory: Path | None = None, seed: int | None = None
 ) -> TrainingProblem:
-    """The training that a TOML or JSON file describes, with its data.
+    """The training that a TOML or JSON file describes, with its data; paths in it count from it.
 
     Parameters
     ----------
@@ -144,26 +148,10 @@ def read_net_file(
         For anything wrong with the file or the data, in one line that names the file and the place.
     """
     path = Path(path)
+    source, folder = str(path), path.parent
     document = {"name": path.stem, **read_document(path)}
     if seed is not None and isinstance(document.get("training"), Mapping):
         document["training"] = {**document["training"], "seed": seed}
-    return net_from_document(document, source=str(path), folder=path.parent, directory=directory)
-
-
-def net_from_document(
-    document: Mapping[str, Any],
-    *,
-    source: str = "",
-    folder: Path = Path(),
-    directory: Path | None = None,
-) -> TrainingProblem:
-    """The training that a parsed net file describes; paths in it count from `folder`.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`read_net_file`.
-    """
     specification = specification_of(document, source=source, folder=folder)
     network = build_network(specification.network, specification.name, source=source)
     own = specification.net.module_file
@@ -186,18 +174,13 @@ def net_from_document(
             raise fail("net.convolutions", expected, f"inputs of shape {got}", remedy)
         words = _words(specification.likelihood, data)
     except ValueError as error:
-        raise _with_source(source, str(error)) from None
+        # A message that begins with a key of the net file gets that file's name.
+        of_file = str(error).startswith(("data.", "data:", "likelihood", "net"))
+        raise ValueError(f"{source}: {error}" if of_file else str(error)) from None
     if own is not None:
         data = replace(data, sources=(*data.sources, (own[0], module[0][1])))
-    return TrainingProblem(
-        specification.name,
-        specification.title or "",
-        network,
-        data,
-        words,
-        specification,
-        folder,
-    )
+    title = specification.title or ""
+    return TrainingProblem(specification.name, title, network, data, words, specification, folder)
 
 
 def specification_of(
@@ -216,12 +199,6 @@ def specification_of(
         raise translate(error, source=source, sections=SECTIONS) from None
 
 
-def _with_source(source: str, text: str) -> ValueError:
-    """A message that begins with a key of the net file, after that file's name."""
-    of_file = text.startswith(("data.", "data:", "likelihood", "net"))
-    return ValueError(f"{source}: {text}" if source and of_file else text)
-
-
 def _labels(specification: NetSpecification, source: str) -> tuple[LabelColumn, ...]:
     """What each target is, as the likelihood says; names come from the data."""
     section, data = specification.likelihood, specification.data
@@ -237,7 +214,7 @@ def _labels(specification: NetSpecification, source: str) -> tuple[LabelColumn, 
     return tuple(
         LabelColumn(
             f"target {k}" if len(parts) > 1 else "label",
-            _kind(part),
+            KINDS[part.kind],
             part.count if isinstance(part, ClassesSection) else None,
             standardise=scale and own,
         )
@@ -245,15 +222,7 @@ def _labels(specification: NetSpecification, source: str) -> tuple[LabelColumn, 
     )
 
 
-def _kind(part: ClassesSection | GaussianSection | CountsSection) -> Kind:
-    if isinstance(part, ClassesSection):
-        return "classes"
-    return "counts" if isinstance(part, CountsSection) else "numbers"
-
-
-def _words(
-    section: ClassesSection | GaussianSection | CountsSection | HeadsSection, data: AgentsData
-) -> dict[str, Any]:
+def _words(section: OneTarget | HeadsSection, data: AgentsData) -> dict[str, Any]:
     """The likelihood's words, with the counts that the data have."""
     if isinstance(section, HeadsSection):
         pairs = zip(section.parts, data.targets, strict=True)
@@ -263,16 +232,20 @@ def _words(
     return _part(section, len(data.targets) if classes is None else len(classes))
 
 
-def _part(part: ClassesSection | GaussianSection | CountsSection, count: int) -> dict[str, Any]:
+def _part(part: OneTarget, count: int) -> dict[str, Any]:
     if isinstance(part, ClassesSection) and count == 1:
         remedy = "add data of another class, or predict something else"
         raise fail("data", "labels of at least two classes", "a single one", remedy)
     return {**part.model_dump(exclude_none=True), "count": count}
 
 
-# Whose word counts for how much in a training ----------------------------------------------------
+# Planning -----------------------------------------------------------------------------------------
 
-
+# Settings that a plan takes as they are.
+_OF_PLAN = (
+    *("rounds", "local_steps", "batch", "seed", "patience", "every", "draws"),
+    *("schedule", "decay", "warm_up", "products"),
+)
 INFLUENCES = ("network", "data")
 
 
@@ -313,7 +286,44 @@ def weighed(
     return found, (f"{note}; modulus {found.slem:.3g}, the network's own {network.slem:.3g}",)
 
 
-# From a net file, read, to all that its training's numbers follow from; needs torch --------------
+def plan_with(
+    module: Any,
+    likelihood: Likelihood,
+    network: AnyNetwork,
+    data: AgentsData,
+    how: Train | TrainingSection,
+    *,
+    notes: Sequence[str] = (),
+    **more: Any,
+) -> TrainingPlan:
+    """The plan of a training that a net file or Python asks for.
+
+    Parameters
+    ----------
+    module
+        As of :func:`empirical.train.making.net_for`.
+    how
+        How long, and in which steps.
+    notes
+        What was chosen so far; what is noted of the net is added.
+    more
+        All else of a plan, or in place of what `how` says.
+
+    Raises
+    ------
+    ValueError
+        If the net does not fit the data, or a number is out of range; in one line.
+    """
+    from empirical.train.making import net_for, notes_on
+    from empirical.train.plan import TrainingPlan
+
+    example = data.train[0].inputs[:4]
+    net = net_for(module, likelihood, example)
+    noted = (*notes, *notes_on(net, likelihood, example))
+    settings = {name: getattr(how, name) for name in _OF_PLAN} | more
+    return TrainingPlan(
+        net=net, likelihood=likelihood, network=network, data=data, notes=noted, **settings
+    )
 
 
 def plan_of(
@@ -335,54 +345,41 @@ def plan_of(
     """
     from empirical.train.learners import learner_of
     from empirical.train.likelihoods.heads import likelihood_of
-    from empirical.train.making import net_for, notes_on
-    from empirical.train.plan import DRAWS, TrainingPlan
+    from empirical.train.plan import DRAWS
 
-    training, found = problem.training, likelihood_of(problem.likelihood)
+    training, messages = problem.training, problem.specification.messages
+    likelihood = likelihood_of(problem.likelihood)
     try:
         learner = learner_of(training.learner, **training.settings)
         network, notes = weighed(problem.network, problem.data, training.influence)
     except ValueError as error:
         raise ValueError(f"{source}: training: {error}") from None
 
-    messages = problem.specification.messages
-
     def build() -> Any:
-        return problem.module(outputs=found.outputs - found.constants)
+        return problem.module(outputs=likelihood.outputs - likelihood.constants)
 
-    own = problem.specification.net.module_file is not None
-    example = problem.data.train[0].inputs[:4]
-    net = net_for(build if own else build(), found, example)
-    data = replace(problem.data, sources=(*problem.data.sources, *problem.imported))
-    return TrainingPlan(
+    plan = plan_with(
+        build if problem.specification.net.module_file is not None else build(),
+        likelihood,
+        network,
+        problem.data,
+        training,
+        notes=notes,
         name=problem.name,
         title=problem.title,
-        net=net,
-        likelihood=found,
-        network=network,
         learner=learner,
-        data=data,
         rounds=training.rounds if rounds is None else rounds,
-        local_steps=training.local_steps,
-        batch=training.batch,
-        seed=training.seed,
-        patience=training.patience,
-        every=training.every,
         draws=DRAWS if training.draws is None else training.draws,
-        schedule=training.schedule,
-        decay=training.decay,
-        warm_up=training.warm_up,
-        products=training.products,
-        codec=_codec(problem, codec, source=source),
+        codec=_codec(messages, codec, source=source),
         missing="own" if messages is None else messages.missing,
-        notes=(*notes, *notes_on(net, found, example)),
     )
+    sources = (*problem.data.sources, *problem.imported)
+    return replace(plan, data=replace(problem.data, sources=sources))
 
 
-def _codec(problem: TrainingProblem, named: str | None, *, source: str) -> Codec | None:
+def _codec(messages: MessagesSection | None, named: str | None, *, source: str) -> Codec | None:
     from empirical.messages.codecs import codec_named, codec_of
 
-    messages = problem.specification.messages
     if named is not None:
         return None if named == "none" else codec_named(named)
     if messages is None:

@@ -1,4 +1,8 @@
-"""The table ``[data]`` of a net file: where the agents' data are, and what is done to them."""
+"""The tables of a net file, each a section: ``[data]``, ``[net]``, ``[likelihood]`` and the others.
+
+A section says what its keys may hold; `NetSpecification` is the file as a whole, and `net_schema`
+its JSON schema. How data are read is in `peerbayes.nets.gathering`.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,17 @@ from peerbayes.problem.entries import Row, Section, exactly_one, given, known_ta
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.settings.nets import Train
 
-# The table ``[data]`` of a net file --------------------------------------------------------------
+Text = Annotated[str, Field(min_length=1)]
+Texts = Row[Text]
+Sizes = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)]
 
+
+def _key(meaning: str, default: Any = None, **bounds: Any) -> Any:
+    """A key that may be left out."""
+    return Field(default=default, description=meaning, **bounds)
+
+
+# [data]: where the agents' data are, and what is done to them -------------------------------------
 
 DATASETS = ("mnist", "fashion-mnist", "fmnist", "digits", "diabetes")
 RULES: dict[str, tuple[str, ...]] = {
@@ -46,9 +59,6 @@ _NEEDED = {"labels": "groups", "dirichlet": "alpha", "sizes": "sizes"}
 _OF_FILES = (
     "agent", "target", "features", "categories", "separator", "decimal", "missing", "colour", "size"
 )  # fmt: skip
-
-Text = Annotated[str, Field(min_length=1)]
-Texts = Row[Text]
 
 
 def _one_or_more(value: object) -> tuple[str, ...]:
@@ -99,6 +109,7 @@ def _plain(value: tuple[str, ...] | dict[str, str]) -> list[str] | dict[str, str
 
 _TEXT = {"type": "string", "minLength": 1}
 _LIST = {"type": "array", "items": _TEXT, "minItems": 1}
+_TABLE = {"type": "object", "additionalProperties": _TEXT}
 
 Names = Annotated[
     tuple[str, ...],
@@ -111,9 +122,7 @@ Files = Annotated[
     tuple[str, ...] | dict[str, str],
     PlainValidator(_files),
     PlainSerializer(_plain),
-    WithJsonSchema(
-        {"anyOf": [_TEXT, _LIST, {"type": "object", "additionalProperties": _TEXT}]},
-    ),
+    WithJsonSchema({"anyOf": [_TEXT, _LIST, _TABLE]}),
 ]
 """A pattern, a list of paths, or a table of paths by agent."""
 ShareOrPath = Annotated[
@@ -139,17 +148,13 @@ class DealSection(Section):
     by: Annotated[str, BeforeValidator(_rule)] = Field(
         description="labels, dirichlet, sizes, balanced, or a split of the papers."
     )
-    groups: Row[Row[str | int]] | None = Field(
-        default=None, description="labels: each agent's classes, by name or by number from 0."
+    groups: Row[Row[str | int]] | None = _key(
+        "labels: each agent's classes, by name or by number from 0."
     )
-    alpha: float | None = Field(
-        default=None, gt=0, description="dirichlet: small for classes that few agents hold."
-    )
-    minimum: int | None = Field(
-        default=None, ge=1, description="dirichlet: fewest examples of an agent; left out: 2."
-    )
-    sizes: Row[Annotated[float, Field(gt=0)]] | None = Field(
-        default=None, description="sizes: each agent's part, in proportion."
+    alpha: float | None = _key("dirichlet: small for classes that few agents hold.", gt=0)
+    minimum: int | None = _key("dirichlet: fewest examples of an agent; left out: 2.", ge=1)
+    sizes: Row[Annotated[float, Field(gt=0)]] | None = _key(
+        "sizes: each agent's part, in proportion."
     )
 
     @model_validator(mode="after")
@@ -171,67 +176,34 @@ class DataSection(Section):
 
     model_config = ConfigDict(json_schema_extra=exactly_one("files", "file", "builtin"))
 
-    files: Files | None = Field(
-        default=None, description="One file or image folder an agent: pattern, list, or by name."
+    files: Files | None = _key("One file or image folder an agent: pattern, list, or by name.")
+    file: Text | None = _key("One file or image folder for all; with agent, or [data.deal].")
+    builtin: str | None = _key("mnist, fmnist, digits or diabetes; with [data.deal].")
+    agent: Text | None = _key("With file: the column that names the agent of each row.")
+    deal: DealSection | None = _key("How one source is dealt to the agents.")
+    target: Names | None = _key("Tables: the column or columns to predict.")
+    features: Texts | None = _key("Tables: columns of the inputs; left out: all of numbers.")
+    categories: Texts | None = _key("Tables: columns whose entries are names, though of digits.")
+    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = _key(
+        "CSV: what stands between cells; left out: a comma."
     )
-    file: Text | None = Field(
-        default=None, description="One file or image folder for all; with agent, or [data.deal]."
+    decimal: Literal[".", ","] | None = _key("CSV: the decimal mark of numbers; left out: a point.")
+    missing: Literal["refuse", "mean"] | None = _key(
+        "Missing inputs: refused, as by default; or filled with the mean, and marked."
     )
-    builtin: str | None = Field(
-        default=None, description="mnist, fmnist, digits or diabetes; with [data.deal]."
-    )
-    agent: Text | None = Field(
-        default=None, description="With file: the column that names the agent of each row."
-    )
-    deal: DealSection | None = Field(
-        default=None, description="How one source is dealt to the agents."
-    )
-    target: Names | None = Field(
-        default=None, description="Tables: the column or columns to predict."
-    )
-    features: Texts | None = Field(
-        default=None, description="Tables: columns of the inputs; left out: all of numbers."
-    )
-    categories: Texts | None = Field(
-        default=None, description="Tables: columns whose entries are names, though of digits."
-    )
-    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
-        default=None, description="CSV: what stands between cells; left out: a comma."
-    )
-    decimal: Literal[".", ","] | None = Field(
-        default=None, description="CSV: the decimal mark of numbers; left out: a point."
-    )
-    missing: Literal["refuse", "mean"] | None = Field(
-        default=None,
-        description="Missing inputs: refused, as by default; or filled with the mean, and marked.",
-    )
-    colour: bool | None = Field(
-        default=None, description="Images: read as red, green, blue, or grey; left out: as is."
-    )
+    colour: bool | None = _key("Images: read as red, green, blue, or grey; left out: as is.")
     size: Annotated[Row[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)] | None = (
-        Field(default=None, description="Images: [height, width] to resize to; left out: as is.")
+        _key("Images: [height, width] to resize to; left out: as is.")
     )
-    tokens: bool = Field(
-        default=False, description="NPZ: whether inputs are whole numbers that stand for words."
+    tokens: bool = _key("NPZ: whether inputs are whole numbers that stand for words.", False)
+    validation: Share = _key("Share of each agent's data held out for validation.", 0.1)
+    test: ShareOrPath | None = _key("Test data: a file, a folder, or a share held out.")
+    other: Text | None = _key("Inputs of another data set: a file, a folder, or a built-in.")
+    standardise: bool = _key("Whether inputs get mean 0 and variance 1, by pooled moments.", True)
+    standardise_target: bool | None = _key(
+        "The same of targets; left out: those with learned noise."
     )
-    validation: Share = Field(
-        default=0.1, description="Share of each agent's data held out for validation."
-    )
-    test: ShareOrPath | None = Field(
-        default=None, description="Test data: a file, a folder, or a share held out."
-    )
-    other: Text | None = Field(
-        default=None, description="Inputs of another data set: a file, a folder, or a built-in."
-    )
-    standardise: bool = Field(
-        default=True, description="Whether inputs get mean 0 and variance 1, by pooled moments."
-    )
-    standardise_target: bool | None = Field(
-        default=None, description="The same of targets; left out: those with learned noise."
-    )
-    seed: int | None = Field(
-        default=None, ge=0, description="Of what is dealt and held out; left out: that of training."
-    )
+    seed: int | None = _key("Of what is dealt and held out; left out: that of training.", ge=0)
 
     @model_validator(mode="after")
     def _one_source(self) -> DataSection:
@@ -252,24 +224,16 @@ class DataSection(Section):
             wanted = "exactly one of agent, [data.deal], to say who gets what of one source"
             remedy = "keep one of them" if spread else "add one of them"
             raise problem_error((), wanted, " and ".join(spread) or "none", remedy)
-        return self._check_builtin()
-
-    def _check_builtin(self) -> DataSection:
-        if self.builtin is None:
-            return self
-        for key in _OF_FILES:
+        for key in _OF_FILES if self.builtin is not None else ():
             if getattr(self, key) is not None:
                 wanted = f"no such key beside builtin = {self.builtin!r}"
                 raise problem_error((key,), wanted, "one", "leave it out")
         return self
 
 
-# The tables ``[net]``, ``[likelihood]``, ``[training]`` and ``[messages]`` of a net file ---------
-
+# [net] and [likelihood]: what every agent trains, and what its outputs mean -----------------------
 
 _MODULE = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
-
-Sizes = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)]
 
 
 class NetSection(Section):
@@ -281,15 +245,11 @@ class NetSection(Section):
         }
     )
 
-    hidden: Sizes | None = Field(
-        default=None, description="Units of each hidden layer; an empty list: a linear model."
+    hidden: Sizes | None = _key("Units of each hidden layer; an empty list: a linear model.")
+    convolutions: Row[Annotated[int, Field(ge=1)]] | None = _key(
+        "Images: channels of 3 × 3 convolutions, each halved after."
     )
-    convolutions: Row[Annotated[int, Field(ge=1)]] | None = Field(
-        default=None, description="Images: channels of 3 × 3 convolutions, each halved after."
-    )
-    module: str | None = Field(
-        default=None, description="File and function that returns a torch module: 'nets.py:build'."
-    )
+    module: str | None = _key("File and function that returns a torch module: 'nets.py:build'.")
 
     @model_validator(mode="after")
     def _one_net(self) -> NetSection:
@@ -315,9 +275,7 @@ class ClassesSection(Section):
     """Targets that are classes."""
 
     kind: Literal["classes"]
-    count: int | None = Field(
-        default=None, ge=2, description="How many classes; left out: those in the training data."
-    )
+    count: int | None = _key("How many classes; left out: those in the training data.", ge=2)
 
 
 def _std(value: object) -> float | str:
@@ -352,12 +310,11 @@ class CountsSection(Section):
     """Targets that are whole numbers from 0."""
 
     kind: Literal["counts"]
-    dispersion: Literal["learned"] | None = Field(
-        default=None, description="'learned': negative binomial; left out: Poisson."
-    )
+    dispersion: Literal["learned"] | None = _key("'learned': negative binomial; left out: Poisson.")
 
 
-PARTS: dict[str, type[ClassesSection | GaussianSection | CountsSection]] = {
+OneTarget = ClassesSection | GaussianSection | CountsSection
+PARTS: dict[str, type[OneTarget]] = {
     "classes": ClassesSection,
     "gaussian": GaussianSection,
     "counts": CountsSection,
@@ -365,29 +322,23 @@ PARTS: dict[str, type[ClassesSection | GaussianSection | CountsSection]] = {
 """The kinds of likelihood of one target, and their sections."""
 
 
-def _known(value: object, known: Mapping[str, object]) -> object:
+def _known(known: Mapping[str, object]) -> BeforeValidator:
+    """That a table says of which of these kinds it is."""
     remedy = "say what the target is"
-    return known_table(value, key="kind", known=known, place="[likelihood]", remedy=remedy)
+
+    def check(value: object) -> object:
+        return known_table(value, key="kind", known=known, place="[likelihood]", remedy=remedy)
+
+    return BeforeValidator(check)
 
 
-def _known_part(value: object) -> object:
-    return _known(value, PARTS)
-
-
-def _known_kind(value: object) -> object:
-    return _known(value, LIKELIHOODS)
-
-
-def _kind(value: object) -> str:
-    return tag_of(value, key="kind")
-
-
+_KIND = Discriminator(lambda value: tag_of(value, key="kind"))
 PartSection = Annotated[
     Annotated[ClassesSection, Tag(TAG + "classes")]
     | Annotated[GaussianSection, Tag(TAG + "gaussian")]
     | Annotated[CountsSection, Tag(TAG + "counts")],
-    Discriminator(_kind),
-    BeforeValidator(_known_part),
+    _KIND,
+    _known(PARTS),
 ]
 
 
@@ -406,30 +357,49 @@ LikelihoodSection = Annotated[
     | Annotated[GaussianSection, Tag(TAG + "gaussian")]
     | Annotated[CountsSection, Tag(TAG + "counts")]
     | Annotated[HeadsSection, Tag(TAG + "heads")],
-    Discriminator(_kind),
-    BeforeValidator(_known_kind),
+    _KIND,
+    _known(LIKELIHOODS),
 ]
 
 
-def _settings(value: object) -> dict[str, bool | int | float | str]:
+# [training] and [messages] ------------------------------------------------------------------------
+
+
+def _settings(value: object) -> dict[str, Any]:
+    return _of_types(value, "training", "a number, a text, true or false")
+
+
+def _codec_settings(value: object) -> dict[str, Any]:
+    wanted = "a number, a text, true or false, or the table of a codec"
+    return _of_types(value, "messages", wanted)
+
+
+def _of_types(value: object, table: str, wanted: str) -> dict[str, Any]:
+    """Settings by name; those of codecs may be tables of others."""
     if not isinstance(value, Mapping):
-        remedy = "write the table [training.settings]"
+        remedy = f"write the table [{table}.settings]"
         raise problem_error((), "a table of settings by name", describe(value), remedy)
     for name, setting in value.items():
-        if not isinstance(setting, bool | int | float | str):
-            wanted = "a number, a text, true or false"
+        if table == "messages" and isinstance(setting, Mapping):
+            _of_types(setting, table, wanted)
+        elif not isinstance(setting, bool | int | float | str):
             raise problem_error((str(name),), wanted, describe(setting), "write one of them")
     return dict(value)
 
 
+def _schema(*types: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "object", "additionalProperties": {"type": [*types]}})
+
+
+_PLAIN = ("boolean", "number", "string")
 Settings = Annotated[
-    dict[str, bool | int | float | str],
-    PlainValidator(_settings),
-    WithJsonSchema(
-        {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string"]}}
-    ),
+    dict[str, bool | int | float | str], PlainValidator(_settings), _schema(*_PLAIN)
 ]
 """Settings of a learner; those of numbers may be infinite, where that means no limit."""
+CodecSettings = Annotated[
+    dict[str, Any], PlainValidator(_codec_settings), _schema(*_PLAIN, "object")
+]
+"""Settings of a codec; a codec within it is a table with ``codec`` and its settings, or a name."""
 
 
 class TrainingSection(Section):
@@ -451,48 +421,22 @@ class TrainingSection(Section):
     settings: Settings = key_of(Train, "settings", default={})
 
 
-def _codec_settings(value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        remedy = "write the table [messages.settings]"
-        raise problem_error((), "a table of settings by name", describe(value), remedy)
-    for name, setting in value.items():
-        if isinstance(setting, Mapping):
-            _codec_settings(setting)
-        elif not isinstance(setting, bool | int | float | str):
-            wanted = "a number, a text, true or false, or the table of a codec"
-            raise problem_error((str(name),), wanted, describe(setting), "write one of them")
-    return dict(value)
-
-
-CodecSettings = Annotated[
-    dict[str, Any],
-    PlainValidator(_codec_settings),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {"type": ["boolean", "number", "string", "object"]},
-        }
-    ),
-]
-"""Settings of a codec; a codec within it is a table with ``codec`` and its settings, or a name."""
-
-
 class MessagesSection(Section):
     """How the agents write what they say to each other."""
 
-    codec: Annotated[str, Field(min_length=1)] = Field(description="The codec's name.")
+    codec: Text = Field(description="The codec's name.")
     missing: Literal["own", "zero"] = key_of(Train, "missing")
     settings: CodecSettings = Field(default={}, description="Settings of the codec, by name.")
 
 
-# A net file as a whole ---------------------------------------------------------------------------
+# The file as a whole ------------------------------------------------------------------------------
 
 
 class NetSpecification(Section):
     """A net file, as parsed."""
 
     name: str = Field(min_length=1, description="Short name; left out: the file's name.")
-    title: str | None = Field(default=None, description="One line that says what it is about.")
+    title: str | None = _key("One line that says what it is about.")
     network: NetworkSection
     data: DataSection
     net: NetSection
@@ -513,9 +457,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "training": TrainingSection,
     "messages": MessagesSection,
     "sequence": PhaseSection,
-    **{f"form:{key}": section for key, section in FORMS.items()},
-    **{f"form:{key}": section for key, section in CHANGES.items()},
-    **{f"form:{key}": section for key, section in LIKELIHOODS.items()},
+    **{f"form:{key}": section for key, section in {**FORMS, **CHANGES, **LIKELIHOODS}.items()},
 }
 """The section that the keys at a place belong to, by the last name or tag of the place."""
 

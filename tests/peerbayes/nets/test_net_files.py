@@ -290,6 +290,7 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     from empirical.train.making import load_trained
     from peerbayes.nets.reading import plan_of
     from peerbayes.nets.run import run_plan
+    from peerbayes.settings.nets import TrainFile
 
     path = write_net(tmp_path, data={"missing": "mean"})
     table = hospital(0)
@@ -305,7 +306,7 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
             read_net_file(refusing)
     assert problem.data.features == ("age", "score", "score=missing")
     assert "missing inputs filled with the mean, and marked: score" in problem.data.notes
-    trained = run_plan(plan_of(problem, None, None, source=str(path)), out=None).trained
+    trained = run_plan(plan_of(problem, None, None, source=str(path)), TrainFile()).trained
     assert (trained.features, trained.input_shape) == (("age", "score"), (2,))
     trained.save(tmp_path / "kept")
     gap = [[40.0, np.nan]]
