@@ -1,4 +1,4 @@
-"""From the table ``[data]`` of a net file to the agents' data: whose each file is, what is in it."""
+"""From the table ``[data]`` of a net file to the agents' data: whose a file is, what it holds."""
 
 from __future__ import annotations
 
