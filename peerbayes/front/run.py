@@ -1,8 +1,8 @@
-"""`pb.run`: an experiment with its record, and the page made of it."""
+"""`pb.run` and `peerbayes figures`: the papers' experiments and figures, with record and page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +16,12 @@ from peerbayes.experiments.team import team_of_torchrun
 from peerbayes.records import RecordPlace
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
-from peerbayes.settings.nets import Experiment
-from peerbayes.sources.catalogue import chosen_figures
-from peerbayes.sources.documents import FigureDocument, FiguresPrinted, FiguresRecord
-from peerbayes.sources.kept import Kept
-from theory.progress import Progress
+from peerbayes.settings.nets import Experiment, Figures
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
-# `pb.run` ----------------------------------------------------------------------------------------
+    from peerbayes.sources.documents import FigureDocument, FiguresPrinted
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +119,7 @@ def run(experiment: str | Paper, how: Experiment) -> RunOutcome:
     return RunOutcome(found, page)
 
 
-# `peerbayes figures` -----------------------------------------------------------------------------
-
-
-KIND = "figures"
+# Figures of the sources --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +140,8 @@ class Redrawn(Documented):
 
     def document(self) -> FiguresPrinted:
         """What `figures` prints."""
+        from peerbayes.sources.documents import FiguresPrinted
+
         return FiguresPrinted(
             figures=list(self.figures), record=str(self.record_path), report=str(self.report_path)
         )
@@ -159,64 +153,40 @@ class Redrawn(Documented):
         return figures_table(self.document())
 
 
-def redrawn(
-    names: Sequence[str], kept: Kept, *, progress: Progress | None = None
-) -> tuple[FigureDocument, ...]:
-    """The figures of these names, or all of them, from what is on record.
-
-    Raises
-    ------
-    ValueError
-        If there is no figure of a name, or a record is damaged; in one line.
-    """
-    figures = []
-    chosen = chosen_figures(names)
-    for done, figure in enumerate(chosen, 1):
-        figures.append(figure.redraw(kept))
-        if progress is not None:
-            progress(done, len(chosen))
-    return tuple(figures)
-
-
-def redraw(
-    names: Sequence[str],
-    *,
-    records: Path,
-    out: Path,
-    force: bool = False,
-    progress: Callable[[str], Progress] | None = None,
-) -> Redrawn:
+@question(Figures)
+def redraw(names: Sequence[str], how: Figures) -> Redrawn:
     """Redraw figures of the sources, and leave a record and a page.
 
     Parameters
     ----------
     names
         Such as ``p2-5b``; none: every figure.
-    records
-        Folder of short records.
-    out
-        Folder of records of `run`, which are looked at too, and where record and page go.
-    force
-        Whether a record of figures that are not among these may be replaced.
-    progress
-        Maps a name of the work to a callable of (done, total).
 
     Raises
     ------
     ValueError
         If there is no figure of a name, a record of `run` is damaged, or the record cannot be
-        written to `out` or would replace another one; in one line. Damage in short records is
-        part of the result.
+        written to `out` or would replace one of figures that are not among these; in one line.
+        Damage in short records is part of the result.
     """
+    from peerbayes.experiments.campaign_state import usual_records
     from peerbayes.report import write_report
+    from peerbayes.sources.catalogue import chosen_figures
+    from peerbayes.sources.documents import FiguresRecord
+    from peerbayes.sources.kept import Kept
 
-    of = {"records": str(records), "parts": [one.name for one in chosen_figures(names)]}
-    place = RecordPlace(out / "figures.json", KIND, of, force)
+    out = DEFAULT_OUT if how.folder is None else how.folder
+    records = usual_records(out) if how.records is None else Path(how.records)
+    chosen = chosen_figures(names)
+    of = {"records": str(records), "parts": [one.name for one in chosen]}
+    place = RecordPlace(out / "figures.json", "figures", of, how.force)
     place.check()
-    report = None if progress is None else progress("figures")
-    kept = Kept(records, out)
-    figures = redrawn(names, kept, progress=report)
-    body = FiguresRecord(figures=list(figures)).as_json()
-    path = place.write(body)
+    report = None if how.progress is None else how.progress("figures")
+    kept, figures = Kept(records, out), []
+    for done, figure in enumerate(chosen, 1):
+        figures.append(figure.redraw(kept))
+        if report is not None:
+            report(done, len(chosen))
+    path = place.write(FiguresRecord(figures=figures).as_json())
     page = write_report([path], out / "figures.html")
-    return Redrawn(figures, path, page, kept.damage)
+    return Redrawn(tuple(figures), path, page, kept.damage)
