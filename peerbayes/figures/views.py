@@ -291,8 +291,3 @@ def pictures(plots: Sequence[Plot | None], key: str) -> tuple[Picture, ...]:
         for index, plot in enumerate(plots)
         if plot is not None
     )
-
-
-def against(unit: str, name: str | None) -> str:
-    """A unit, and the hypothesis that binds where there is one."""
-    return unit if name is None else f"{unit}, bound by “{name}”"

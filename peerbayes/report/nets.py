@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from peerbayes.experiments.net_documents import (
-    Known,
-    Measured,
     NetPart,
     NetRun,
     NetSettings,
@@ -28,32 +25,29 @@ from peerbayes.experiments.net_measures import (
     mean_and_error,
 )
 from peerbayes.experiments.net_recipes import RECIPE_TITLES
-from peerbayes.figures.chart import Plot, floats, linear_scale, log_scale
-from peerbayes.figures.graph import network_plot, not_drawn
+from peerbayes.figures.chart import Plot, linear_scale, log_scale
 from peerbayes.figures.training import (
     Course,
     Widths,
-    agents_plot,
     confusion_plot,
     courses_plot,
     label_plot,
-    rank_plot,
-    reliability_plot,
     sigma_plot,
 )
-from peerbayes.figures.views import Fact, Rows, Section, Table, pictures
-from peerbayes.figures.wording import count, number, percentage
-from peerbayes.nets.documents import TrainRecord, codec_words, measure_words
+from peerbayes.figures.views import Fact, Section, Table
+from peerbayes.figures.wording import count, number
+from peerbayes.nets.documents import codec_words
 from peerbayes.report.experiments import experiment, net_fact
 from theory.validation import FloatArray
 
-# Runs of one kind as a series --------------------------------------------------------------------
-
-
-Measure = Callable[[Measured], Sequence[float] | Known | None]
-
-
 Kind = tuple[str, str, str]
+ROUNDS, STEPS, SENT = "round", "steps of each learner", "MB sent"
+# What curves are drawn over: of one recorded round, where so many nets are trained.
+_ALONG: Mapping[str, Callable[[Point, int], float]] = {
+    ROUNDS: lambda point, _: float(point.round),
+    STEPS: lambda point, learners: point.local_steps / learners,
+    SENT: lambda point, _: point.bytes / 1e6,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,35 +58,23 @@ class Series:
     runs: Sequence[NetPart]
     agents: tuple[int, ...] = ()
 
-    def accuracy(self, *, by_steps: bool = False) -> Course:
-        """In per cent, over the rounds, or over the steps of each learner."""
-        along = self._steps if by_steps else self._rounds
-        after, before = (
-            100 * self._over_rounds(when, lambda one: one.accuracy) for when in ("after", "before")
-        )
-        return Course(self.name, along, after, before)
+    def course(
+        self,
+        along: str,
+        main: tuple[When, str],
+        other: tuple[When, str] | None = None,
+        *,
+        factor: float = 1,
+    ) -> Course:
+        """Measures over the rounds, or what is counted in their place.
 
-    def loss(self) -> Course:
-        """Mean −log p of the true label over the steps of each learner."""
-        after, before = (
-            self._over_rounds(when, lambda one: one.nll) for when in ("after", "before")
-        )
-        return Course(self.name, self._steps, after, before)
-
-    def against_bytes(self, measure: Measure) -> Course:
-        """A measure after consensus over the MB that all agents have sent so far."""
-        sent = _points(self.runs, lambda point: point.bytes / 1e6)
-        values = self._over_rounds("after", measure)
-        return Course(self.name, sent, values, np.full(values.shape, np.nan))
-
-    def confidence(self, when: When) -> Course:
-        """Confidence in labels that the agents hold, and in others'."""
-        return Course(
-            self.name,
-            self._rounds,
-            self._over_rounds(when, lambda one: one.in_domain_confidence),
-            self._over_rounds(when, lambda one: one.out_of_domain_confidence),
-        )
+        Each goes by when it was measured, relative to consensus, and by its name.
+        """
+        learners = self.runs[0].learners
+        counted = self._mean(lambda point: _ALONG[along](point, learners))
+        unknown = np.full(counted.shape, np.nan)
+        ends = [unknown if one is None else self._measured(*one) for one in (main, other)]
+        return Course(self.name, counted, *(factor * end for end in ends))
 
     def widths(self) -> Widths | None:
         """Quantiles of σ, averaged over all agents; None where there are no beliefs."""
@@ -102,42 +84,34 @@ class Series:
             if len(spread) < len(run.curve.points):
                 return None
             rows.append([np.mean(np.array(one), axis=0) for one in spread])
-        return Widths(self.name, self._rounds, np.asarray(np.mean(rows, axis=0)))
+        return Widths(
+            self.name, self._mean(lambda point: point.round), np.asarray(np.mean(rows, axis=0))
+        )
 
     @property
     def has_samples(self) -> bool:
         """Whether all predictions are sampled."""
         return all(run.curve.last.sampled is not None for run in self.runs)
 
-    @property
-    def _rounds(self) -> FloatArray:
-        return _points(self.runs, lambda point: float(point.round))
-
-    @property
-    def _steps(self) -> FloatArray:
-        return _points(self.runs, lambda point: point.local_steps / self.runs[0].learners)
-
-    def _over_rounds(self, when: When, measure: Measure) -> FloatArray:
+    def _measured(self, when: When, measure: str) -> FloatArray:
         def value(point: Point) -> float:
             beliefs = point.at(when)
-            values = None if beliefs is None else measure(beliefs.way)
+            values = None if beliefs is None else getattr(beliefs.way, measure)
             if values is None:
                 return np.nan
             agents = [k for k in self.agents or range(len(values)) if k < len(values)]
             known = [found for k in agents if (found := values[k]) is not None]
             return float(np.mean(known)) if known else np.nan
 
-        return _points(self.runs, value)
+        return self._mean(value)
+
+    def _mean(self, value: Callable[[Point], float]) -> FloatArray:
+        """The mean over seeds of something of each recorded round."""
+        rows = [[value(point) for point in run.curve.points] for run in self.runs]
+        return np.asarray(np.mean(rows, axis=0), dtype=float)
 
 
-def _points(runs: Sequence[NetPart], value: Callable[[Point], float]) -> FloatArray:
-    """The mean over seeds of something of each recorded round."""
-    rows = [[value(point) for point in run.curve.points] for run in runs]
-    return np.asarray(np.mean(rows, axis=0), dtype=float)
-
-
-# Experiments with neural nets --------------------------------------------------------------------
-
+# The page ----------------------------------------------------------------------------------------
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
@@ -210,7 +184,7 @@ def _recipe_plots(
         beside = bool(lone) and main[0].network.agents <= 2
         if lone and beside:
             each += [Series(f"{name} alone", lone, agents) for name, agents in settings.groups]
-        plots.append(_accuracies(recipe, each, by_steps=beside))
+        plots.append(_accuracies(recipe, each, STEPS if beside else ROUNDS))
     if main:
         sides = [Series(name, main, agents) for name, agents in settings.groups if agents]
         shown = sides or [Series("all agents", main)]
@@ -232,20 +206,18 @@ def _recipe_plots(
         if role != "cooperating" or name == settings.main
     ]
     if len(compared) > 1:
-        plots.append(_losses([one.loss() for one in compared]))
+        plots.append(_losses(compared))
     sending = [one for one in compared if all(run.curve.points[0].bytes for run in one.runs)]
     return [*plots, *_traffic(sending)] if sending else plots
 
 
 def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
     """Accuracy, log-likelihood and calibration against what was sent, as far as they are known."""
-    measures: dict[str, Measure] = {
-        "accuracy": lambda one: one.accuracy,
-        "NLL [nats]": lambda one: one.nll,
-        "calibration error": lambda one: one.calibration_error,
-    }
+    measures = {
+        "accuracy": "accuracy", "NLL [nats]": "nll", "calibration error": "calibration_error"
+    }  # fmt: skip
     for quantity, measure in measures.items():
-        courses = [one.against_bytes(measure) for one in series]
+        courses = [one.course(SENT, ("after", measure)) for one in series]
         if all(np.isfinite(one.main).any() for one in courses):
             last = ", ".join(
                 f"{one.name} {number(one.main[-1], 3)} after {number(one.along[-1], 3)} MB"
@@ -257,46 +229,53 @@ def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
                 finding="After consensus, over all that was sent on all links. At the end: "
                 f"{last}.",
                 quantity=quantity,
-                along="MB sent",
+                along=SENT,
             )
 
 
-def _accuracies(recipe: str, series: Sequence[Series], *, by_steps: bool = False) -> Plot:
+def _accuracies(recipe: str, series: Sequence[Series], along: str = ROUNDS) -> Plot:
     """Over the rounds, or over the steps of each learner: learners alone have no rounds."""
-    courses = [one.accuracy(by_steps=by_steps) for one in series]
-    last = ", ".join(f"{one.name} {number(one.main[-1], 4)}" for one in courses[:5])
+    ends: tuple[tuple[When, str], ...] = ("after", "accuracy"), ("before", "accuracy")
+    courses = [one.course(along, *ends, factor=100) for one in series]
     sampled = ", by sampled prediction" * all(one.has_samples for one in series)
     return courses_plot(
         courses,
         title=f"Accuracy over the rounds: {RECIPE_TITLES[recipe]}",
-        finding=f"At the end: {last}. Means over {who(series)} and seeds, on a sample of the test "
-        f"images{sampled}.",
+        finding=f"At the end: {_last(courses[:5], 4)}. Means over {who(series)} and seeds, on a "
+        f"sample of the test images{sampled}.",
         quantity="accuracy [%]",
-        along="steps of each learner" if by_steps else "round",
+        along=along,
     )
 
 
-def _losses(courses: Sequence[Course]) -> Plot:
-    last = ", ".join(f"{one.name} {number(one.main[-1], 3)}" for one in courses[:6])
+def _losses(series: Sequence[Series]) -> Plot:
+    courses = [one.course(STEPS, ("after", "nll"), ("before", "nll")) for one in series]
     values = np.concatenate([part for one in courses for part in (one.main, one.other)])
     return courses_plot(
         courses,
         log_scale(values),
         title="Negative log-likelihood against work",
-        finding=f"Of the test labels, averaged over agents; lower is better. At the end: {last}.",
+        finding="Of the test labels, averaged over agents; lower is better. At the end: "
+        f"{_last(courses[:6], 3)}.",
         quantity="−log p [nats]",
-        along="steps of each learner",
+        along=STEPS,
     )
+
+
+def _last(courses: Sequence[Course], digits: int) -> str:
+    return ", ".join(f"{one.name} {number(one.main[-1], digits)}" for one in courses)
 
 
 def _confidences(series: Sequence[Series], when: When) -> Plot | None:
     """In labels of an agent's own data, and in labels that only others have; None without these."""
-    shown = [c for c in (one.confidence(when) for one in series) if np.isfinite(c.other).any()]
+    own, others = ((when, f"{where}_confidence") for where in ("in_domain", "out_of_domain"))
+    courses = [one.course(ROUNDS, own, others) for one in series]
+    shown = [one for one in courses if np.isfinite(one.other).any()]
+    if not shown:
+        return None
     last = ", ".join(
         f"{one.name} {number(one.main[-1], 3)} and {number(one.other[-1], 3)}" for one in shown[:4]
     )
-    if not shown:
-        return None
     return courses_plot(
         shown,
         linear_scale([0.0, 1.0], zero=True),
@@ -379,149 +358,3 @@ def who(series: Sequence[Series]) -> str:
     seen = min(len(curve.agents) for curve in curves)
     known = max(len(curve.last.way.accuracy) for curve in curves)
     return "agents" if seen == known else f"the first {seen} of {known} agents"
-
-
-# A training of one's own -------------------------------------------------------------------------
-
-
-# More agents than this are not listed one by one.
-_MOST_ROWS = 50
-# Measures drawn against bytes: score, log-likelihood, calibration.
-_AGAINST_BYTES = 3
-
-
-def train_view(body: Any, *, key: str) -> Section:
-    """Everything the page says of one training: `body` is that of its record."""
-    record = TrainRecord.model_validate(body)
-    columns, rows = _table(record)
-    return Section(
-        key=key,
-        name=record.name,
-        heading=f"{record.name}, trained: {count(record.agents)} agents, "
-        f"{count(record.rounds_run)} rounds",
-        title=record.title,
-        finding=_finding(record),
-        facts=_facts(record),
-        pictures=pictures(list(_plots(record)), key),
-        tables=(Table.of(f"Agents: {record.name}", "agent", columns, rows),),
-        notes=tuple(_notes(record)),
-    )
-
-
-def _finding(record: TrainRecord) -> str:
-    scores, where = (
-        (record.test, "test") if record.test is not None else (record.validation, "validation")
-    )
-    if scores is None:
-        return "Nothing was measured: there were no validation and no test data."
-    said = "; ".join(
-        f"{measure_words(name)} {_value(name, scores.mean(name))}" for name in scores.measures
-    )
-    looks = len(record.test_looks)
-    again = f" These test data were looked at {looks} times in that folder." if looks > 1 else ""
-    return f"On {where} data, averaged over agents: {said}.{again}"
-
-
-def _facts(record: TrainRecord) -> tuple[Fact, ...]:
-    stopped = "stopped early; " * record.stopped_early
-    if record.round_kept != record.rounds_run:
-        stopped += f"round {record.round_kept} kept"
-    settings = record.settings
-    sent, messages = record.history.bytes_sent, record.messages
-    coded: tuple[Fact, ...] = ()
-    if messages is not None:
-        whole = f"{number(messages.bytes_uncoded / 1e6, 3)} MB without it"
-        coded = (Fact("Codec", codec_words(messages.codec), whole),)
-    return (
-        Fact("Agents", count(record.agents)),
-        Fact("Learner", str(record.learner["learner"]), f"seed {settings.seed}"),
-        Fact("Rounds", count(record.rounds_run), stopped),
-        Fact("Local steps", count(settings.local_steps), f"batches of {settings.batch}"),
-        Fact("Weights", count(record.parameters), "of one net"),
-        Fact("Likelihood", str(record.likelihood["kind"])),
-        Fact("Examples", count(sum(record.data.train)), "to train on, all agents together"),
-        Fact("Sent", f"{number(sent[-1] / 1e6, 3)} MB" if sent else "–", "by all agents"),
-        *coded,
-    )
-
-
-def _plots(record: TrainRecord) -> Iterator[Plot | None]:
-    """Scores first, then the training loss, bytes, calibration, the network."""
-    history = record.history
-    names = [record.called(agent) for agent in range(record.agents)]
-    kept = record.round_kept if record.round_kept != record.rounds_run else None
-    if history.rounds:
-        rounds = floats(history.rounds)
-        for measure in list(history.validation)[:2]:
-            last = None if record.validation is None else record.validation.mean(measure)
-            yield agents_plot(
-                rounds, floats(history.validation[measure]), names,
-                title=f"Validation: {measure_words(measure)}", quantity=measure_words(measure),
-                finding="Each agent on its own validation data. Of the beliefs kept, the mean is "
-                f"{_value(measure, last)}.",
-                kept=kept,
-            )  # fmt: skip
-        yield agents_plot(
-            rounds, floats(history.loss), names,
-            title="Training loss", quantity="−log p [nats]",
-            finding="Mean over each agent’s own batches since the look before.", kept=kept,
-        )  # fmt: skip
-    yield from _bytes_plots(record, names)
-    scores = record.test or record.validation
-    if scores is not None and scores.bins is not None:
-        draw = reliability_plot if scores.main == "accuracy" else rank_plot
-        yield draw(floats(scores.bins))
-    if record.graph is not None:
-        yield network_plot(record.graph)
-
-
-def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
-    """Validation scores, or the training loss without such data, against what was sent so far."""
-    history = record.history
-    sent = floats(history.bytes_sent) / 1e6
-    if not sent.size or sent[0] == sent[-1]:
-        return
-    drawn = dict(list(history.validation.items())[:_AGAINST_BYTES])
-    for measure, values in (drawn or {"": history.loss}).items():
-        what = measure_words(measure) if measure else "training loss [nats]"
-        yield agents_plot(
-            sent, floats(values), names,
-            title=f"Against bytes: {what}", quantity=what, x="MB sent",
-            finding="Against what all agents together have sent so far, over all links.",
-        )  # fmt: skip
-
-
-def _table(record: TrainRecord) -> tuple[list[str], Rows]:
-    """One row an agent: examples, and what was measured on validation and test data."""
-    measured = [
-        (where, scores, name)
-        for where, scores in (("validation", record.validation), ("test", record.test))
-        if scores is not None
-        for name in scores.measures
-    ]
-    columns = ["examples", *(f"{where}: {measure_words(name)}" for where, _, name in measured)]
-    rows = [
-        (
-            record.called(agent),
-            (
-                count(record.data.train[agent]),
-                *(_value(name, scores.of(name)[agent]) for _, scores, name in measured),
-            ),
-        )
-        for agent in range(min(record.agents, _MOST_ROWS))
-    ]
-    return columns, rows
-
-
-def _notes(record: TrainRecord) -> Iterator[str]:
-    yield from record.notes
-    if record.graph is not None:
-        yield from not_drawn(record.graph)
-    if record.agents > _MOST_ROWS:
-        yield f"the first {_MOST_ROWS} of {record.agents} agents are listed"
-    for number_of, look in enumerate(record.test_looks, 1):
-        yield f"look {number_of} at the test data: round {look.round}, training {look.run[:12]}"
-
-
-def _value(measure: str, value: float | None) -> str:
-    return percentage(value) if measure == "accuracy" else number(value, 4)

@@ -33,7 +33,8 @@ from peerbayes.nets.run import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.designed import design_view, placement_view
 from peerbayes.report.experiments import codecs_view, gae_view, link_view, run_view, tuned_view
-from peerbayes.report.nets import net_run_view, train_view
+from peerbayes.report.nets import net_run_view
+from peerbayes.report.trained import train_view
 from peerbayes.report.verified import claims_view, sources_view, titled, verified_view
 from peerbayes.report.watched import watched_view
 from theory.validation import fail
