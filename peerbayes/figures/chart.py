@@ -3,6 +3,12 @@
 Ticks are few, round and apart from one another; a range holds its data. `Chart` draws lines and
 points in the report's style and remembers what each of them is called: legend and drawing cannot
 differ.
+
+Figures are drawn in the light page's colours, which become its CSS variables, so that one drawing
+serves light and dark, and looks the same on anybody's own axes. Text stays text: readers can search
+and select it, browsers have a font for every script, and a page of a hundred figures stays small.
+matplotlib reserves space by the metrics of DejaVu Sans, which is wider than the common system
+fonts.
 """
 
 from __future__ import annotations
@@ -27,9 +33,6 @@ from numpy.typing import ArrayLike
 from peerbayes.figures.svg import escaped, svg_of
 from peerbayes.figures.wording import power_of_ten
 from theory.validation import FloatArray, fail
-
-# From matplotlib figures to SVG that lives inside a page -----------------------------------------
-
 
 WIDTH = 4.2  # inches; about the width of a phone
 TEXT, SMALL = 10.0, 9.5  # points
@@ -167,8 +170,7 @@ def to_svg(figure: Figure, *, key: str, label: str) -> str:
     )
 
 
-# A chart -----------------------------------------------------------------------------------------
-
+# Scales and charts -------------------------------------------------------------------------------
 
 HEIGHT = 3.3  # inches
 MOST_SERIES = 9
@@ -398,7 +400,7 @@ class Chart:
         return Plot(figure_of(self.axes), title, finding, tuple(self.legend))
 
 
-# A figure of the report on somebody's own axes, with its title and its legend --------------------
+# On somebody's own axes --------------------------------------------------------------------------
 
 
 def on_axes(draw: Callable[[Axes], Plot | None], ax: Axes | None) -> Axes:

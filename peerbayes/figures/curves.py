@@ -1,4 +1,7 @@
-"""What moves with the rounds, or with the centre's weight: predicted lines, measured points."""
+"""Predicted lines and measured points: over the rounds, over the centre's weight, and row by row.
+
+A row a quantity has the name above its marks: names of any length cover nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,6 @@ from peerbayes.learning_documents import (
 )
 from peerbayes.sweep_documents import SweepDocument
 from theory.validation import fail
-
-# What moves with the rounds, or with the centre's weight -----------------------------------------
-
 
 _HEIGHT = 3.0  # inches
 
@@ -164,7 +164,7 @@ def measured_plot(
     )
 
 
-# Errors of regressions over the rounds -----------------------------------------------------------
+# Errors of regressions over the rounds, log-log --------------------------------------------------
 
 
 def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "", axes: Axes | None = None) -> Plot:
@@ -278,8 +278,7 @@ def _points(chart: Chart, curve: Measured, colour: str, mark: Mark, label: str) 
     chart.marks(along, measured, colour, mark, label, size=3.8, error=error)
 
 
-# One row a quantity, its name above its marks ----------------------------------------------------
-
+# One row a quantity ------------------------------------------------------------------------------
 
 MOST_ROWS = 20
 _ROW = 0.44  # inches; the name's line and the marks' line

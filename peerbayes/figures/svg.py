@@ -24,19 +24,12 @@ from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D, Transform
 
-# Paths of small SVG ------------------------------------------------------------------------------
-
+# Paths: short, relative, rounded to a tenth of a pixel -------------------------------------------
 
 Point = tuple[float, float]
-
-
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
-
-
 _STEPS = 10  # to a pixel
-
-
 _COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
 
 
@@ -173,8 +166,7 @@ def _chained(parts: Iterable[str]) -> str:
     )
 
 
-# Small SVG ---------------------------------------------------------------------------------------
-
+# Figures -----------------------------------------------------------------------------------------
 
 _ANCHORS = {"left": "start", "right": "end", "center": "middle"}
 
@@ -410,6 +402,3 @@ def _style(gc: GraphicsContextBase, face: Any) -> dict[str, str]:
         if cap != "butt":
             style["stroke-linecap"] = cap
     return style
-
-
-# Paths -------------------------------------------------------------------------------------------

@@ -25,9 +25,6 @@ from peerbayes.figures.views import BROKEN, HOLDS, Fact, Row, Section, Table, Ve
 from peerbayes.figures.wording import DASH, count, number
 from theory.validation import FloatArray
 
-# Experiments of the papers -----------------------------------------------------------------------
-
-
 UNCLAIMED = Verdict("quiet", DASH, "")
 """Of a line that has no prediction which it could contradict."""
 
@@ -207,9 +204,6 @@ def _draw(chart: Chart, points: Points, trials: Sequence[CodecTrial]) -> None:
             chart.marks(x, y, *series_style(index), family, size=5, over=4)
 
 
-# The graph autoencoder: the paper's Fig. 4, and what the autoencoder makes of weights -------------
-
-
 # The link between rates and nets: speed over the predicted rate -----------------------------------
 
 
@@ -282,8 +276,7 @@ def losses_plot(trained: Mapping[str, TrainedPart]) -> Plot:
     )
 
 
-# The graph autoencoder on a page -----------------------------------------------------------------
-
+# The graph autoencoder: the paper's Fig. 4, and what becomes of weights in it --------------------
 
 # Runs of Fig. 4 by what they share a colour for: nodes and split.
 _GROUPS = ("balanced 4", "unbalanced 4", "balanced 16", "unbalanced 16")

@@ -52,9 +52,6 @@ from peerbayes.sources.documents import (
     PanelDocument,
 )
 
-# Predictions beside measurements -----------------------------------------------------------------
-
-
 # How many problems a title names.
 _MOST_NAMED = 3
 _CHANCE = (
@@ -286,8 +283,7 @@ def _row(claim: ClaimDocument, key: str) -> Row:
     )
 
 
-# Figures of the sources --------------------------------------------------------------------------
-
+# Figures of the sources: drawn beside what is printed, each number with its rule -----------------
 
 _OF_FIGURES = {
     "reproduced": Verdict("good", "✓", "reproduced"),
