@@ -46,7 +46,7 @@ class ChangingVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.curves import draw_rates
+        from peerbayes.figures.rows import draw_rates
 
         record = self.as_record()
         return draw_rates(record.rates, ax, replicates=record.replicates)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from peerbayes.figures.chart import Plot
-from peerbayes.figures.curves import failures_plot, rates_plot, trajectory_plot
+from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
+from peerbayes.figures.rows import rates_plot
 from peerbayes.figures.views import Fact, Section, pictures, statements
 from peerbayes.figures.wording import agents_with, number
 from peerbayes.kinds.changing.analyse import CHANGING_NETWORK

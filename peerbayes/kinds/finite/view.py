@@ -7,8 +7,9 @@ stands beside the answer.
 from __future__ import annotations
 
 from peerbayes.figures.chart import Plot
-from peerbayes.figures.curves import failures_plot, ladder_plot, rates_plot, trajectory_plot
+from peerbayes.figures.curves import failures_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
+from peerbayes.figures.rows import ladder_plot, rates_plot
 from peerbayes.figures.views import Fact, Section, pictures, statements
 from peerbayes.figures.wording import agents_with, number
 from peerbayes.kinds.finite.documents import FiniteRecord
