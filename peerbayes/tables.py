@@ -146,7 +146,7 @@ def render(parts: Sequence[RenderableType], *, stream: TextIO | None = None) -> 
             _print_lines(console, _broken(part, width))
             continue
         if isinstance(part, Table):
-            drawn = Segments(console.render(part))
+            drawn = Segments(console.render(part) if _least_width(part) <= width else ())
             if not _shows(part, "".join(segment.text for segment in drawn.segments)):
                 _print_lines(console, _records(part, width))
                 continue
@@ -163,8 +163,22 @@ def _columns() -> int:
 
 
 def _print_lines(console: Console, lines: Iterable[Text]) -> None:
-    for line in lines:
-        console.print(Visible(line), no_wrap=True, overflow="ignore", crop=False)
+    whole = Text("\n").join(lines)
+    console.print(Visible(whole), no_wrap=True, overflow="ignore", crop=False)
+
+
+def _least_width(table: Table) -> int:
+    """How wide a table is at least that shows every short word whole: it need not be drawn to see.
+
+    A column that does not wrap is as wide as its longest line, unless a long word ends that.
+    """
+    widest = []
+    for column, header in zip(table.columns, _headers(table), strict=True):
+        texts = [cell.plain for cell in _cells(column.cells)] + [header.plain] * table.show_header
+        parts = [one for t in texts for one in (t.splitlines() if column.no_wrap else t.split())]
+        short = [cell_len(one) for one in parts if len(one.split(" ")[-1]) <= _LONGEST_WORD]
+        widest.append(max(short, default=0))
+    return sum(widest) + 2 * (len(widest) - 1)
 
 
 def _shows(table: Table, drawn: str) -> bool:

@@ -87,3 +87,28 @@ class _LazyPackage(ModuleType):
 def show_lazily(package: str) -> None:
     """From now on the package imports each name of its `__all__` when it is first asked for."""
     sys.modules[package].__class__ = _LazyPackage
+
+
+class _Later:
+    """A package that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        self.__dict__[name] = value
+        return value
+
+
+def later(name: str) -> Any:
+    """A package by its name, imported when it is first used: what needs no arrays needs no numpy.
+
+    For the type checker it is imported as ever::
+
+        if TYPE_CHECKING:
+            import numpy as np
+        else:
+            np = later("numpy")
+    """
+    return _Later(name)

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 SNAPSHOTS, AMBIGUOUS = "snapshots", "star-mnist-2"
 # Networks that no setting was chosen on: see :mod:`peerbayes.experiments.link_networks`.
 WIDE_NAMES = (
@@ -100,6 +98,8 @@ class LinkSetting:
     @property
     def looks(self) -> tuple[int, ...]:
         """The rounds after which test images are looked at."""
+        import numpy as np
+
         later = 20 * 1.05 ** np.arange(1, 400)
         rounds = {*range(21), *(round(float(r)) for r in later)}
         return (*sorted(r for r in rounds if r < self.rounds), self.rounds)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from empirical.nets.posterior import Posterior
 
@@ -32,6 +30,8 @@ def begin_apart(posterior: Posterior, *, seed: int) -> None:
     seed
         Of the shared initialisation; those of the other agents follow from it.
     """
+    import numpy as np
+
     from empirical.nets.posterior import shared_initialisation
 
     for agent in range(1, posterior.agents):

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
-
-import numpy as np
 
 from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.documents import RunSummary
@@ -175,7 +174,7 @@ def _at_end(curve: ErrorCurve) -> list[float]:
 
 
 def _tends(above: float | None, below: float | None) -> str:
-    return f"tends to {(above or 0.0) / (below or np.nan):.4g}"
+    return f"tends to {(above or 0.0) / (below or nan):.4g}"
 
 
 def _quotient(what: str, above: list[float], below: list[float], printed: str, remark: str) -> Line:
@@ -183,6 +182,8 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
     (p, m, e, a), (q, r, f, b) = above, below
     predicted, measured = p / q, m / r
     allowed = (p + a) / max(q - b, 1e-300) - predicted
+    import numpy as np
+
     error = measured * float(np.hypot(e / m, f / r))
     holds = _agree(measured, predicted, allowed)
     return Line(what, printed, measured, error, predicted, holds, remark)

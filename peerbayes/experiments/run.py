@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from peerbayes._version import __version__
 from peerbayes.experiments.documents import PartRecord, RunRecord
 from peerbayes.experiments.experiment import Experiment
@@ -249,6 +247,8 @@ def parts_folder(out: Path, name: str) -> Path:
 
 def part_seed(seed: int, index: int) -> int:
     """The seed of one stream: streams do not overlap, whatever the seeds of two runs."""
+    import numpy as np
+
     state = np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(2))
 
