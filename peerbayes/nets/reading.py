@@ -19,7 +19,7 @@ from empirical.train.data.examples import Kind
 from empirical.train.data.preparing import LabelColumn, has_channels_last
 from empirical.train.data.source_files import Sources, read_source, relative_to
 from peerbayes.messages import input_error, translate
-from peerbayes.nets.gathering import Wanted, gathered
+from peerbayes.nets.gathering import Gathering
 from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.sections import (
     SECTIONS,
@@ -157,7 +157,7 @@ def read_net_file(
     own = specification.net.module_file
     module = () if own is None else read_source(folder / own[0]).sources
     section, training = specification.data, specification.training
-    wanted = Wanted(
+    gathering = Gathering(
         section,
         _labels(specification, source),
         folder,
@@ -167,7 +167,7 @@ def read_net_file(
         directory,
     )
     try:
-        data = gathered(wanted)
+        data = gathering.data()
         if specification.net.convolutions is not None and has_channels_last(data.input_shape):
             expected, got = "images of shape (channels, height, width)", data.input_shape
             remedy = "move the last axis to the front: numpy.moveaxis(inputs, -1, 1)"
