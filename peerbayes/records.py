@@ -100,11 +100,6 @@ def plain(value: object) -> Any:
     raise TypeError(f"a record cannot hold {type(value).__name__}")
 
 
-def to_json(value: object, *, indent: int | None = 2) -> str:
-    """JSON text of a value, NaN and infinities as null."""
-    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
-
-
 def write_record(
     path: str | Path,
     *,

@@ -79,17 +79,18 @@ def agent_names(numbers: Sequence[int], names: Sequence[str] | None = None) -> s
 
 def figures_table(title: str, *columns: str) -> Table:
     """A table whose first column is text and whose others are figures."""
-    table = _table(title)
-    for index, column in enumerate(columns):
-        table.add_column(
-            column, justify="right" if index else "left", overflow="fold", no_wrap=bool(index)
-        )
+    table = names_table(title, *columns)
+    for column in table.columns:
+        column.no_wrap = not column.no_wrap
+        column.justify = "right" if column.no_wrap else "left"
     return table
 
 
-def names_table(title: str, *columns: str) -> Table:
+def names_table(title: str, *columns: str, has_head: bool = True) -> Table:
     """A table of text: names that stay on one line, and columns of words."""
-    table = _table(title)
+    lines = box.SIMPLE_HEAD if has_head else None
+    table = Table(title=title, title_justify="left", box=lines, show_header=has_head)
+    table.pad_edge = False
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0, overflow="fold")
     return table
@@ -97,17 +98,10 @@ def names_table(title: str, *columns: str) -> Table:
 
 def facts_table(title: str, facts: Mapping[str, str]) -> Table:
     """Names and what is to be said of them, line by line."""
-    table = _table(title, has_head=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = names_table(title, "", "", has_head=False)
     for name, fact in facts.items():
         table.add_row(Text(name), Text(fact))
     return table
-
-
-def _table(title: str, *, has_head: bool = True) -> Table:
-    lines = box.SIMPLE_HEAD if has_head else None
-    return Table(title=title, title_justify="left", box=lines, show_header=has_head, pad_edge=False)
 
 
 def notes_text(notes: Sequence[str]) -> Text:

@@ -49,13 +49,11 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
+    acts = (unicodedata.category(c) in _ACTING and c not in "\n\t" for c in text)
     return "".join(
-        _escape(c) if unicodedata.category(c) in _ACTING and c not in "\n\t" else c for c in text
+        c.encode("unicode_escape", "surrogatepass").decode("ascii") if acting else c
+        for c, acting in zip(text, acts, strict=True)
     )
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 class Visible:
@@ -194,7 +192,7 @@ class Stages:
         name = visible(name)
         _log.info("stage: %s", name)
         if self._quiet:
-            return _nothing
+            return lambda done, total: None
         if self._bars is not None:
             return _Bar(self._bars, name)
         return _Line(self._stream, name)
@@ -208,10 +206,6 @@ def stage(progress: Progress | Stages | None, name: str) -> Progress | None:
 def sayer(progress: Progress | None) -> Callable[[str], None] | None:
     """What shows a few words beside a stage's bar, such as an accuracy so far; None without bar."""
     return getattr(progress, "say", None)
-
-
-def _nothing(done: int, total: int) -> None:
-    """No report."""
 
 
 class _Bar:

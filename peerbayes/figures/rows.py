@@ -25,8 +25,9 @@ from peerbayes.figures.chart import (
     new_figure,
     on_axes,
 )
-from peerbayes.figures.wording import count, number, shorten
+from peerbayes.figures.wording import count, number
 from peerbayes.learning_documents import RateDocument
+from peerbayes.messages import shorten
 from theory.validation import fail
 
 MOST_ROWS = 20
@@ -242,7 +243,7 @@ def _rows(axes: Axes, rows: int) -> None:
 
 def _name(axes: Axes, index: int, name: str, length: int) -> None:
     axes.annotate(
-        shorten(str(name), length), (0, index + 0.38), xycoords=("axes fraction", "data"),
+        shorten(str(name), length=length), (0, index + 0.38), xycoords=("axes fraction", "data"),
         color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left",
         annotation_clip=False, zorder=2.5,
         bbox={"facecolor": COLOURS["paper"], "edgecolor": "none", "pad": 0.5},

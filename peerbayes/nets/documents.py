@@ -6,8 +6,6 @@ Values are plain, with agents and targets by their names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
-from platform import machine, python_version
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,8 +13,8 @@ from pydantic import Field
 from rich.console import RenderableType
 from rich.text import Text
 
-from peerbayes._version import __version__
 from peerbayes.documents import Document, GraphDocument, NamedAgents, Number, names_of, numbers
+from peerbayes.experiments.net_run import versions
 from peerbayes.problem.changing import graph_of
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds
 from theory import Network
@@ -252,7 +250,7 @@ def record_of(
         test_looks=list(looks),
         fingerprint=plan.fingerprint,
         kept=kept,
-        versions=_versions(),
+        versions=versions(),
         notes=list(trained.notes),
         graph=_graph(plan.network, data),
         history=HistoryDocument(
@@ -345,19 +343,7 @@ def _graph(network: AnyNetwork, data: AgentsData) -> GraphDocument | None:
     return graph.model_copy(update={"names": _names(data)})
 
 
-def _versions() -> dict[str, str]:
-    """Versions of everything that the last bit of a result may depend on."""
-    names = ("torch", "numpy", "numba", "safetensors")
-    return {
-        "peerbayes": __version__,
-        "python": python_version(),
-        "machine": machine(),
-        **{name: version(name) for name in names},
-    }
-
-
 # Terminal tables ---------------------------------------------------------------------------------
-
 
 # More agents than this are not listed, but for the best and the worst.
 _MOST_LISTED = 20
@@ -393,13 +379,14 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
     if result.round_kept != result.rounds_run:
         kept += f"; beliefs of round {result.round_kept} are kept"
     sent = result.history.bytes_sent[-1] if result.history.bytes_sent else 0
+    least, most = min(result.data.train), max(result.data.train)
     facts = {
         "agents": str(result.agents),
         "weights of a net": rounds(result.parameters),
         "likelihood": str(result.likelihood["kind"]),
         "learner": str(result.learner["learner"]),
         "rounds": f"{result.rounds_run} of {settings.local_steps} local steps{kept}",
-        "examples": _range(result.data.train),
+        "examples": f"{least} an agent" if least == most else f"{least} to {most} an agent",
         "sent": f"{rounds(sent)} bytes",
     }
     if result.messages is not None:
@@ -407,10 +394,12 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
         facts["codec"] = codec_words(result.messages.codec) + saved
     if len(result.test_looks) > 1:
         facts["test data"] = f"looked at {len(result.test_looks)} times in this folder"
-    parts: list[RenderableType] = [facts_table(_heading(result), facts)]
+    heading = f"{result.name}: {result.title}" if result.title else result.name
+    parts: list[RenderableType] = [facts_table(heading, facts)]
     for title, scores in (("Test data", result.test), ("Validation data", result.validation)):
         if scores is not None:
-            parts.append(_scores_table(f"{title}, by {_way(scores)}", scores, result))
+            way = f"{scores.draws} posterior samples" if scores.draws else "mean weights"
+            parts.append(_scores_table(f"{title}, by {way}", scores, result))
             break
     return [*parts, notes_text(result.notes)] if result.notes else parts
 
@@ -428,21 +417,8 @@ def _scores_table(title: str, scores: ScoresDocument, result: TrainPrinted) -> R
     return table
 
 
-def _heading(result: TrainPrinted) -> str:
-    return f"{result.name}: {result.title}" if result.title else result.name
-
-
 def _extreme(scores: ScoresDocument, *, best: bool) -> int:
     values = scores.of(scores.main)
     sign = 1 if (scores.main == "accuracy") == best else -1
     known = {agent: sign * value for agent, value in enumerate(values) if value is not None}
     return max(known, key=known.__getitem__, default=0)
-
-
-def _way(scores: ScoresDocument) -> str:
-    return f"{scores.draws} posterior samples" if scores.draws else "mean weights"
-
-
-def _range(sizes: list[int]) -> str:
-    low, high = min(sizes), max(sizes)
-    return f"{low} an agent" if low == high else f"{low} to {high} an agent"

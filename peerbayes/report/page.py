@@ -27,8 +27,9 @@ from peerbayes.experiments.tuned_documents import TunedRun
 from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
-from peerbayes.figures.wording import clean, shorten
+from peerbayes.figures.wording import clean
 from peerbayes.kinds.registry import kind_of_record
+from peerbayes.messages import shorten
 from peerbayes.nets.run import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.designed import design_view, placement_view
@@ -109,7 +110,7 @@ def _chapter(record: Record, *, key: str) -> Section:
         raise fail(
             str(record.path),
             "a record with the keys that this version writes",
-            f"one on which the page stumbles ({type(error).__name__}: {shorten(str(error), 60)})",
+            f"one on which the page stumbles ({type(error).__name__}: {shorten(str(error))})",
             "write it again, by repeating the run",
         ) from error
     if record.kind not in _VIEWS:

@@ -44,7 +44,6 @@ from peerbayes.figures.wording import DASH, count, number, subscripts
 from peerbayes.kinds.finite.sweep_view import sweep_view
 from peerbayes.kinds.registry import kind_of_record
 from peerbayes.sources.documents import (
-    CheckDocument,
     CurveDocument,
     FigureDocument,
     FiguresRecord,
@@ -73,12 +72,11 @@ def verified_view(body: Mapping[str, Any], *, key: str) -> Section:
     skipped = _value(body, "skipped", list)
     problems = [s for part in whole.sections for s in (part.sections or (part,)) if s.family]
     claim = _claim(whole)
-    remarks = [
-        Remarks(Verdict(verdict.style, verdict.mark, words), _places(whole, verdict))
-        for verdict, words in (
-            (BROKEN, "Broken:"), (REFUTED, "Published, not a theorem, and seen to fail:"),
-        )
-    ]  # fmt: skip
+    remarks = []
+    failing = "Published, not a theorem, and seen to fail:"
+    for verdict, words in ((BROKEN, "Broken:"), (REFUTED, failing)):
+        places = ((s.key, s.name, str(row.name)) for s, row in whole.with_verdict(verdict))
+        remarks.append(Remarks(Verdict(verdict.style, verdict.mark, words), tuple(places)))
     remarks.append(
         Remarks(Verdict("news", "△", "Left out:"), tuple(("", "", line) for line in skipped))
     )
@@ -125,11 +123,6 @@ def _claim(whole: Section) -> Verdict:
         f"{hold} of {total} statements hold, sampling error allowed for; no proved one is broken"
     )
     return Verdict(HOLDS.style, HOLDS.mark, f"{words}{left}.")
-
-
-def _places(whole: Section, verdict: Verdict) -> tuple[tuple[str, str, str], ...]:
-    found = whole.with_verdict(verdict)
-    return tuple((section.key, section.name, str(row.name)) for section, row in found)
 
 
 def _value(body: Mapping[str, Any], key: str, kind: type) -> Any:
@@ -333,15 +326,17 @@ def _figure(figure: FigureDocument, key: str) -> Section:
             f"Printed and measured: {figure.source}",
             "what",
             ("printed", "measured", "wanted", "why this tolerance"),
-            tuple(map(_check_row, figure.checks)),
+            tuple(
+                Row(
+                    one.what,
+                    (one.printed, number(one.measured, 4), one.wanted, one.reason),
+                    _HOLDS[one.holds],
+                )
+                for one in figure.checks
+            ),
             ("words", "n", "words", "note"),
         ),
     )
-
-
-def _check_row(check: CheckDocument) -> Row:
-    cells = (check.printed, number(check.measured, 4), check.wanted, check.reason)
-    return Row(check.what, cells, _HOLDS[check.holds])
 
 
 def panel_plot(shown: PanelDocument, *, axes: Axes | None = None) -> Plot:
