@@ -68,13 +68,7 @@ def listing(out: Path) -> Listing:
     """What there is, and what is on record in a folder."""
     return Listing(
         problems=[
-            BuiltinDocument(
-                name=family.name,
-                title=family.title,
-                needs_data=family.needs_data,
-                default=family.default,
-                variants=list(family.variants),
-            )
+            BuiltinDocument.model_validate(family, from_attributes=True)
             for family in BUILTINS.values()
         ],
         experiments=[
