@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from pathlib import Path
@@ -19,19 +18,12 @@ from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
 from peerbayes.kinds.shared.verification_tables import verification_parts
 from peerbayes.tables import facts_table, figures_table, interval, render
-from tests.peerbayes.commands import Patch
+from tests.peerbayes.commands import Patch, Terminal
 from tests.peerbayes.documents import TWO_COINS
 from tests.peerbayes.test_cli import COMPARISONS
 
 WIDTHS = (40, 60, 80)
 WIDE = 4000
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def shown(parts: list[RenderableType], width: int, monkeypatch: Patch) -> str:

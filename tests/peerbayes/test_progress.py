@@ -7,14 +7,7 @@ import io
 import pytest
 
 from peerbayes.terminal import Stages
-from tests.peerbayes.commands import Capture
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+from tests.peerbayes.commands import Capture, Terminal
 
 
 def run(stream: io.StringIO, *, quiet: bool = False) -> str:

@@ -18,7 +18,7 @@ from rich.text import Text
 from peerbayes import cli
 from peerbayes.tables import figures_table, render
 from peerbayes.terminal import Stages, visible
-from tests.peerbayes.commands import Capture, text_of
+from tests.peerbayes.commands import Capture, Terminal, text_of
 from tests.peerbayes.test_record_names import COINS
 
 ROOT = Path(__file__).parents[2]
@@ -49,13 +49,6 @@ def test_escapes_say_what_they_stand_for() -> None:
         r"a\x1b[0m\x9b\u202e\u2066\ud800\r\u2028"
     )
     assert visible("硬币\tü\n") == "硬币\tü\n"
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_tables_keep_their_own_styles_alone() -> None:
