@@ -1,7 +1,8 @@
-"""Predictions beside measurements: verified problems by family, and published statements on trial.
+"""What gets a verdict: verified problems, published statements on trial, figures of the sources.
 
-Of one problem the page is about that problem; of several it begins with a table of families, each
-with its counts of verdicts and its worst deviation.
+Of one verified problem the page is about that problem; of several it begins with a table of
+families, each with its counts of verdicts and its worst deviation. A figure of a source is drawn
+beside what is printed, each number with a verdict and its rule.
 """
 
 from __future__ import annotations
