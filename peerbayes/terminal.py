@@ -14,7 +14,6 @@ loggers are called ``peerbayes.…``.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 
 # Words and streams -------------------------------------------------------------------------------
-_log = logging.getLogger(__name__)
 # Control, format (direction, invisible), half of a pair, line and paragraph separators.
 _ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
@@ -189,8 +187,10 @@ class Stages:
 
     def __call__(self, name: str) -> Progress:
         """A callable for one stage; the stage appears when it is first called."""
+        import logging
+
         name = visible(name)
-        _log.info("stage: %s", name)
+        logging.getLogger(__name__).info("stage: %s", name)
         if self._quiet:
             return lambda done, total: None
         if self._bars is not None:
@@ -270,6 +270,8 @@ def _bars(stream: TextIO) -> Bars:
 
 def log_to_standard_error(verbosity: int) -> None:
     """Write what is logged to standard error, with the time: steps, and with 2 their details."""
+    import logging
+
     from peerbayes._version import __version__
 
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S", force=True)

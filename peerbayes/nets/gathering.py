@@ -442,21 +442,19 @@ class Gathering:
             raise ValueError(f"data.deal: {error}") from None
 
     def _rule(self, deal: DealSection, source: LabelledRows) -> Rule:
-        agents = self.agents
-        if deal.by == "balanced":
-            return Balanced(agents)
-        if deal.by == "sizes":
-            assert deal.sizes is not None
-            return Sizes(deal.sizes)
-        if deal.by == "dirichlet":
-            assert deal.alpha is not None
-            return Dirichlet(agents, deal.alpha, deal.minimum or 2)
-        if deal.by == "labels":
-            classes = self._target(source).classes
-            assert deal.groups is not None
-            assert classes is not None
-            return ByLabels(self._groups(deal.groups, classes))
-        return DEALINGS[deal.by].rule
+        """The rule that a table asks for; the section has seen that it has the rule's keys."""
+        match deal.by:
+            case "balanced":
+                return Balanced(self.agents)
+            case "sizes":
+                return Sizes(deal.sizes or ())
+            case "dirichlet":
+                return Dirichlet(self.agents, deal.alpha or 0.0, deal.minimum or 2)
+            case "labels":
+                classes = self._target(source).classes or ()
+                return ByLabels(self._groups(deal.groups or (), classes))
+            case paper:
+                return DEALINGS[paper].rule
 
     def _groups(
         self, groups: Sequence[Sequence[str | int]], classes: Sequence[str]
