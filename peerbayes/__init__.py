@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from peerbayes.front.watch import watch as watch
     from peerbayes.problem.builtins.families import BUILTINS as BUILTINS
     from peerbayes.problem.builtins.loading import load_variants as load_variants
-    from peerbayes.problem.changing import ChangingProblem as ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem as FaultyProblem
-    from peerbayes.problem.finite import Problem as Problem
-    from peerbayes.problem.regression import RegressionProblem as RegressionProblem
+    from peerbayes.problem.problems import ChangingProblem as ChangingProblem
+    from peerbayes.problem.problems import FaultyProblem as FaultyProblem
+    from peerbayes.problem.problems import Problem as Problem
+    from peerbayes.problem.problems import RegressionProblem as RegressionProblem
     from peerbayes.records import read_record as read_record
     from peerbayes.report.page import write_report as write_report
     from theory.bounds import account as account

@@ -86,9 +86,9 @@ _PRINTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "list": ("The built-in problems and the experiments", "front.listing:Listing"),
         "formula": (
             "Closed forms of one network or family, or the list of families",
-            "formulas.documents:FormulaDocument",
-            "formulas.documents:SheetDocument",
-            "formulas.documents:Families",
+            "formulas.quantities:FORMULA",
+            "formulas.quantities:SHEET",
+            "formulas.quantities:ALL_FAMILIES",
         ),
     }
 )

@@ -10,9 +10,7 @@ import numpy as np
 
 from peerbayes.front.learned import Learned
 from peerbayes.front.problems import as_problem
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem
 from theory.validation import FloatArray, as_integer, fail
 
 if TYPE_CHECKING:

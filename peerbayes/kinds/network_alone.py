@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
-from peerbayes.problem.network_alone import NetworkAlone
-from peerbayes.problem.problems import with_model
+from peerbayes.problem.problems import NetworkAlone, with_model
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result

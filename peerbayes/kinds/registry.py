@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from peerbayes.kinds.shared.kind import Kind
     from peerbayes.problem.problems import AnyProblem
 
-# Where each kind is; the module of its value object has the same name.
+# Where each kind is, by the class of its problems.
 _HOMES = {
-    "finite": "finite.kind.FiniteKind",
-    "changing": "changing.kind.ChangingKind",
-    "faulty": "faulty.kind.FaultyKind",
-    "regression": "regression.kind.RegressionKind",
-    "network_alone": "network_alone.NetworkAloneKind",
+    "Problem": "finite.kind.FiniteKind",
+    "ChangingProblem": "changing.kind.ChangingKind",
+    "FaultyProblem": "faulty.kind.FaultyKind",
+    "RegressionProblem": "regression.kind.RegressionKind",
+    "NetworkAlone": "network_alone.NetworkAloneKind",
 }
 
 
@@ -63,12 +63,12 @@ def kind_of(problem: AnyProblem) -> Kind[Any]:
     >>> type(kind_of(load_problem("p1-regression"))).__name__
     'RegressionKind'
     """
-    return _load(type(problem).__module__.rpartition(".")[2])
+    return _load(type(problem).__name__)
 
 
 def is_problem(value: object) -> bool:
     """Whether something is a problem of any kind; no kind is loaded that it cannot be of."""
-    name = type(value).__module__.rpartition(".")[2]
+    name = type(value).__name__
     return name in _HOMES and type(value) is _load(name).problem
 
 

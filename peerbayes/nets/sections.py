@@ -27,8 +27,7 @@ from pydantic import (
 from empirical.dealing import DEALINGS
 from peerbayes.messages import TAG, describe, guessed, problem_error
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
-from peerbayes.problem.declared_fields import key_of
-from peerbayes.problem.entries import Row, Section, exactly_one, given, known_table, tag_of
+from peerbayes.problem.entries import Row, Section, exactly_one, given, key_of, known_table, tag_of
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.settings.nets import Train
 

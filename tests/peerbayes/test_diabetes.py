@@ -12,7 +12,7 @@ from peerbayes.kinds.regression.approach import first_order_error
 from peerbayes.kinds.regression.learners import learners
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from tests.peerbayes.commands import Capture, complaint, text_of
 from theory.regression import alone_error, predicted_error
 

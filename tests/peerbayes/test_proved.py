@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from peerbayes.cli import main
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema

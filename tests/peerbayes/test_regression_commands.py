@@ -19,8 +19,8 @@ from peerbayes.kinds.regression.curves import expected_calibration, run_learner
 from peerbayes.kinds.regression.learners import learners
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.verify import verify_regression
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.problem.reading import problem_from_document
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, text_of

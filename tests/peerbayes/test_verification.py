@@ -15,7 +15,7 @@ from peerbayes.kinds.finite.sweeps import find_sweeps
 from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
 from peerbayes.kinds.shared.verification_tables import verification_parts
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

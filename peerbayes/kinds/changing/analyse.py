@@ -18,7 +18,7 @@ from pydantic import Field
 from peerbayes.documents import PerAgent, Probability
 from peerbayes.figures.wording import Fact, agents_with, number
 from peerbayes.kinds.shared.learning_notes import reference_notes
-from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.problems import ChangingProblem
 from peerbayes.quantities import learning, sizes
 from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
 from peerbayes.quantities.network import Count, count_fact

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, SocialLearningKind
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import of_kind
+from peerbayes.problem.problems import ChangingProblem, Problem, of_kind
 from theory.progress import Progress
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from exact import Run, Simulation, simulate
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.changing.analyse import ChangingAnalysis
 from peerbayes.kinds.shared.learning_statements import wrong_hypotheses
-from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.problems import ChangingProblem
 from theory import SampleSize, expected_log_ratio, observation_reach
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork
 from theory.progress import Progress, part_of

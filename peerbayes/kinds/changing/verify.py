@@ -17,7 +17,7 @@ from peerbayes.learning_documents import (
     TrajectoryDocument,
     settled_shares,
 )
-from peerbayes.problem.changing import ChangingProblem, graph_of
+from peerbayes.problem.problems import ChangingProblem, graph_of
 from theory.progress import Progress
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.kinds.faulty.quantities import FAULTY_ANALYSIS
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.network import spectrum_notes
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import facts

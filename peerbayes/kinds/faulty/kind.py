@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.finite.kind import FiniteKind
 from peerbayes.kinds.shared.kind import AnalysisRequest, SocialLearningKind
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import of_kind
+from peerbayes.problem.problems import FaultyProblem, Problem, of_kind
 from theory.progress import Progress
 from theory.validation import fail
 

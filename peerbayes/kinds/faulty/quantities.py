@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from peerbayes.documents import Number, PerAgent
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.learning import batches_of
 from peerbayes.quantities.network import NETWORK, in_doubles
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part

@@ -18,7 +18,7 @@ from peerbayes.kinds.faulty.documents import FaultyRecord, HonestRate, HonestTra
 from peerbayes.kinds.faulty.quantities import rule_name
 from peerbayes.kinds.faulty.statements import statements
 from peerbayes.kinds.shared.verified import Verified, plain_parameters
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from theory.progress import Progress
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from peerbayes.kinds.finite.analysis import Analysis, InDoubles
 from peerbayes.kinds.shared.kind import Arithmetic
 from peerbayes.kinds.shared.learning_notes import reference_notes
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.network import in_doubles as numbers_of
 from theory import error_exponent, learning_rate, sample_sizes

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from peerbayes.kinds.finite.at_rounds import AT_ROUNDS, AtRounds
 from peerbayes.kinds.shared.kind import Arithmetic
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
 from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
 from peerbayes.quantities.network import (

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes._version import __version__
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.records import file_name, plain, read_record, write_record
 from theory import FiniteAgent
 from theory.network.structure import as_dense

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.shared.kind import DEFAULT_DELTA, AnalysisRequest, SocialLearningKind
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from theory.progress import Progress
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from exact import Run, Simulation, simulate
 from peerbayes.comparison import allowed_deviation
 from peerbayes.kinds.finite.analysis import Analysis
 from peerbayes.kinds.shared.learning_statements import wrong_hypotheses
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from theory import (
     ExpectedLogRatio,
     FiniteAgent,

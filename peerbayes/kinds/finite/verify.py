@@ -19,7 +19,7 @@ from peerbayes.learning_documents import (
     TrajectoryDocument,
     settled_shares,
 )
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from theory.progress import Progress
 
 if TYPE_CHECKING:

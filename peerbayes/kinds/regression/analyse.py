@@ -24,7 +24,7 @@ from peerbayes.kinds.regression.documents import (
 )
 from peerbayes.kinds.regression.tables import regression_parts
 from peerbayes.kinds.shared.network_proofs import NetworkProofs, check_exact
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.quantities.network import (
     EXACT_NETWORK,
     NETWORK,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerbayes.kinds.regression.learners import Learner
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory import Network
 from theory.regression import (
     RegressionLimits,

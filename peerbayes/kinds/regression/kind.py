@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import of_kind
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import Problem, RegressionProblem, of_kind
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory import Network
 from theory.regression import RegressionAgent, RegressionModel
 

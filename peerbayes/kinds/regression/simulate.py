@@ -23,7 +23,7 @@ from peerbayes.kinds.regression.documents import (
     RegressionRunRecord,
 )
 from peerbayes.kinds.regression.tables import regression_run_parts
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from peerbayes.kinds.regression.curves import (
     allowed_error,
     expected_calibration,
 )
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory.regression import predicted_error
 
 # The second order leaves out terms of the third: its own transient is taken half as large again.

@@ -22,7 +22,7 @@ from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.statements import of_a_data_set, of_a_model
 from peerbayes.kinds.shared.verified import Verified
 from peerbayes.messages import input_error
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory.progress import Progress, part_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
 
 if TYPE_CHECKING:
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import Problem, RegressionProblem
     from theory.certified.network import CertifiedNetwork
     from theory.progress import Progress
     from theory.rational import RationalNetwork
