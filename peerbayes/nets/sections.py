@@ -15,30 +15,32 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
-    Tag,
     WithJsonSchema,
     model_validator,
 )
 
 from empirical.dealing import DEALINGS
-from peerbayes.messages import TAG, describe, guessed, problem_error
+from peerbayes.messages import describe, guessed, problem_error
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
-from peerbayes.problem.entries import Row, Section, exactly_one, given, key_of, known_table, tag_of
+from peerbayes.problem.entries import (
+    Name,
+    OneOf,
+    Row,
+    Section,
+    Several,
+    by_word,
+    exactly_one,
+    given,
+    key,
+    key_of,
+)
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.settings.nets import Train
 
-Text = Annotated[str, Field(min_length=1)]
-Texts = Row[Text]
-Sizes = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)]
-
-
-def _key(meaning: str, default: Any = None, **bounds: Any) -> Any:
-    """A key that may be left out."""
-    return Field(default=default, description=meaning, **bounds)
+Sizes = Several[Annotated[int, Field(ge=1)]]
 
 
 # [data]: where the agents' data are, and what is done to them -------------------------------------
@@ -110,7 +112,7 @@ _TEXT = {"type": "string", "minLength": 1}
 _LIST = {"type": "array", "items": _TEXT, "minItems": 1}
 _TABLE = {"type": "object", "additionalProperties": _TEXT}
 
-Names = Annotated[
+OneOrMore = Annotated[
     tuple[str, ...],
     PlainValidator(_one_or_more),
     PlainSerializer(_plain),
@@ -144,25 +146,25 @@ def _rule(value: Any) -> str:
 class DealSection(Section):
     """How one source is dealt to the agents."""
 
-    by: Annotated[str, BeforeValidator(_rule)] = Field(
-        description="labels, dirichlet, sizes, balanced, or a split of the papers."
+    by: Annotated[str, BeforeValidator(_rule)] = key(
+        "labels, dirichlet, sizes, balanced, or a split of the papers."
     )
-    groups: Row[Row[str | int]] | None = _key(
-        "labels: each agent's classes, by name or by number from 0."
+    groups: Row[Row[str | int]] | None = key(
+        "labels: each agent's classes, by name or by number from 0.", None
     )
-    alpha: float | None = _key("dirichlet: small for classes that few agents hold.", gt=0)
-    minimum: int | None = _key("dirichlet: fewest examples of an agent; left out: 2.", ge=1)
-    sizes: Row[Annotated[float, Field(gt=0)]] | None = _key(
-        "sizes: each agent's part, in proportion."
+    alpha: float | None = key("dirichlet: small for classes that few agents hold.", None, gt=0)
+    minimum: int | None = key("dirichlet: fewest examples of an agent; left out: 2.", None, ge=1)
+    sizes: Row[Annotated[float, Field(gt=0)]] | None = key(
+        "sizes: each agent's part, in proportion.", None
     )
 
     @model_validator(mode="after")
     def _fits_rule(self) -> DealSection:
         own = RULES.get(self.by, ())
-        for key in ("groups", "alpha", "minimum", "sizes"):
-            if getattr(self, key) is not None and key not in own:
+        for name in ("groups", "alpha", "minimum", "sizes"):
+            if getattr(self, name) is not None and name not in own:
                 wanted = f"no such key beside by = {self.by!r}"
-                raise problem_error((key,), wanted, "one", "leave it out, or change by")
+                raise problem_error((name,), wanted, "one", "leave it out, or change by")
         needed = _NEEDED.get(self.by)
         if needed is not None and getattr(self, needed) is None:
             wanted = f"the key {needed!r}, for by = {self.by!r}"
@@ -175,34 +177,40 @@ class DataSection(Section):
 
     model_config = ConfigDict(json_schema_extra=exactly_one("files", "file", "builtin"))
 
-    files: Files | None = _key("One file or image folder an agent: pattern, list, or by name.")
-    file: Text | None = _key("One file or image folder for all; with agent, or [data.deal].")
-    builtin: str | None = _key("mnist, fmnist, digits or diabetes; with [data.deal].")
-    agent: Text | None = _key("With file: the column that names the agent of each row.")
-    deal: DealSection | None = _key("How one source is dealt to the agents.")
-    target: Names | None = _key("Tables: the column or columns to predict.")
-    features: Texts | None = _key("Tables: columns of the inputs; left out: all of numbers.")
-    categories: Texts | None = _key("Tables: columns whose entries are names, though of digits.")
-    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = _key(
-        "CSV: what stands between cells; left out: a comma."
+    files: Files | None = key("One file or image folder an agent: pattern, list, or by name.", None)
+    file: Name | None = key("One file or image folder for all; with agent, or [data.deal].", None)
+    builtin: str | None = key("mnist, fmnist, digits or diabetes; with [data.deal].", None)
+    agent: Name | None = key("With file: the column that names the agent of each row.", None)
+    deal: DealSection | None = key("How one source is dealt to the agents.", None)
+    target: OneOrMore | None = key("Tables: the column or columns to predict.", None)
+    features: Row[Name] | None = key(
+        "Tables: columns of the inputs; left out: all of numbers.", None
     )
-    decimal: Literal[".", ","] | None = _key("CSV: the decimal mark of numbers; left out: a point.")
-    missing: Literal["refuse", "mean"] | None = _key(
-        "Missing inputs: refused, as by default; or filled with the mean, and marked."
+    categories: Row[Name] | None = key(
+        "Tables: columns whose entries are names, though of digits.", None
     )
-    colour: bool | None = _key("Images: read as red, green, blue, or grey; left out: as is.")
+    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = key(
+        "CSV: what stands between cells; left out: a comma.", None
+    )
+    decimal: Literal[".", ","] | None = key(
+        "CSV: the decimal mark of numbers; left out: a point.", None
+    )
+    missing: Literal["refuse", "mean"] | None = key(
+        "Missing inputs: refused, as by default; or filled with the mean, and marked.", None
+    )
+    colour: bool | None = key("Images: read as red, green, blue, or grey; left out: as is.", None)
     size: Annotated[Row[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)] | None = (
-        _key("Images: [height, width] to resize to; left out: as is.")
+        key("Images: [height, width] to resize to; left out: as is.", None)
     )
-    tokens: bool = _key("NPZ: whether inputs are whole numbers that stand for words.", False)
-    validation: Share = _key("Share of each agent's data held out for validation.", 0.1)
-    test: ShareOrPath | None = _key("Test data: a file, a folder, or a share held out.")
-    other: Text | None = _key("Inputs of another data set: a file, a folder, or a built-in.")
-    standardise: bool = _key("Whether inputs get mean 0 and variance 1, by pooled moments.", True)
-    standardise_target: bool | None = _key(
-        "The same of targets; left out: those with learned noise."
+    tokens: bool = key("NPZ: whether inputs are whole numbers that stand for words.", False)
+    validation: Share = key("Share of each agent's data held out for validation.", 0.1)
+    test: ShareOrPath | None = key("Test data: a file, a folder, or a share held out.", None)
+    other: Name | None = key("Inputs of another data set: a file, a folder, or a built-in.", None)
+    standardise: bool = key("Whether inputs get mean 0 and variance 1, by pooled moments.", True)
+    standardise_target: bool | None = key(
+        "The same of targets; left out: those with learned noise.", None
     )
-    seed: int | None = _key("Of what is dealt and held out; left out: that of training.", ge=0)
+    seed: int | None = key("Of what is dealt and held out; left out: that of training.", None, ge=0)
 
     @model_validator(mode="after")
     def _one_source(self) -> DataSection:
@@ -223,10 +231,10 @@ class DataSection(Section):
             wanted = "exactly one of agent, [data.deal], to say who gets what of one source"
             remedy = "keep one of them" if spread else "add one of them"
             raise problem_error((), wanted, " and ".join(spread) or "none", remedy)
-        for key in _OF_FILES if self.builtin is not None else ():
-            if getattr(self, key) is not None:
+        for name in _OF_FILES if self.builtin is not None else ():
+            if getattr(self, name) is not None:
                 wanted = f"no such key beside builtin = {self.builtin!r}"
-                raise problem_error((key,), wanted, "one", "leave it out")
+                raise problem_error((name,), wanted, "one", "leave it out")
         return self
 
 
@@ -244,11 +252,13 @@ class NetSection(Section):
         }
     )
 
-    hidden: Sizes | None = _key("Units of each hidden layer; an empty list: a linear model.")
-    convolutions: Row[Annotated[int, Field(ge=1)]] | None = _key(
-        "Images: channels of 3 × 3 convolutions, each halved after."
+    hidden: Sizes | None = key("Units of each hidden layer; an empty list: a linear model.", None)
+    convolutions: Row[Annotated[int, Field(ge=1)]] | None = key(
+        "Images: channels of 3 × 3 convolutions, each halved after.", None
     )
-    module: str | None = _key("File and function that returns a torch module: 'nets.py:build'.")
+    module: str | None = key(
+        "File and function that returns a torch module: 'nets.py:build'.", None
+    )
 
     @model_validator(mode="after")
     def _one_net(self) -> NetSection:
@@ -274,7 +284,7 @@ class ClassesSection(Section):
     """Targets that are classes."""
 
     kind: Literal["classes"]
-    count: int | None = _key("How many classes; left out: those in the training data.", ge=2)
+    count: int | None = key("How many classes; left out: those in the training data.", None, ge=2)
 
 
 def _std(value: object) -> float | str:
@@ -300,65 +310,35 @@ class GaussianSection(Section):
     """Targets that are real numbers with normal noise."""
 
     kind: Literal["gaussian"]
-    std: Std = Field(
-        description="Standard deviation of the noise: a number, 'learned', or 'input'."
-    )
+    std: Std = key("Standard deviation of the noise: a number, 'learned', or 'input'.")
 
 
 class CountsSection(Section):
     """Targets that are whole numbers from 0."""
 
     kind: Literal["counts"]
-    dispersion: Literal["learned"] | None = _key("'learned': negative binomial; left out: Poisson.")
+    dispersion: Literal["learned"] | None = key(
+        "'learned': negative binomial; left out: Poisson.", None
+    )
 
 
 OneTarget = ClassesSection | GaussianSection | CountsSection
-PARTS: dict[str, type[OneTarget]] = {
-    "classes": ClassesSection,
-    "gaussian": GaussianSection,
-    "counts": CountsSection,
-}
+PARTS = by_word("kind", ClassesSection, GaussianSection, CountsSection)
 """The kinds of likelihood of one target, and their sections."""
-
-
-def _known(known: Mapping[str, object]) -> BeforeValidator:
-    """That a table says of which of these kinds it is."""
-    remedy = "say what the target is"
-
-    def check(value: object) -> object:
-        return known_table(value, key="kind", known=known, place="[likelihood]", remedy=remedy)
-
-    return BeforeValidator(check)
-
-
-_KIND = Discriminator(lambda value: tag_of(value, key="kind"))
-PartSection = Annotated[
-    Annotated[ClassesSection, Tag(TAG + "classes")]
-    | Annotated[GaussianSection, Tag(TAG + "gaussian")]
-    | Annotated[CountsSection, Tag(TAG + "counts")],
-    _KIND,
-    _known(PARTS),
-]
+_WHERE = ("[likelihood]", "say what the target is")
 
 
 class HeadsSection(Section):
     """Several targets, each with a likelihood of its own."""
 
     kind: Literal["heads"]
-    parts: Row[PartSection] = Field(description="One table for each target, in their order.")
+    parts: Row[Annotated[OneTarget, OneOf("kind", PARTS, *_WHERE)]] = key(
+        "One table for each target, in their order."
+    )
 
 
-LIKELIHOODS: dict[str, type[Section]] = {**PARTS, "heads": HeadsSection}
+LIKELIHOODS = PARTS | by_word("kind", HeadsSection)
 """The kinds of likelihood, and their sections."""
-
-LikelihoodSection = Annotated[
-    Annotated[ClassesSection, Tag(TAG + "classes")]
-    | Annotated[GaussianSection, Tag(TAG + "gaussian")]
-    | Annotated[CountsSection, Tag(TAG + "counts")]
-    | Annotated[HeadsSection, Tag(TAG + "heads")],
-    _KIND,
-    _known(LIKELIHOODS),
-]
 
 
 # [training] and [messages] ------------------------------------------------------------------------
@@ -423,9 +403,9 @@ class TrainingSection(Section):
 class MessagesSection(Section):
     """How the agents write what they say to each other."""
 
-    codec: Text = Field(description="The codec's name.")
+    codec: Name = key("The codec's name.")
     missing: Literal["own", "zero"] = key_of(Train, "missing")
-    settings: CodecSettings = Field(default={}, description="Settings of the codec, by name.")
+    settings: CodecSettings = key("Settings of the codec, by name.", {})
 
 
 # The file as a whole ------------------------------------------------------------------------------
@@ -434,12 +414,12 @@ class MessagesSection(Section):
 class NetSpecification(Section):
     """A net file, as parsed."""
 
-    name: str = Field(min_length=1, description="Short name; left out: the file's name.")
-    title: str | None = _key("One line that says what it is about.")
+    name: str = key("Short name; left out: the file's name.", min_length=1)
+    title: str | None = key("One line that says what it is about.", None)
     network: NetworkSection
     data: DataSection
     net: NetSection
-    likelihood: LikelihoodSection
+    likelihood: Annotated[OneTarget | HeadsSection, OneOf("kind", LIKELIHOODS, *_WHERE)]
     training: TrainingSection
     messages: MessagesSection | None = None
 
