@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from peerbayes import quantisers as quantisers
     from peerbayes.front.analyse import analyse as analyse
     from peerbayes.front.design import design as design
+    from peerbayes.front.design import place as place
     from peerbayes.front.explore import explore as explore
     from peerbayes.front.formula import formula as formula
     from peerbayes.front.launch import launch as launch
     from peerbayes.front.learn import learn as learn
-    from peerbayes.front.place import place as place
     from peerbayes.front.plot import plot as plot
     from peerbayes.front.problems import load as load
     from peerbayes.front.problems import problem_of as problem_of

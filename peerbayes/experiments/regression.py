@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import nan
 from typing import Any
 
-from peerbayes.error_curves import ErrorCurve
+import numpy as np
+
 from peerbayes.experiments.documents import RunSummary
 from peerbayes.experiments.experiment import Line
+from peerbayes.measured import ErrorCurve
 from peerbayes.terminal import check_hours
 from theory.progress import Progress
 
@@ -84,8 +85,7 @@ class RegressionExperiment:
     ) -> ErrorCurve:
         """One curve, measured and predicted."""
         from exact import Run, prepare_regression
-        from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
-        from peerbayes.kinds.regression.learners import learners
+        from peerbayes.kinds.regression.curves import coordinate_curves, learners, run_learner
         from peerbayes.kinds.regression.simulate import recorded_rounds
         from peerbayes.problem.builtins.loading import load_problem
         from peerbayes.problem.problems import RegressionProblem, of_kind
@@ -173,7 +173,7 @@ def _at_end(curve: ErrorCurve) -> list[float]:
 
 
 def _tends(above: float | None, below: float | None) -> str:
-    return f"tends to {(above or 0.0) / (below or nan):.4g}"
+    return f"tends to {(above or 0.0) / (below or np.nan):.4g}"
 
 
 def _quotient(what: str, above: list[float], below: list[float], printed: str, remark: str) -> Line:
@@ -181,8 +181,6 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
     (p, m, e, a), (q, r, f, b) = above, below
     predicted, measured = p / q, m / r
     allowed = (p + a) / max(q - b, 1e-300) - predicted
-    import numpy as np
-
     error = measured * float(np.hypot(e / m, f / r))
     holds = _agree(measured, predicted, allowed)
     return Line(what, printed, measured, error, predicted, holds, remark)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
 from peerbayes.figures.chart import (
     COLOURS,
     DASHES,
@@ -21,12 +20,17 @@ from peerbayes.figures.chart import (
     series_style,
 )
 from peerbayes.figures.wording import number
-from peerbayes.learning_documents import (
+from peerbayes.measured import (
+    CoordinateCurve,
+    ErrorCurve,
     FailuresDocument,
+    Measured,
     MeasuredDocument,
+    MeasuredErrors,
+    Predicted,
+    SweepDocument,
     TrajectoryDocument,
 )
-from peerbayes.sweep_documents import SweepDocument
 
 _HEIGHT = 3.0  # inches
 

@@ -26,7 +26,7 @@ from peerbayes.figures.chart import (
     on_axes,
 )
 from peerbayes.figures.wording import count, number
-from peerbayes.learning_documents import RateDocument
+from peerbayes.measured import RateDocument
 from peerbayes.messages import shorten
 from theory.validation import fail
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerbayes.cli import main
-from peerbayes.designs.recommend import by_rounds
+from peerbayes.designs.outcome import by_rounds
 from peerbayes.designs.request import checked_design
 from peerbayes.designs.shared import ROUNDS
 from peerbayes.designs.weight_text import row_text
@@ -87,9 +87,9 @@ def check_file(objective: str, suffix: str, tmp_path: Path) -> None:
 
 
 def _analysis() -> Any:
-    from peerbayes.kinds.shared.kind import AnalysisRequest
+    from peerbayes.settings.questions import USUAL
 
-    return AnalysisRequest()
+    return USUAL
 
 
 def test_verify_agrees(tmp_path: Path) -> None:
