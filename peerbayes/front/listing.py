@@ -67,10 +67,7 @@ class Listing(Document):
 def listing(out: Path) -> Listing:
     """What there is, and what is on record in a folder."""
     return Listing(
-        problems=[
-            BuiltinDocument.model_validate(family, from_attributes=True)
-            for family in BUILTINS.values()
-        ],
+        problems=[BuiltinDocument.taken_from(family) for family in BUILTINS.values()],
         experiments=[
             ExperimentDocument(
                 name=entry.name,
