@@ -47,8 +47,9 @@ if TYPE_CHECKING:
     from peerbayes.front.design import place as place
     from peerbayes.front.explore import explore as explore
     from peerbayes.front.formula import formula as formula
-    from peerbayes.front.launch import launch as launch
     from peerbayes.front.learn import learn as learn
+    from peerbayes.front.live import launch as launch
+    from peerbayes.front.live import watch as watch
     from peerbayes.front.plot import plot as plot
     from peerbayes.front.problems import load as load
     from peerbayes.front.problems import problem_of as problem_of
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from peerbayes.front.train import train as train
     from peerbayes.front.train import train_file as train_file
     from peerbayes.front.verify import verify as verify
-    from peerbayes.front.watch import watch as watch
     from peerbayes.problem.builtins.families import BUILTINS as BUILTINS
     from peerbayes.problem.builtins.loading import load_variants as load_variants
     from peerbayes.problem.problems import ChangingProblem as ChangingProblem

@@ -53,18 +53,15 @@ _PRINTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "designs.placements:FINITE_PLACEMENT",
             "designs.placements:REGRESSION_PLACEMENT",
         ),
-        "keys": (
-            "Keys of a live network and what is wrong with them",
-            "live.keys_documents:KeysDocument",
-        ),
-        "router": ("What a router of live agents did", "live.keys_documents:RouterDocument"),
+        "keys": ("Keys of a live network and what is wrong with them", "live.keys_check:CHECK"),
+        "router": ("What a router of live agents did", "live.router:ROUTED"),
         "watch": (
             "A live network as it was watched: who was heard, how late",
-            "live.watch.documents:WatchDocument",
+            "live.watch.quantities:WATCH",
         ),
         "run": (
             "An experiment: printed beside measured and predicted",
-            "experiments.documents:RunPrinted",
+            "experiments.experiment:RunPrinted",
         ),
         "train": (
             "A training of one's own: what, on which data, how well",
@@ -72,11 +69,11 @@ _PRINTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "launch": (
             "A live network on one machine: each agent's process in numbers",
-            "live.launch_documents:LaunchDocument",
+            "live.launching:LAUNCH",
         ),
         "campaign": (
             "Where every part of a campaign stands",
-            "experiments.campaign_documents:CampaignDocument",
+            "experiments.campaign_state:CampaignDocument",
         ),
         "figures": (
             "Figures of the papers, redrawn, each with its verdict",

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.documents import Documented
-from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.experiment import Experiment as Paper
-from peerbayes.experiments.options import configured
-from peerbayes.experiments.run import ExperimentRun, run_experiment
-from peerbayes.experiments.team import team_of_torchrun
+from peerbayes.experiments.experiment import RunPrinted
+from peerbayes.experiments.registry import configured
+from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
 from peerbayes.records import RecordPlace
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
@@ -68,7 +67,7 @@ class RunOutcome(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.experiments.tables import run_parts
+        from peerbayes.experiments.run import run_parts
 
         return run_parts(self.document())
 
@@ -148,7 +147,7 @@ class Redrawn(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.sources.tables import figures_table
+        from peerbayes.sources.catalogue import figures_table
 
         return figures_table(self.document())
 

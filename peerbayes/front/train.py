@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
-from peerbayes.experiments.net_run import check_installed
-from peerbayes.experiments.team import is_first_process
+from peerbayes.experiments.run import is_first_process
+from peerbayes.experiments.setting import check_installed
 from peerbayes.settings.declared import question
 from peerbayes.settings.nets import Train, TrainFile
 from peerbayes.terminal import stage

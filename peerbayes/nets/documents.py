@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.documents import Document, GraphDocument, NamedAgents, Number, names_of, numbers
-from peerbayes.experiments.net_run import versions
+from peerbayes.experiments.setting import versions
 from peerbayes.problem.problems import graph_of
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds
 from theory import Network

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecTrial
-from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRun, GaeRunPart
-from peerbayes.experiments.link_documents import LinkRun, TrainedPart
-from peerbayes.experiments.link_lines import rounds_reached
-from peerbayes.experiments.regression import RegressionRun
-from peerbayes.experiments.tuned_documents import TunedRun
+from peerbayes.experiments.codecs import CodecsPart, CodecsRun, CodecTrial
+from peerbayes.experiments.experiment import Line, RunSummary
+from peerbayes.experiments.gae_rows import GaeAutoencoderPart, GaeContent, GaeRun, GaeRunPart
+from peerbayes.experiments.link_rows import LinkRun, TrainedPart, rounds_reached
+from peerbayes.experiments.registry import RegressionRun
+from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.chart import DASHES, Chart, Plot, linear_scale, log_scale, series_style
 from peerbayes.figures.curves import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import BROKEN, HOLDS, Fact, Row, Section, Table, Verdict, pictures
