@@ -40,7 +40,7 @@ from empirical.train.data.dealing import Dirichlet
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments.tuned_runs import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner
-from peerbayes.progress import Stages
+from peerbayes.terminal import Stages
 from theory import Network
 from theory.design import reweighted
 from theory.validation import IntArray

@@ -110,8 +110,7 @@ def row_alone(recipe: str) -> Alone:
 def file_alone(path: Path) -> Alone:
     """A net file's training, as `peerbayes train` has it."""
     from empirical.train.run import TrainingRun
-    from peerbayes.nets.planning import plan_of
-    from peerbayes.nets.reading import read_net_file
+    from peerbayes.nets.reading import plan_of, read_net_file
 
     plan = plan_of(read_net_file(path), None, None, source=str(path))
     run = TrainingRun(

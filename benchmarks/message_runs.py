@@ -49,7 +49,7 @@ from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, score
 from peerbayes.experiments.tuned_search import Settings, grid, recorded_learner
-from peerbayes.progress import Stages
+from peerbayes.terminal import Stages
 from theory import Network
 
 DRAWS = 3

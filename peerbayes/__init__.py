@@ -32,103 +32,58 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerbayes import shadowing
 from peerbayes._version import __version__ as __version__
+from peerbayes.start import refuse_hidden_packages
 
-shadowing.refuse_hidden_packages()
+refuse_hidden_packages()
 
 from theory.lazy import show_lazily  # noqa: E402
 
 if TYPE_CHECKING:
     from peerbayes import faults as faults
     from peerbayes import quantisers as quantisers
-    from peerbayes.front.analyse import analyse
-    from peerbayes.front.design import design, place
-    from peerbayes.front.explore import explore
-    from peerbayes.front.formula import formula
-    from peerbayes.front.learn import learn
-    from peerbayes.front.live import launch, watch
-    from peerbayes.front.plot import plot
-    from peerbayes.front.problems import load, problem_of, save
-    from peerbayes.front.run import run
-    from peerbayes.front.simulate import simulate
-    from peerbayes.front.train import load_trained, train
-    from peerbayes.front.train_file import train_file
-    from peerbayes.front.verify import verify
-    from peerbayes.problem.builtins.families import BUILTINS
-    from peerbayes.problem.builtins.loading import load_variants
-    from peerbayes.problem.problems import (
-        ChangingProblem,
-        FaultyProblem,
-        Problem,
-        RegressionProblem,
-    )
-    from peerbayes.records import read_record
-    from peerbayes.report.page import write_report
-    from theory.bounds import account, sample_sizes
-    from theory.changing import (
-        DelayedNetwork,
-        MarkovNetwork,
-        PeriodicNetwork,
-        RandomLinks,
-        RandomPresence,
-    )
-    from theory.learning import (
-        FiniteAgent,
-        FiniteModel,
-        GaussianAgent,
-        error_exponent,
-        expected_log_ratio,
-        learning_rate,
-    )
-    from theory.network import Network
-    from theory.regression import RegressionAgent, RegressionModel
-    from theory.robustness import Faults
+    from peerbayes.front.analyse import analyse as analyse
+    from peerbayes.front.design import design as design
+    from peerbayes.front.design import place as place
+    from peerbayes.front.explore import explore as explore
+    from peerbayes.front.formula import formula as formula
+    from peerbayes.front.learn import learn as learn
+    from peerbayes.front.live import launch as launch
+    from peerbayes.front.live import watch as watch
+    from peerbayes.front.plot import plot as plot
+    from peerbayes.front.problems import load as load
+    from peerbayes.front.problems import problem_of as problem_of
+    from peerbayes.front.problems import save as save
+    from peerbayes.front.run import run as run
+    from peerbayes.front.simulate import simulate as simulate
+    from peerbayes.front.train import load_trained as load_trained
+    from peerbayes.front.train import train as train
+    from peerbayes.front.train import train_file as train_file
+    from peerbayes.front.verify import verify as verify
+    from peerbayes.problem.builtins.families import BUILTINS as BUILTINS
+    from peerbayes.problem.builtins.loading import load_variants as load_variants
+    from peerbayes.problem.problems import ChangingProblem as ChangingProblem
+    from peerbayes.problem.problems import FaultyProblem as FaultyProblem
+    from peerbayes.problem.problems import Problem as Problem
+    from peerbayes.problem.problems import RegressionProblem as RegressionProblem
+    from peerbayes.records import read_record as read_record
+    from peerbayes.report.page import write_report as write_report
+    from theory.bounds import account as account
+    from theory.bounds import sample_sizes as sample_sizes
+    from theory.changing import DelayedNetwork as DelayedNetwork
+    from theory.changing import MarkovNetwork as MarkovNetwork
+    from theory.changing import PeriodicNetwork as PeriodicNetwork
+    from theory.changing import RandomLinks as RandomLinks
+    from theory.changing import RandomPresence as RandomPresence
+    from theory.learning import FiniteAgent as FiniteAgent
+    from theory.learning import FiniteModel as FiniteModel
+    from theory.learning import GaussianAgent as GaussianAgent
+    from theory.learning import error_exponent as error_exponent
+    from theory.learning import expected_log_ratio as expected_log_ratio
+    from theory.learning import learning_rate as learning_rate
+    from theory.network import Network as Network
+    from theory.regression import RegressionAgent as RegressionAgent
+    from theory.regression import RegressionModel as RegressionModel
+    from theory.robustness import Faults as Faults
 else:
     show_lazily(__name__)
-
-__all__ = [
-    "BUILTINS",
-    "ChangingProblem",
-    "DelayedNetwork",
-    "Faults",
-    "FaultyProblem",
-    "FiniteAgent",
-    "FiniteModel",
-    "GaussianAgent",
-    "MarkovNetwork",
-    "Network",
-    "PeriodicNetwork",
-    "Problem",
-    "RandomLinks",
-    "RandomPresence",
-    "RegressionAgent",
-    "RegressionModel",
-    "RegressionProblem",
-    "account",
-    "analyse",
-    "design",
-    "error_exponent",
-    "expected_log_ratio",
-    "explore",
-    "formula",
-    "launch",
-    "learn",
-    "learning_rate",
-    "load",
-    "load_trained",
-    "load_variants",
-    "place",
-    "plot",
-    "problem_of",
-    "read_record",
-    "run",
-    "sample_sizes",
-    "save",
-    "simulate",
-    "train",
-    "train_file",
-    "verify",
-    "watch",
-    "write_report",
-]

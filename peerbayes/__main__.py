@@ -2,7 +2,7 @@
 
 import sys
 
-from peerbayes.signals import silently_interruptible
+from peerbayes.start import silently_interruptible
 
 if __name__ == "__main__":
     silently_interruptible()  # until the command begins

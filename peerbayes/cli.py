@@ -139,7 +139,7 @@ def _root(
     ] = 0,
 ) -> None:
     if verbose:
-        from peerbayes.log import log_to_standard_error
+        from peerbayes.terminal import log_to_standard_error
 
         log_to_standard_error(verbose)
     _help_if_bare(context)
@@ -170,7 +170,7 @@ def _usage(error: Exception) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; `arguments` are those of the process if left out."""
-    from peerbayes.signals import (
+    from peerbayes.start import (
         Terminated,
         ending_in_order,
         hush_trackers,

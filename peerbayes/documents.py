@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -28,6 +27,8 @@ from peerbayes.records import plain
 from theory.showing import Value
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from theory import CertifiedSampleSize, Network
 
 
@@ -95,20 +96,20 @@ class RecordFile(BaseModel):
 
 def number(value: float) -> float | None:
     """A finite float as JSON takes it; None for infinite or undefined."""
-    return float(value) if np.isfinite(value) else None
+    return float(value) if isfinite(value) else None
 
 
 def numbers(values: ArrayLike) -> list[float | None]:
     """A vector as JSON takes it; None for infinite or undefined entries.
 
-    >>> numbers([0.5, np.inf])
+    >>> numbers([0.5, float("inf")])
     [0.5, None]
     """
-    array = np.asarray(values, dtype=float)
-    listed: list[float | None] = array.tolist()
-    if np.isfinite(array).all():
-        return listed
-    return [number(value) for value in array]
+    import numpy as np  # not needed where there are no arrays
+
+    listed: list[float | None] = np.asarray(values, dtype=float).tolist()
+    finite: list[float | None] = plain(listed)
+    return finite
 
 
 def names_of(names: Sequence[str] | None) -> list[str] | None:
@@ -170,6 +171,8 @@ class GraphDocument(NamedAgents):
     @classmethod
     def of(cls, network: Network, *, marked: Sequence[int] | None = None) -> Self:
         """The drawing of a network that stays as it is."""
+        import numpy as np
+
         edges = network.edges
         return cls(
             edges=edges.tolist(),

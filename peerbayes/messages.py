@@ -91,9 +91,13 @@ def choose(
 
 
 def shorten(text: str, *, length: int = 60) -> str:
-    """The text on one line, or its beginning with an ellipsis."""
+    """The text on one line, or its beginning with an ellipsis.
+
+    >>> shorten("confuses 4 and 9", length=12)
+    'confuses 4…'
+    """
     text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def describe(value: object) -> str:

@@ -6,7 +6,8 @@ The checksum is that of all other keys, in canonical JSON (sorted keys, no space
 NaN and no infinity: both are written as null. Fractions are written as strings.
 
 ``of`` says what a record is of: problem, settings and seed. A record takes the place of one of the
-same, and of no other (:class:`RecordPlace`).
+same, and of no other (:class:`RecordPlace`). Names of files are readable, and different for
+different things (:func:`file_name`).
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ import json
 import logging
 import math
 import os
+import re
 import secrets
+import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel
 
 from exact.whole_files import open_regular, read_regular, replacing
@@ -70,6 +74,7 @@ def plain(value: object) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain({"rates": np.array([0.5, np.inf]), "share": Fraction(1, 3)})
     {'rates': [0.5, None], 'share': '1/3'}
     """
@@ -77,8 +82,6 @@ def plain(value: object) -> Any:
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
     if isinstance(value, Fraction | PurePath):
         return str(value)
     if isinstance(value, list | tuple):
@@ -90,12 +93,11 @@ def plain(value: object) -> Any:
             if not isinstance(key, str):
                 raise TypeError(f"a record's keys are strings, not {key!r}")
         return {key: plain(entry) for key, entry in value.items()}
+    import numpy as np  # not needed where there are no arrays
+
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
     raise TypeError(f"a record cannot hold {type(value).__name__}")
-
-
-def to_json(value: object, *, indent: int | None = 2) -> str:
-    """JSON text of a value, NaN and infinities as null."""
-    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def write_record(
@@ -396,3 +398,64 @@ def checksum(content: object) -> str:
     """
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+# Names of records on disk ------------------------------------------------------------------------
+
+# Bytes. Most file systems take 255; a temporary file's name is a little longer.
+_LONGEST = 200
+
+
+def file_name(*parts: object) -> str:
+    r"""A name for a record: readable, and another one for other parts.
+
+    Letters and digits of any script stay, where the file system takes them; everything else
+    becomes a hyphen. Where that loses something, the name ends with the beginning of a checksum of
+    what was lost, unless the part is a name of this program's own, which are all different.
+
+    >>> file_name("simulate", "p2-star a=0.5", "seed", 1)
+    'simulate-p2-star-a-0.5-seed-1.json'
+    >>> file_name("simulate", "my coins"), file_name("simulate", "my=coins")
+    ('simulate-my-coins-8cdc43f4.json', 'simulate-my-coins-79862a85.json')
+    """
+    words = "-".join(map(_as_word, map(str, parts)))
+    if len(os.fsencode(words)) > _LONGEST:
+        cut = os.fsencode(words)[: _LONGEST - 9].decode(errors="ignore").rstrip("-.")
+        words = f"{cut}-{_mark(words)}"
+    return words + ".json"
+
+
+def _as_word(part: str) -> str:
+    """A part of a name, one-to-one but for checksums that agree by chance."""
+    kept = unicodedata.normalize("NFC", part)
+    kept = "".join(c if c in "._" or unicodedata.category(c)[0] in "LMN" else "-" for c in kept)
+    if sys.getfilesystemencoding() != "utf-8":
+        kept = re.sub(r"[^ -~]", "-", kept)
+    kept = re.sub("-+", "-", kept).strip("-.")
+    own = _own_words()
+    seedless = re.sub(" seed [0-9]+$", " seed 0", part)
+    if seedless in own:
+        return kept
+    looks_own = re.sub("-seed-[0-9]+$", "-seed-0", kept) in own.values()
+    looks_marked = re.search("-[0-9a-f]{8}$", kept)
+    if kept and kept == part and not looks_own and not looks_marked:
+        return kept
+    return f"{kept}-{_mark(part)}".lstrip("-")
+
+
+@cache
+def _own_words() -> Mapping[str, str]:
+    """The program's own names that are no words as they are: of problems, experiments and parts.
+
+    Each with the word that it becomes; no two become the same. They are listed in a file, so that
+    names on disk do not depend on what has been imported.
+    """
+    from importlib import resources
+
+    names = resources.files(__package__).joinpath("record_names.txt").read_text(encoding="utf-8")
+    words = {name: re.sub("[ =]", "-", name) for name in names.splitlines()}
+    return {name: word for name, word in words.items() if name != word}
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

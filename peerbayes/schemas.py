@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, reduce
 from importlib import import_module
 from importlib.resources import files
@@ -23,134 +22,79 @@ from pydantic_core import CoreSchema, core_schema
 from peerbayes.messages import choose
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
-
-@dataclass(frozen=True)
-class _Printed:
-    """What a schema is of: one of some types, ``"module:type"`` here, or `many` of them."""
-
-    what: str
-    description: str
-    types: tuple[str, ...]
-    many: bool = False
-
-
-_TYPES: Mapping[str, _Printed] = MappingProxyType(
+# Of each command its types, "module:type" here, one of which it prints, after what the JSON is.
+_PRINTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "record": _Printed(
-            "record",
-            "What a run leaves on disk. The checksum is the SHA-256 of all other keys, in JSON with"
-            " sorted keys, without spaces, escaped to ASCII.",
-            ("documents:RecordFile",),
+        "analyse": (
+            "What theory predicts of one problem. Rates in nats per round",
+            "kinds.finite.analyse:ANALYSIS",
+            "kinds.finite.analyse:PROVED_ANALYSIS",
+            "kinds.changing.analyse:CHANGING_ANALYSIS",
+            "kinds.faulty.analyse:FAULTY_ANALYSIS",
+            "kinds.regression.analyse:REGRESSION_ANALYSIS",
+            "kinds.regression.analyse:EXACT_REGRESSION",
+            "kinds.network_alone:NETWORK_ALONE",
         ),
-        "analyse": _Printed(
-            "analyse --json",
-            "What theory predicts of one problem. Rates in nats per round; keys may be added.",
-            (
-                "kinds.finite.analyse:ANALYSIS",
-                "kinds.finite.analyse:PROVED_ANALYSIS",
-                "kinds.changing.analyse:CHANGING_ANALYSIS",
-                "kinds.faulty.analyse:FAULTY_ANALYSIS",
-                "kinds.regression.analyse:REGRESSION_ANALYSIS",
-                "kinds.regression.analyse:EXACT_REGRESSION",
-                "kinds.network_alone:NETWORK_ALONE",
-            ),
+        "simulate": (
+            "Measured rates and errors at the last round",
+            "kinds.shared.simulate:SIMULATION",
+            "kinds.regression.simulate:REGRESSION_RUN",
         ),
-        "simulate": _Printed(
-            "simulate --json",
-            "Measured rates and errors at the last round; keys may be added.",
-            (
-                "kinds.shared.simulate:SIMULATION",
-                "kinds.regression.simulate:REGRESSION_RUN",
-            ),
+        "verify": ("One entry a statement", "comparison:Comparison"),
+        "design": (
+            "The best weights with a certificate, or the edges worth adding",
+            "designs.quantities:FINITE_DESIGN",
+            "designs.quantities:CHANGING_DESIGN",
+            "designs.quantities:REGRESSION_DESIGN",
+            "designs.quantities:NEXT_EDGE",
         ),
-        "verify": _Printed(
-            "verify --json",
-            "One entry a statement; keys may be added.",
-            ("comparison:Comparison",),
-            many=True,
+        "place": (
+            "Which agent should hold which data",
+            "designs.placements:FINITE_PLACEMENT",
+            "designs.placements:REGRESSION_PLACEMENT",
         ),
-        "design": _Printed(
-            "design --json",
-            "The best weights with a certificate, or the edges worth adding; keys may be added.",
-            (
-                "designs.quantities:FINITE_DESIGN",
-                "designs.quantities:CHANGING_DESIGN",
-                "designs.quantities:REGRESSION_DESIGN",
-                "designs.quantities:NEXT_EDGE",
-            ),
+        "keys": ("Keys of a live network and what is wrong with them", "live.keys_check:CHECK"),
+        "router": ("What a router of live agents did", "live.router:ROUTED"),
+        "watch": (
+            "A live network as it was watched: who was heard, how late",
+            "live.watch.quantities:WATCH",
         ),
-        "place": _Printed(
-            "place --json",
-            "Which agent should hold which data; keys may be added.",
-            (
-                "designs.placements:FINITE_PLACEMENT",
-                "designs.placements:REGRESSION_PLACEMENT",
-            ),
+        "run": (
+            "An experiment: printed beside measured and predicted",
+            "experiments.experiment:RunPrinted",
         ),
-        "keys": _Printed(
-            "keys --json",
-            "Keys of a live network and what is wrong with them; keys may be added.",
-            ("live.keys_check:CHECK",),
+        "train": (
+            "A training of one's own: what, on which data, how well",
+            "nets.documents:TrainPrinted",
         ),
-        "router": _Printed(
-            "router --json",
-            "What a router of live agents did; keys may be added.",
-            ("live.router:ROUTED",),
+        "launch": (
+            "A live network on one machine: each agent's process in numbers",
+            "live.launching:LAUNCH",
         ),
-        "watch": _Printed(
-            "watch --json",
-            "A live network as it was watched: who was heard, how late; keys may be added.",
-            ("live.watch.quantities:WATCH",),
+        "campaign": (
+            "Where every part of a campaign stands",
+            "experiments.campaign_state:CampaignDocument",
         ),
-        "run": _Printed(
-            "run --json",
-            "An experiment: printed beside measured and predicted; keys may be added.",
-            ("experiments.experiment:RunPrinted",),
+        "figures": (
+            "Figures of the papers, redrawn, each with its verdict",
+            "sources.documents:FiguresPrinted",
         ),
-        "train": _Printed(
-            "train --json",
-            "A training of one's own: what, on which data, how well; keys may be added.",
-            ("nets.documents:TrainPrinted",),
-        ),
-        "launch": _Printed(
-            "launch --json",
-            "A live network on one machine: each agent's process in numbers; keys may be added.",
-            ("live.launching:LAUNCH",),
-        ),
-        "campaign": _Printed(
-            "campaign --json",
-            "Where every part of a campaign stands; keys may be added.",
-            ("experiments.campaign_state:CampaignDocument",),
-        ),
-        "figures": _Printed(
-            "figures --json",
-            "Figures of the papers, redrawn, each with its verdict; keys may be added.",
-            ("sources.documents:FiguresPrinted",),
-        ),
-        "claims": _Printed(
-            "verify --claims --json",
-            "One entry a statement, published or repaired; keys may be added.",
-            ("claims:ClaimDocument",),
-            many=True,
-        ),
-        "list": _Printed(
-            "list --json",
-            "The built-in problems and the experiments; keys may be added.",
-            ("front.listing:Listing",),
-        ),
-        "formula": _Printed(
-            "formula --json",
-            "Closed forms of one network or family, or the list of families; keys may be added.",
-            (
-                "formulas.quantities:FORMULA",
-                "formulas.quantities:SHEET",
-                "formulas.quantities:ALL_FAMILIES",
-            ),
+        "claims": ("One entry a statement, published or repaired", "claims:ClaimDocument"),
+        "list": ("The built-in problems and the experiments", "front.listing:Listing"),
+        "formula": (
+            "Closed forms of one network or family, or the list of families",
+            "formulas.quantities:FORMULA",
+            "formulas.quantities:SHEET",
+            "formulas.quantities:ALL_FAMILIES",
         ),
     }
 )
-SCHEMAS: tuple[str, ...] = ("problem", "net", *_TYPES)
+_RECORD = (
+    "What a run leaves on disk. The checksum is the SHA-256 of all other keys, in JSON with sorted"
+    " keys, without spaces, escaped to ASCII."
+)
+_LISTS = ("verify", "claims")  # of which a list is printed
+SCHEMAS: tuple[str, ...] = ("problem", "net", "record", *_PRINTED)
 """The names of all schemas."""
 
 
@@ -173,16 +117,18 @@ def read_schema(name: str) -> dict[str, Any]:
 
         return problem_schema()
     if name == "net":
-        from peerbayes.nets.specification import net_schema
+        from peerbayes.nets.sections import net_schema
 
         return net_schema()
-    printed = _TYPES[name]
-    one: Any = reduce(or_, (_found(name) for name in printed.types))
-    of: Any = GenericAlias(list, one) if printed.many else one
+    meaning, *types = _PRINTED.get(name, (_RECORD, "documents:RecordFile"))
+    one: Any = reduce(or_, map(_found, types))
+    of: Any = GenericAlias(list, one) if name in _LISTS else one
     made = TypeAdapter(of).json_schema(schema_generator=_Written)
     for title, thing in {"": made, **made.get("$defs", {})}.items():
         _say_what_keys_mean(title, thing)
-    head = {"title": f"peerbayes {printed.what}", "description": printed.description}
+    command = {"record": "record", "claims": "verify --claims --json"}.get(name, f"{name} --json")
+    more = "; keys may be added." if name in _PRINTED else ""
+    head = {"title": f"peerbayes {command}", "description": meaning + more}
     return {"$schema": _DRAFT, **head, **{k: v for k, v in made.items() if k not in head}}
 
 

@@ -12,9 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from theory.lazy import later
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = later("numpy")
 
 # How objects show themselves ---------------------------------------------------------------------
 

@@ -10,13 +10,27 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from theory.lazy import later
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+else:
+    np = later("numpy")
+
+    def __getattr__(name: str) -> Any:
+        """The types of arrays, made when they are first asked for."""
+        if name not in ("FloatArray", "IntArray"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from numpy.typing import NDArray
+
+        return NDArray[np.float64 if name == "FloatArray" else np.int64]
+
 
 # Sums of probabilities typed as decimals or computed as quotients: each entry carries at most
 # half a unit in the last place, so that anything beyond this was not meant to sum to one.

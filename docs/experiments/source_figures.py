@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from peerbayes.experiments.experiment import mean_and_error
 from peerbayes.experiments.net_documents import WHEN, NetPart, When
 from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
-from peerbayes.figures.own_axes import on_axes
+from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
-from peerbayes.report.sources import panel_plot
+from peerbayes.report.verified import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
 from peerbayes.sources.kept import Kept, Need, Reading, accuracies
@@ -81,7 +81,7 @@ def words(name: str) -> str:
         f"{figure.shows}", "", f"**{figure.sentence}**", "",
         "| what | printed | measured | wanted | | why this tolerance |",
         "|---|---|---:|---|---|---|",
-        *(_row(check) for check in figure.checks),
+        *(_check_row(check) for check in figure.checks),
     ]  # fmt: skip
     if figure.missing:
         commands = dict.fromkeys(one.command for one in figure.missing)
@@ -91,7 +91,7 @@ def words(name: str) -> str:
     return "\n".join(text)
 
 
-def _row(check: CheckDocument) -> str:
+def _check_row(check: CheckDocument) -> str:
     measured = "" if check.measured is None else number(check.measured, 4)
     cells = (check.what, check.printed, measured, check.wanted, _MARKS[check.holds], check.reason)
     return "| " + " | ".join(map(escaped, cells)) + " |"

@@ -134,20 +134,10 @@ def campaign(how: CampaignRun, terminal: Terminal) -> int:
 
 def figures(names: Sequence[str] | None, how: Figures, terminal: Terminal) -> int:
     """Figures of the papers from records."""
-    from peerbayes.experiments.campaign_state import usual_records
-    from peerbayes.front.figures import redraw
-    from peerbayes.records import check_folder
+    from peerbayes.front.run import redraw
     from peerbayes.terminal import say
 
-    out = _folder(how.folder)
-    check_folder(out)
-    found = redraw(
-        names or [],
-        records=usual_records(out) if how.records is None else Path(how.records),
-        out=out,
-        force=how.force,
-        progress=terminal.stages,
-    )
+    found = redraw(names or [], how)
     for words in found.damage:
         say(words)
     return show(found, json=terminal.json, code=CHECK_FAILED if found.damage else DONE)

@@ -25,7 +25,7 @@ from peerbayes.settings.domains import Domain, Flag, Place, Several
 from peerbayes.settings.groups import SHARED, Images, Output, Seeded
 
 if TYPE_CHECKING:
-    from peerbayes.progress import Stages
+    from peerbayes.terminal import Stages
 
 # What every command takes, whether it has a use for it or not; help shows it where it has.
 _EVERYWHERE = [*declared_in(Seeded), *(d for d in declared_in(Output) if d.name == "out")]
@@ -122,7 +122,7 @@ class Command:
 
     def run(self, **given: Any) -> int:
         """Answer a command line, whose values are given by name."""
-        from peerbayes.progress import Stages
+        from peerbayes.terminal import Stages
 
         first = True
         speaking: tuple[type[ValueError], ...] = ()

@@ -34,7 +34,7 @@ def print_json(result: Any, code: int = DONE) -> int:
 
 def print_tables(parts: Sequence[RenderableType], code: int = DONE) -> int:
     """Print a result for people."""
-    from peerbayes.layout import render
+    from peerbayes.tables import render
 
     return _put(render(parts), code)
 

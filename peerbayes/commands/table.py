@@ -136,7 +136,7 @@ COMMANDS = (
         "Train a net of your own on a network, with your own data.\n\n"
         "Under torchrun the agents are spread over its processes; the numbers stay the same.",
         (TrainFile,),
-        "peerbayes.front.train_file:train_file",
+        "peerbayes.front.train:train_file",
         "peerbayes train hospitals.toml --rounds 100",
         Subject(
             "NET",

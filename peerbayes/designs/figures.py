@@ -9,8 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from peerbayes.designs.quantities import CurveDocument
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale, log_scale, series_style
+from peerbayes.figures.chart import (
+    DASHES,
+    Chart,
+    Plot,
+    floats,
+    linear_scale,
+    log_scale,
+    series_style,
+)
 from peerbayes.figures.wording import number
 
 _HEIGHT = 3.2  # inches

@@ -237,8 +237,8 @@ class DesignOutcome(Outcome):
         Drawn on `ax`, or on new axes, which are returned.
         """
         from peerbayes.designs.figures import curves_plot
+        from peerbayes.figures.chart import on_axes
         from peerbayes.figures.graph import draw_network
-        from peerbayes.figures.own_axes import on_axes
 
         found = self.pictures()
         if found.get("curves"):

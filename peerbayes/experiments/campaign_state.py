@@ -35,9 +35,8 @@ from peerbayes.experiments.setting import (
 )
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record, write_record
-from peerbayes.resources import duration
+from peerbayes.records import file_name, read_record, write_record
+from peerbayes.terminal import duration
 from theory.validation import fail
 
 State: TypeAlias = Literal["done", "running", "failed", "missing"]

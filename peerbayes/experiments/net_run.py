@@ -40,7 +40,7 @@ from peerbayes.experiments.setting import (
     unfinished,
     versions,
 )
-from peerbayes.progress import sayer
+from peerbayes.terminal import sayer
 from theory.changing.mixing import PeriodicNetwork
 from theory.changing.phase import Phase
 from theory.network import Network

@@ -24,7 +24,7 @@ from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.measured import ErrorCurve
 from peerbayes.messages import choose
-from peerbayes.resources import check_hours
+from peerbayes.terminal import check_hours
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -27,8 +27,7 @@ import numpy as np
 from peerbayes._version import __version__
 from peerbayes.experiments.experiment import Experiment, PartRecord, RunPrinted, RunRecord
 from peerbayes.experiments.setting import parts_folder
-from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder, checksum, plain, read_record
+from peerbayes.records import RecordPlace, check_folder, checksum, file_name, plain, read_record
 from theory.progress import Progress
 from theory.validation import as_integer
 

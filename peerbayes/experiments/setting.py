@@ -26,8 +26,7 @@ from peerbayes._version import __version__
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Experiment, parts_named
 from peerbayes.experiments.record_lines import Held, held
-from peerbayes.record_names import file_name
-from peerbayes.records import checksum
+from peerbayes.records import checksum, file_name
 from theory.progress import Progress
 from theory.validation import as_integer, fail, install_extra
 

@@ -17,8 +17,7 @@ from typing import Any
 from peerbayes.experiments.experiment import Experiment, made_by
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
-from peerbayes.record_names import file_name
-from peerbayes.records import Record, read_record
+from peerbayes.records import Record, file_name, read_record
 from theory.validation import fail
 
 KIND = "short-part"

@@ -33,8 +33,7 @@ from peerbayes.experiments.tuned_search import (
     trainings_of,
     tuned_parts,
 )
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record
+from peerbayes.records import file_name, read_record
 from theory.validation import fail
 
 MEASURES: Mapping[str, str] = {

@@ -31,8 +31,8 @@ from peerbayes.problem.problems import (
     FiniteProblem,
     RegressionProblem,
 )
-from peerbayes.resources import duration
 from peerbayes.settings.groups import DEFAULT_DELTA
+from peerbayes.terminal import duration
 from theory import LearningRate, SampleSizes, expected_log_ratio, learning_rate, sample_sizes
 from theory.changing.delays import RandomNetwork
 from theory.messages import compressed_learning

@@ -120,7 +120,7 @@ def save(request: Request, progress: Progress | None) -> Any:
     """The file of a document, as `pb.save` writes it."""
     from peerbayes.explorer.documents import asked_about, problem_of
     from peerbayes.problem.writing import write_problem
-    from peerbayes.record_names import file_name
+    from peerbayes.records import file_name
 
     problem, suffix = problem_of(asked_about(request)), request.get("format") or "toml"
     if suffix not in ("toml", "json"):

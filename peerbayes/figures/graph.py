@@ -12,8 +12,7 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import COLOURS, SMALL, WIDTH, Plot, figure_of, new_figure
-from peerbayes.figures.own_axes import on_axes
+from peerbayes.figures.chart import COLOURS, SMALL, WIDTH, Plot, figure_of, new_figure, on_axes
 from peerbayes.figures.wording import EQUAL, agents_with, number
 from theory.validation import FloatArray
 

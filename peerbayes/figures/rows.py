@@ -9,22 +9,25 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from peerbayes.comparison import STANDARD_ERRORS, rounding
-from peerbayes.figures.canvas import (
+from peerbayes.figures.chart import (
     COLOURS,
     SMALL,
     WIDTH,
     LegendEntry,
     Plot,
+    Scale,
     add_axes,
     axis_label,
     figure_of,
     framed,
+    linear_scale,
+    log_scale,
     new_figure,
+    on_axes,
 )
-from peerbayes.figures.chart import Scale, linear_scale, log_scale
-from peerbayes.figures.own_axes import on_axes
-from peerbayes.figures.wording import count, number, shorten
+from peerbayes.figures.wording import count, number
 from peerbayes.measured import RateDocument
+from peerbayes.messages import shorten
 from theory.validation import fail
 
 MOST_ROWS = 20
@@ -48,15 +51,10 @@ def rates_plot(rates: Sequence[RateDocument], *, replicates: int, axes: Axes | N
         if is_wide
         else linear_scale([*values, 0.0], most=4, zero=True, room=0.1)
     )
+    main = _row_axes(len(shown), x, axes, right=1.7)
     if axes is None:
-        figure = new_figure(_BOTTOM + _TOP + _ROW * len(shown))
-        main = add_axes(figure, left=_EDGE, right=1.7, bottom=_BOTTOM, top=_TOP)
-        side = add_axes(figure, left=WIDTH - 1.45, right=_EDGE, bottom=_BOTTOM, top=_TOP)
-        _deviations(side, scores)
-    else:
-        figure, main = figure_of(axes), framed(axes)
-    x.apply(main, "x")
-    _rows(main, len(shown))
+        aside = {"left": WIDTH - 1.45, "right": _EDGE, "bottom": _BOTTOM, "top": _TOP}
+        _deviations(add_axes(figure_of(main), **aside), scores)
     for index, row in enumerate(shown):
         _name(main, index, row.hypothesis, 30)
         _mark_rate(main, row, index + 0.68, x)
@@ -66,7 +64,7 @@ def rates_plot(rates: Sequence[RateDocument], *, replicates: int, axes: Axes | N
         len(rates) > len(shown)
     )
     return Plot(
-        figure,
+        figure_of(main),
         "Rates of rejection",
         f"Predicted and measured over {count(replicates)} runs; the largest deviation is "
         f"{number(abs(largest), 2)} standard errors (shaded: ± 2; dashed: the ± {_LIMIT} allowed)."
@@ -145,13 +143,7 @@ def ladder_plot(
     values = [float(rounds) for _, rounds, _ in rungs if rounds is not None] + [*(ends or ())]
     x = log_scale([max(1.0, value) for value in [*values, *([1.0, 10.0] if not values else [])]])
     rows = len(rungs) + (ends is not None)
-    if axes is None:
-        figure = new_figure(_BOTTOM + _TOP + 0.02 + _ROW * rows)
-        axes = add_axes(figure, left=_EDGE, right=_EDGE + 0.06, bottom=_BOTTOM, top=_TOP + 0.02)
-    else:
-        figure = figure_of(framed(axes))
-    x.apply(axes, "x")
-    _rows(axes, rows)
+    axes = _row_axes(rows, x, axes, right=_EDGE + 0.06, top=_TOP + 0.02)
     if ends is not None:
         _mark_ends(axes, len(rungs), ends)
     for index, (name, rounds, colour) in enumerate(rungs):
@@ -171,7 +163,7 @@ def ladder_plot(
     axis_label(axes, x="rounds")
     delta = number(samples.delta)
     return Plot(
-        figure,
+        figure_of(axes),
         f"Rounds until at most {delta} of the runs fail",
         _ladder_finding(samples, measured, was_measured=was_measured),
     )
@@ -231,6 +223,16 @@ def _score(row: RateDocument) -> float:
     return difference / error if error else math.copysign(1e3, difference)
 
 
+def _row_axes(rows: int, x: Scale, axes: Axes | None, *, right: float, top: float = _TOP) -> Axes:
+    """Axes with room for rows: those given, or ones of a figure of their own."""
+    if axes is None:
+        figure = new_figure(_BOTTOM + top + _ROW * rows)
+        axes = add_axes(figure, left=_EDGE, right=right, bottom=_BOTTOM, top=top)
+    x.apply(framed(axes), "x")
+    _rows(axes, rows)
+    return axes
+
+
 def _rows(axes: Axes, rows: int) -> None:
     """Rows from top to bottom, without an axis of their own."""
     axes.set_ylim(rows, 0)
@@ -241,7 +243,7 @@ def _rows(axes: Axes, rows: int) -> None:
 
 def _name(axes: Axes, index: int, name: str, length: int) -> None:
     axes.annotate(
-        shorten(str(name), length), (0, index + 0.38), xycoords=("axes fraction", "data"),
+        shorten(str(name), length=length), (0, index + 0.38), xycoords=("axes fraction", "data"),
         color=COLOURS["ink"], fontsize=SMALL, va="baseline", ha="left",
         annotation_clip=False, zorder=2.5,
         bbox={"facecolor": COLOURS["paper"], "edgecolor": "none", "pad": 0.5},

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from peerbayes.figures.canvas import COLOURS, SMALL, Plot, add_axes, axis_label, new_figure
 from peerbayes.figures.chart import (
+    COLOURS,
     DASHES,
     MOST_SERIES,
+    SMALL,
     Chart,
+    Plot,
     Scale,
+    add_axes,
+    axis_label,
     floats,
     linear_scale,
     log_scale,
+    new_figure,
     series_style,
 )
 from peerbayes.figures.wording import number, percentage

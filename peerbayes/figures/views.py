@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerbayes.comparison import Comparison
-from peerbayes.figures.canvas import LegendEntry, Plot, to_svg
+from peerbayes.figures.chart import LegendEntry, Plot, to_svg
 from peerbayes.figures.wording import Fact as Fact
 from peerbayes.figures.wording import number
 
@@ -291,8 +291,3 @@ def pictures(plots: Sequence[Plot | None], key: str) -> tuple[Picture, ...]:
         for index, plot in enumerate(plots)
         if plot is not None
     )
-
-
-def against(unit: str, name: str | None) -> str:
-    """A unit, and the hypothesis that binds where there is one."""
-    return unit if name is None else f"{unit}, bound by “{name}”"

@@ -46,16 +46,6 @@ def clean(value: Any) -> Any:
     return value
 
 
-def shorten(text: str, length: int) -> str:
-    """The text on one line, or its beginning with an ellipsis.
-
-    >>> shorten("confuses 4 and 9", 12)
-    'confuses 4…'
-    """
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
 def subscripts(text: str) -> str:
     """The text with the numbers of symbols set below the line; for the project's own words.
 

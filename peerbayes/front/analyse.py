@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from peerbayes.front.problems import as_problem
-from peerbayes.progress import stage
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Analyse
+from peerbayes.terminal import stage
 
 if TYPE_CHECKING:
     from peerbayes.front.typed import ByKind, P
@@ -49,7 +49,7 @@ def analyse(problem: AnyProblem | str | Path, how: Analyse) -> Result:
     'loaded'
     """
     from peerbayes.kinds.registry import kind_of
-    from peerbayes.resources import announce_analysis
+    from peerbayes.terminal import announce_analysis
     from theory.network import Network
     from theory.network.stationary import DENSE_AGENTS
 

@@ -20,11 +20,10 @@ from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.writing import write_problem
-from peerbayes.progress import stage
-from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder
+from peerbayes.records import RecordPlace, check_folder, file_name
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Design, Placement
+from peerbayes.terminal import stage
 from theory.design.time_budget import time_budget
 from theory.validation import fail
 

@@ -132,8 +132,8 @@ class Learned(Result):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
+        from peerbayes.figures.chart import on_axes
         from peerbayes.figures.curves import measured_plot
-        from peerbayes.figures.own_axes import on_axes
         from peerbayes.measured import MeasuredDocument
 
         hypotheses = self.problem.model.hypotheses

@@ -67,16 +67,7 @@ class Listing(Document):
 def listing(out: Path) -> Listing:
     """What there is, and what is on record in a folder."""
     return Listing(
-        problems=[
-            BuiltinDocument(
-                name=family.name,
-                title=family.title,
-                needs_data=family.needs_data,
-                default=family.default,
-                variants=list(family.variants),
-            )
-            for family in BUILTINS.values()
-        ],
+        problems=[BuiltinDocument.taken_from(family) for family in BUILTINS.values()],
         experiments=[
             ExperimentDocument(
                 name=entry.name,

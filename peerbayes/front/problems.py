@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, get_args, overload
 
-from peerbayes.progress import Stages
+from peerbayes.terminal import Stages
 from theory.typed import require
 from theory.validation import fail
 

@@ -1,4 +1,4 @@
-"""`pb.run`: an experiment with its record, and the page made of it."""
+"""`pb.run` and `peerbayes figures`: the papers' experiments and figures, with record and page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.registry import configured
-from peerbayes.experiments.run import (
-    ExperimentRun,
-    run_experiment,
-    run_parts,
-    team_of_torchrun,
-)
+from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
+from peerbayes.records import RecordPlace
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
-from peerbayes.settings.nets import Experiment
+from peerbayes.settings.nets import Experiment, Figures
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from peerbayes.sources.documents import FigureDocument, FiguresPrinted
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +67,8 @@ class RunOutcome(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
+        from peerbayes.experiments.run import run_parts
+
         return run_parts(self.document())
 
 
@@ -116,3 +116,76 @@ def run(experiment: str | Paper, how: Experiment) -> RunOutcome:
     if team.is_first:
         write_report([found.record_path], page)
     return RunOutcome(found, page)
+
+
+# Figures of the sources --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Redrawn(Documented):
+    """Figures with their verdicts, and where their record and their page are.
+
+    `damage` has a sentence about every short record that cannot be read; the others count.
+    """
+
+    figures: tuple[FigureDocument, ...]
+    record_path: Path
+    report_path: Path
+    damage: tuple[str, ...] = ()
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        for figure in self.figures:
+            yield figure.name, figure.verdict
+
+    def document(self) -> FiguresPrinted:
+        """What `figures` prints."""
+        from peerbayes.sources.documents import FiguresPrinted
+
+        return FiguresPrinted(
+            figures=list(self.figures), record=str(self.record_path), report=str(self.report_path)
+        )
+
+    def tables(self) -> Sequence[RenderableType]:
+        """The same for people."""
+        from peerbayes.sources.catalogue import figures_table
+
+        return figures_table(self.document())
+
+
+@question(Figures)
+def redraw(names: Sequence[str], how: Figures) -> Redrawn:
+    """Redraw figures of the sources, and leave a record and a page.
+
+    Parameters
+    ----------
+    names
+        Such as ``p2-5b``; none: every figure.
+
+    Raises
+    ------
+    ValueError
+        If there is no figure of a name, a record of `run` is damaged, or the record cannot be
+        written to `out` or would replace one of figures that are not among these; in one line.
+        Damage in short records is part of the result.
+    """
+    from peerbayes.experiments.campaign_state import usual_records
+    from peerbayes.report import write_report
+    from peerbayes.sources.catalogue import chosen_figures
+    from peerbayes.sources.documents import FiguresRecord
+    from peerbayes.sources.kept import Kept
+
+    out = DEFAULT_OUT if how.folder is None else how.folder
+    records = usual_records(out) if how.records is None else Path(how.records)
+    chosen = chosen_figures(names)
+    of = {"records": str(records), "parts": [one.name for one in chosen]}
+    place = RecordPlace(out / "figures.json", "figures", of, how.force)
+    place.check()
+    report = None if how.progress is None else how.progress("figures")
+    kept, figures = Kept(records, out), []
+    for done, figure in enumerate(chosen, 1):
+        figures.append(figure.redraw(kept))
+        if report is not None:
+            report(done, len(chosen))
+    path = place.write(FiguresRecord(figures=figures).as_json())
+    page = write_report([path], out / "figures.html")
+    return Redrawn(tuple(figures), path, page, kept.damage)

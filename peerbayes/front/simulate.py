@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from exact.cost import gibibytes
 from peerbayes.front.problems import as_problem
-from peerbayes.progress import stage
-from peerbayes.resources import ANNOUNCED_BYTES, ANNOUNCED_SECONDS, Predicted, check_hours, duration
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Simulate
+from peerbayes.terminal import (
+    ANNOUNCED_BYTES,
+    ANNOUNCED_SECONDS,
+    Predicted,
+    check_hours,
+    duration,
+    stage,
+)
 
 if TYPE_CHECKING:
     from exact.results import Run
@@ -60,8 +66,7 @@ def simulate(problem: AnyProblem | str | Path, how: Simulate) -> Simulated:
     """
     from exact.parallel import check_backend
     from peerbayes.kinds.registry import kind_of
-    from peerbayes.record_names import file_name
-    from peerbayes.records import RecordPlace, check_folder
+    from peerbayes.records import RecordPlace, check_folder, file_name
 
     # Before classifiers are trained.
     if how.folder is not None:

@@ -1,51 +1,36 @@
-"""`pb.train`: a net of one's own on a network, with data of one's own."""
+"""`pb.train` and `pb.train_file`: a net of one's own on a network, with data of one's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
+from peerbayes.experiments.run import is_first_process
 from peerbayes.experiments.setting import check_installed
-from peerbayes.progress import stage
 from peerbayes.settings.declared import question
-from peerbayes.settings.nets import Train
+from peerbayes.settings.nets import Train, TrainFile
+from peerbayes.terminal import stage
 from theory.changing import AnyNetwork
 from theory.validation import fail
 
 if TYPE_CHECKING:
     # By their modules: other packages have types of these names, and pages link to the right ones.
     from empirical.messages import codec as codecs
-    from empirical.train.data.examples import Kind
     from empirical.train.data.preparing import LabelColumn
     from empirical.train.likelihoods import heads as likelihoods
     from empirical.train.trained import TrainedNetwork
+    from peerbayes.nets.run import TrainOutcome
+
 
 P = ParamSpec("P")
 Data: TypeAlias = Sequence[tuple[ArrayLike, ArrayLike]]
 
 _Trains: TypeAlias = Callable[Concatenate[Any, Data, AnyNetwork, P], "TrainedNetwork"]
 _Function: TypeAlias = Callable[..., "TrainedNetwork"]
-
-# Settings that a plan takes as they are.
-_OF_PLAN = (
-    "name",
-    "rounds",
-    "local_steps",
-    "batch",
-    "seed",
-    "patience",
-    "every",
-    "draws",
-    "schedule",
-    "decay",
-    "warm_up",
-    "products",
-    "missing",
-)
-_KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
 
 
 def _question(settings: Callable[P, Train]) -> Callable[[_Function], _Trains[P]]:
@@ -94,10 +79,8 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     check_installed("train")
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
-    from empirical.train.making import drawn_by_seed, net_for, notes_on
-    from empirical.train.plan import TrainingPlan
-    from exact.cost import as_memory
-    from peerbayes.nets.influence import weighed
+    from empirical.train.making import drawn_by_seed
+    from peerbayes.nets.reading import plan_with, weighed
     from peerbayes.nets.run import run_plan
 
     _check_kinds(network, how.test)
@@ -120,29 +103,54 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     )
     weights, weighing = weighed(network, prepared, how.influence)
     module, *drawn = drawn_by_seed(module)
-    example = prepared.train[0].inputs[:4]
-    net = net_for(module, found, example)
-    plan = TrainingPlan(
-        net=net,
-        likelihood=found,
-        network=weights,
+    plan = plan_with(
+        module,
+        found,
+        weights,
+        prepared,
+        how,
+        notes=(*drawn, *notes, *weighing),
+        name=how.name,
         learner=_learner(how.learner, how.settings),
-        data=prepared,
         codec=_codec(how.codec),
-        notes=(*drawn, *notes, *weighing, *notes_on(net, found, example)),
-        **{name: getattr(how, name) for name in _OF_PLAN},
+        missing=how.missing,
     )
-    return run_plan(
-        plan,
-        out=how.folder,
-        force=how.force,
-        resume=how.resume,
-        device=how.device,
-        memory=None if how.memory is None else as_memory("memory", how.memory),
-        exchange=how.exchange,
-        progress=stage(how.progress, how.name),
-        notice=how.notice,
-    ).trained
+    progress = stage(how.progress, how.name)
+    return run_plan(plan, how, exchange=how.exchange, progress=progress).trained
+
+
+@question(TrainFile)
+def train_file(path: str | Path, how: TrainFile) -> TrainOutcome:
+    """Train what a net file says, and leave a record, the beliefs, and a page.
+
+    Under torchrun the agents are spread over its processes, of which the first one writes.
+
+    Parameters
+    ----------
+    path
+        A TOML or JSON file ([](../reference/net-files.md)).
+
+    Raises
+    ------
+    ValueError
+        As of :func:`~peerbayes.front.train.train`, or if the file is not one; in one line.
+    """
+    check_installed("train")
+    from empirical.nets.distributed import connect
+    from peerbayes.nets.reading import plan_of, read_net_file
+    from peerbayes.nets.run import run_plan
+
+    problem = read_net_file(path, directory=how.images, seed=how.seed)
+    with connect(how.device) as exchange:
+        plan = plan_of(problem, how.rounds, how.codec, source=str(path))
+        progress = None if how.progress is None else how.progress(problem.name)
+        outcome = run_plan(plan, how, exchange=exchange, progress=progress)
+    if outcome.record_path is None or not is_first_process():
+        return outcome
+    from peerbayes.report import write_report
+
+    page = write_report([outcome.record_path], outcome.record_path.with_suffix(".html"))
+    return replace(outcome, report_path=page)
 
 
 def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
@@ -209,6 +217,7 @@ def _label_columns(
 ) -> tuple[LabelColumn, ...]:
     """What each column of the labels is; only noise that is learned may change its unit."""
     from empirical.train.data.preparing import LabelColumn
+    from peerbayes.nets.reading import KINDS
 
     words = likelihood.words
     columns: list[LabelColumn] = []
@@ -218,7 +227,7 @@ def _label_columns(
         for _ in range(1 if kind == "classes" else count):
             name = f"label {len(columns)}" if likelihood.label_size > 1 else "label"
             classes = count if kind == "classes" else None
-            columns.append(LabelColumn(name, _KINDS[kind], classes, standardise and learned))
+            columns.append(LabelColumn(name, KINDS[kind], classes, standardise and learned))
     return tuple(columns)
 
 
@@ -260,3 +269,6 @@ def _likelihood(
         words = {"kind": "gaussian", "std": "learned", "count": count}
         note = "likelihood: normal noise whose width is learned, for labels are real numbers"
     return likelihood_of(words), (note,)
+
+
+# `pb.train_file` ---------------------------------------------------------------------------------

@@ -313,8 +313,7 @@ def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.kernels.products import products
     from empirical.live.agent import PlanAgent
     from empirical.train.scores import score as scored
-    from peerbayes.nets.planning import plan_of
-    from peerbayes.nets.reading import read_net_file
+    from peerbayes.nets.reading import plan_of, read_net_file
 
     path = Path(content["path"])
     directory = None if content["data"] is None else Path(content["data"])

@@ -1,10 +1,13 @@
-"""From the table ``[data]`` of a net file to the agents' data."""
+"""From the table ``[data]`` of a net file to the agents' data: whose a file is, what it holds."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,77 +35,80 @@ from empirical.train.data.source_files import (
     relative_to,
 )
 from empirical.train.data.tables import SUFFIXES, Table, read_table
-from peerbayes.nets.agent_files import files_of_agents, in_order, natural
-from peerbayes.nets.data_section import DATASETS, DataSection, DealSection
+from peerbayes.nets.sections import DATASETS, DataSection, DealSection
 from theory.validation import IntArray, as_position, fail
 
+# Which file is whose -----------------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a net file wants of its data.
+_WILD = re.compile(r"[*?\[]")
+# Names that a message lists.
+_NAMED = 12
 
-    Attributes
-    ----------
-    section
-        The table ``[data]``.
-    labels
-        What each target is; named by the columns where there are columns.
-    folder
-        That of the net file, from which paths count.
-    agents, names
-        Of the network.
-    seed
-        Of what is dealt and held out.
-    directory
-        Of the files of MNIST and Fashion-MNIST; None: the usual places.
+Item = TypeVar("Item")
+
+
+def natural(name: str) -> list[tuple[int, int | str]]:
+    """A key that sorts names with the numbers in them read as numbers.
+
+    >>> sorted(["site-10", "site-9"], key=natural)
+    ['site-9', 'site-10']
     """
-
-    section: DataSection
-    labels: tuple[LabelColumn, ...]
-    folder: Path
-    agents: int
-    names: tuple[str, ...] | None
-    seed: int
-    directory: Path | None = None
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
-def gathered(wanted: Wanted) -> AgentsData:
-    """The agents' data, in the network's order, with their sources as paths from the net file.
+def _shown(names: Sequence[str]) -> str:
+    """The first of many names."""
+    return ", ".join(names[:_NAMED]) + ", …" * (len(names) > _NAMED)
 
-    Raises
-    ------
-    ValueError
-        For anything wrong with the data, in one line that names the file and the place.
-    """
-    section = wanted.section
-    reader = _Reader(wanted)
-    if section.files is not None:
-        found = files_of_agents(
-            section.files, folder=wanted.folder, agents=wanted.agents, names=wanted.names
-        )
-        parts = dict(zip(found, reader.sources(list(found.values())), strict=True))
-        test = reader.test()
-    elif section.agent is not None:
-        parts = reader.by_column(section.agent)
-        test = reader.test()
-    else:
-        parts, test = reader.dealt()
-    if test is not None and isinstance(section.test, str):
-        _check_apart(list(parts.values()), test)
-    share = section.test if isinstance(section.test, float) and section.deal is None else 0.0
-    how = Preparation(
-        labels=reader.labels,
-        validation=section.validation,
-        test=share,
-        standardise=section.standardise,
-        tokens=section.tokens,
-        seed=wanted.seed,
-        missing=section.missing or "refuse",
+
+def _matching(entry: str, folder: Path) -> list[Path]:
+    """The paths that a pattern stands for; itself if it is a file, or has no wild cards."""
+    # os.path: False too for what cannot be a name.
+    if not _WILD.search(entry) or os.path.exists(folder / entry):
+        return [folder / entry]
+    anchor = Path(entry)
+    if anchor.is_absolute():
+        folder, entry = Path(anchor.anchor), str(anchor.relative_to(anchor.anchor))
+    try:
+        found = sorted(folder.glob(entry), key=lambda path: natural(str(path)))
+    except (ValueError, NotImplementedError) as error:
+        remedy = "write a pattern such as hospital-*.csv"
+        raise fail("data.files", "a pattern", f"{entry!r} ({error})", remedy) from None
+    found = [path for path in found if not path.name.startswith(".")]
+    if not found:
+        wanted = f"files that match {entry!r}"
+        raise fail("data.files", wanted, f"none in {folder}", "correct the pattern")
+    return found
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """What agents are called by their files: the files' names, or those of their folders."""
+    for called in ([p.stem if p.suffix else p.name for p in paths], [p.parent.name for p in paths]):
+        if len(set(called)) == len(called):
+            return called
+    stems = [path.stem for path in paths]
+    twice = next(k for k, stem in enumerate(stems) if stem in stems[:k])
+    raise fail(
+        "data.files",
+        "files of distinct names, one an agent",
+        f"{paths[stems.index(stems[twice])]} and {paths[twice]}",
+        'rename one, or name each agent\'s file: files = { mast = "a.csv", … }',
     )
-    other = None if section.other is None else reader.other(section.other)
-    names, sources = list(parts), list(parts.values())
-    data = prepare(names, sources, how, test=test, other=other, notes=reader.notes)
-    return replace(data, sources=relative_to(wanted.folder, data.sources))
+
+
+def _starred(pattern: str, paths: Sequence[Path], folder: Path) -> list[str]:
+    """What the only star of a pattern stands for in each path; nothing if it has none, or two."""
+    if len(_WILD.findall(pattern)) != 1 or "*" not in pattern:
+        return []
+    whole = re.compile("(.+)".join(re.escape(part) for part in pattern.split("*")))
+    texts = [
+        path.as_posix() if Path(pattern).is_absolute() else path.relative_to(folder).as_posix()
+        for path in paths
+    ]
+    return [found[1] for text in texts if (found := whole.fullmatch(text))]
+
+
+# What it holds -----------------------------------------------------------------------------------
 
 
 def _check_apart(parts: Sequence[LabelledRows], test: LabelledRows) -> None:
@@ -114,14 +120,141 @@ def _check_apart(parts: Sequence[LabelledRows], test: LabelledRows) -> None:
         raise fail("data.test", "files that nobody trains on", got, "take it out of one of them")
 
 
-class _Reader:
-    """Reads sources as the table ``[data]`` says; what the training files settle holds for all."""
+@dataclass
+class Gathering:
+    """Reads sources as the table ``[data]`` says; what the training files settle holds for all.
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted, self.section = wanted, wanted.section
-        self.labels = wanted.labels
-        self.notes: list[str] = []
+    Attributes
+    ----------
+    section
+        The table ``[data]``.
+    given
+        What each target is, as the file says.
+    folder
+        That of the net file, from which paths count.
+    agents, names
+        Of the network.
+    seed
+        Of what is dealt and held out.
+    directory
+        Of the files of MNIST and Fashion-MNIST; None: the usual places.
+    notes
+        What was found and is worth knowing.
+    """
+
+    section: DataSection
+    given: tuple[LabelColumn, ...]
+    folder: Path
+    agents: int
+    names: tuple[str, ...] | None
+    seed: int
+    directory: Path | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Targets get the names of columns, where there are columns.
+        self.labels = self.given
         self._layout: Layout | None = None
+
+    def data(self) -> AgentsData:
+        """The agents' data, in the network's order, with sources as paths from the net file.
+
+        Raises
+        ------
+        ValueError
+            For anything wrong with the data, in one line that names the file and the place.
+        """
+        section = self.section
+        if section.files is not None:
+            found = self.files(section.files)
+            parts = dict(zip(found, self.sources(list(found.values())), strict=True))
+            test = self.test()
+        elif section.agent is not None:
+            parts = self.by_column(section.agent)
+            test = self.test()
+        else:
+            parts, test = self.dealt()
+        if test is not None and isinstance(section.test, str):
+            _check_apart(list(parts.values()), test)
+        share = section.test if isinstance(section.test, float) and section.deal is None else 0.0
+        how = Preparation(
+            labels=self.labels,
+            validation=section.validation,
+            test=share,
+            standardise=section.standardise,
+            tokens=section.tokens,
+            seed=self.seed,
+            missing=section.missing or "refuse",
+        )
+        other = None if section.other is None else self.other(section.other)
+        names, sources = list(parts), list(parts.values())
+        data = prepare(names, sources, how, test=test, other=other, notes=self.notes)
+        return replace(data, sources=relative_to(self.folder, data.sources))
+
+    # Whose a file is --------------------------------------------------------------------------
+
+    def files(self, files: Sequence[str] | dict[str, str]) -> dict[str, Path]:
+        """The path of each agent, by name, in the network's order.
+
+        A file's agent is called like the file, without its ending; where files in several folders
+        are called alike, like the folder; or, where the network's names say so, like what the ``*``
+        of the pattern stands for. Without names in the network, agents are in the order of their
+        names, with numbers in them read as numbers.
+
+        Parameters
+        ----------
+        files
+            A pattern or paths, relative to the folder; or paths by agent.
+
+        Raises
+        ------
+        ValueError
+            If a pattern matches nothing, there are not as many files as agents, two agents have one
+            name, or the names are others than the network's.
+        """
+        if isinstance(files, dict):
+            found = {name: self.folder / path for name, path in files.items()}
+            return self.in_order(found, what="files")
+        paths = [path for entry in files for path in _matching(entry, self.folder)]
+        twice = next((path for k, path in enumerate(paths) if path in paths[:k]), None)
+        if twice is not None:
+            raise fail("data.files", "each file once", f"{twice} twice", "leave one out")
+        if len(paths) != self.agents:
+            shown = _shown([path.name for path in paths])
+            wanted = f"{self.agents} files, one for each agent of the network"
+            remedy = "change the pattern, or the number of agents"
+            raise fail("data.files", wanted, f"{len(paths)} ({shown})", remedy)
+        called = _names(paths)
+        if self.names is not None and set(called) != set(self.names) and len(files) == 1:
+            starred = _starred(files[0], paths, self.folder)
+            called = starred if set(starred) == set(self.names) else called
+        by_name = dict(zip(called, paths, strict=True))
+        return self.in_order(by_name, what="files", sort=len(files) == 1)
+
+    def in_order(self, found: dict[str, Item], *, what: str, sort: bool = False) -> dict[str, Item]:
+        """What belongs to agents by name, in the order of the network's names, if it has names.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many as agents, or their names are others than the network's.
+        """
+        shown = _shown(list(found))
+        if len(found) != self.agents:
+            wanted = f"{self.agents} agents, as the network has"
+            remedy = "change the data, or the number of agents"
+            raise fail(f"data.{what}", wanted, f"{len(found)} ({shown})", remedy)
+        if self.names is None:
+            order = sorted(found, key=natural) if sort else list(found)
+            return {name: found[name] for name in order}
+        absent = [name for name in self.names if name not in found]
+        if absent:
+            wanted = f"the names of the network, {absent[0]!r} among them"
+            remedy = "rename one of them, or name the files of each agent in a table"
+            raise fail(f"data.{what}", wanted, shown, remedy)
+        return {name: found[name] for name in self.names}
+
+    # What it holds ----------------------------------------------------------------------------
 
     def sources(self, paths: Sequence[Path]) -> list[LabelledRows]:
         """What files or folders for training hold."""
@@ -138,7 +271,7 @@ class _Reader:
     def by_column(self, column: str) -> dict[str, LabelledRows]:
         """The rows of one table by the agent that a column names."""
         assert self.section.file is not None
-        path = self.wanted.folder / self.section.file
+        path = self.folder / self.section.file
         if path.suffix.lower() not in SUFFIXES:
             wanted = f"a table with a column {column!r}"
             raise fail(str(path), wanted, path.name, "deal it with [data.deal]")
@@ -152,14 +285,14 @@ class _Reader:
             for name in sorted(set(entries.tolist()), key=natural)
         }
         what = f"agent, column {column!r} of {path}"
-        return in_order(found, agents=self.wanted.agents, names=self.wanted.names, what=what)
+        return self.in_order(found, what=what)
 
     def dealt(self) -> tuple[dict[str, LabelledRows], LabelledRows | None]:
         """One source dealt to the agents, and what is held out for the test before that."""
-        section, wanted = self.section, self.wanted
+        section = self.section
         test = None
         if section.builtin is not None:
-            builtin = read_builtin(section.builtin, directory=wanted.directory)
+            builtin = read_builtin(section.builtin, directory=self.directory)
             self._check_builtin(builtin.is_regression)
             self._name_targets((builtin.target,))
             source = builtin.train
@@ -168,10 +301,10 @@ class _Reader:
                 test = builtin.test
         else:
             assert section.file is not None
-            (source,) = self.sources([wanted.folder / section.file])
+            (source,) = self.sources([self.folder / section.file])
             test = self.test()
         if isinstance(section.test, float) and section.test:
-            rng = generator(wanted.seed, "test", "")
+            rng = generator(self.seed, "test", "")
             share = section.test
             numbers = self._class_numbers(source)
             split = (
@@ -185,22 +318,22 @@ class _Reader:
         held = sum(partition.sizes)
         if held < len(source):
             self.notes.append(f"{len(source) - held} of {len(source)} examples are nobody's")
-        names = wanted.names or tuple(str(agent) for agent in range(partition.agents))
+        names = self.names or tuple(str(agent) for agent in range(partition.agents))
         return dict(zip(names, map(source.take, partition.indices), strict=True)), test
 
     def test(self) -> LabelledRows | None:
         """Test data in a file or folder of their own, if there are such."""
         if not isinstance(self.section.test, str):
             return None
-        path = self.wanted.folder / self.section.test
+        path = self.folder / self.section.test
         return self._rows(self._table(path)) if self._layout is not None else self._plain(path)
 
     def other(self, place: str) -> LabelledRows:
         """Inputs of another data set: a built-in's test data, or a file or folder."""
         if place in DATASETS:
-            builtin = read_builtin(place, directory=self.wanted.directory)
+            builtin = read_builtin(place, directory=self.directory)
             return builtin.train if builtin.test is None else builtin.test
-        path = self.wanted.folder / place
+        path = self.folder / place
         if self._layout is not None:
             return labelled_rows(self._table(path), replace(self._layout, targets=()))
         return self._plain(path, labelled=False)
@@ -240,14 +373,14 @@ class _Reader:
 
     def _name_targets(self, names: Sequence[str]) -> None:
         """Call targets as their columns; one kind may stand for several columns."""
-        labels = self.wanted.labels
+        labels = self.given
         if len(labels) == 1:
             labels = labels * len(names)
         if len(labels) != len(names):
             wanted = f"a likelihood for each of {len(names)} targets ({', '.join(names)})"
             got = f"{len(labels)} parts"
             raise fail("likelihood.parts", wanted, got, "add or remove parts")
-        if len(names) > 1 and len(self.wanted.labels) == 1 and labels[0].kind == "classes":
+        if len(names) > 1 and len(self.given) == 1 and labels[0].kind == "classes":
             remedy = (
                 'write kind = "heads" with a part for each; of one-hot labels take their argmax'
             )
@@ -298,32 +431,30 @@ class _Reader:
             wanted = "sizes or balanced, where targets are no classes"
             raise fail("data.deal.by", wanted, deal.by, "choose one of them")
         rule = self._rule(deal, source)
-        if rule.agents != self.wanted.agents:
-            wanted = f"{self.wanted.agents} agents, as the network has"
+        if rule.agents != self.agents:
+            wanted = f"{self.agents} agents, as the network has"
             remedy = "change the network, or the rule"
             raise fail(f"data.deal, {deal.by}", wanted, rule.agents, remedy)
         labels = np.zeros(len(source), dtype=np.int64) if numbers is None else numbers
         try:
-            return rule.deal(labels, seed=self.wanted.seed)
+            return rule.deal(labels, seed=self.seed)
         except ValueError as error:
             raise ValueError(f"data.deal: {error}") from None
 
     def _rule(self, deal: DealSection, source: LabelledRows) -> Rule:
-        agents = self.wanted.agents
-        if deal.by == "balanced":
-            return Balanced(agents)
-        if deal.by == "sizes":
-            assert deal.sizes is not None
-            return Sizes(deal.sizes)
-        if deal.by == "dirichlet":
-            assert deal.alpha is not None
-            return Dirichlet(agents, deal.alpha, deal.minimum or 2)
-        if deal.by == "labels":
-            classes = self._target(source).classes
-            assert deal.groups is not None
-            assert classes is not None
-            return ByLabels(self._groups(deal.groups, classes))
-        return DEALINGS[deal.by].rule
+        """The rule that a table asks for; the section has seen that it has the rule's keys."""
+        match deal.by:
+            case "balanced":
+                return Balanced(self.agents)
+            case "sizes":
+                return Sizes(deal.sizes or ())
+            case "dirichlet":
+                return Dirichlet(self.agents, deal.alpha or 0.0, deal.minimum or 2)
+            case "labels":
+                classes = self._target(source).classes or ()
+                return ByLabels(self._groups(deal.groups or (), classes))
+            case paper:
+                return DEALINGS[paper].rule
 
     def _groups(
         self, groups: Sequence[Sequence[str | int]], classes: Sequence[str]
@@ -340,7 +471,7 @@ class _Reader:
             found.append(tuple(as_position(place, one, classes) for one in group))
         numbers = {one for group in groups for one in group if isinstance(one, int)}
         if any(classes[one] != str(one) for one in numbers):
-            names = self.wanted.names or [str(k) for k in range(len(found))]
+            names = self.names or [str(k) for k in range(len(found))]
             shown = "; ".join(
                 f"{name}: {', '.join(repr(classes[one]) for one in group)}"
                 for name, group in list(zip(names, found, strict=False))[:8]

@@ -122,18 +122,13 @@ def _reached(module: ModuleType, folder: Path) -> set[str]:
     left = [module]
     while left:
         for value in list(vars(left.pop()).values()):
-            home = value.__name__ if isinstance(value, ModuleType) else _home(value)
-            there = sys.modules.get(home)
+            home = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", "")
+            there = sys.modules.get(home) if isinstance(home, str) else None
             if home in (*found, "__main__") or there is None or not _is_beside(there, folder):
                 continue
             found.add(home)
             left.append(there)
     return found
-
-
-def _home(value: object) -> str:
-    name = getattr(value, "__module__", None)
-    return name if isinstance(name, str) else ""
 
 
 @contextmanager

@@ -1,22 +1,46 @@
-"""A training with its record: where it is kept, what it prints, and what it may use."""
+"""A training with its record: where it is kept, what it prints, and what it may use.
+
+Beside the record lie the beliefs (`damaged_beliefs` says whether they are still those on record),
+and the list of looks at the test data: a score on test data is an honest estimate the first time.
+That list is kept by the test examples' own checksum, not by the training's name, so that it grows
+too where somebody tries other settings until the test score is good, and where a killed run looks
+again after it is resumed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from empirical.tensor_files import AGAIN, verify_file
+from exact.cost import as_memory
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
 from peerbayes.experiments.record_lines import Held, held
-from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord
-from peerbayes.nets.looks import note_look
-from peerbayes.nets.recording import record_of
-from peerbayes.progress import sayer
-from peerbayes.record_names import file_name
-from peerbayes.records import RecordPlace, check_folder, checksum, plain
+from peerbayes.nets.documents import (
+    KeptBeliefs,
+    TestLook,
+    TrainPrinted,
+    TrainRecord,
+    record_of,
+    train_parts,
+)
+from peerbayes.records import (
+    Record,
+    RecordPlace,
+    check_folder,
+    checksum,
+    file_name,
+    plain,
+    read_record,
+    unwritable,
+    write_record,
+)
+from peerbayes.settings.nets import Train, TrainFile
+from peerbayes.terminal import sayer
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -28,6 +52,9 @@ if TYPE_CHECKING:
     from empirical.train.trained import TrainedNetwork
 
 KIND = "train"
+LOOKS = "test-looks"
+# Seconds to wait for others who write to a list of looks, which takes each a few milliseconds.
+_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +97,7 @@ class TrainOutcome(Documented):
         return TrainPrinted(**shown, record=None if path is None else str(path))
 
     def tables(self) -> Sequence[RenderableType]:
-        """The same for people."""
-        from peerbayes.nets.tables import train_parts
-
+        """Terminal tables: what was trained, and how well each agent predicts."""
         return train_parts(self.document())
 
     def record(self) -> TrainRecord:
@@ -82,15 +107,10 @@ class TrainOutcome(Documented):
 
 def run_plan(
     plan: TrainingPlan,
+    how: Train | TrainFile,
     *,
-    out: Path | None = None,
-    force: bool = False,
-    resume: bool = False,
-    device: str = "cpu",
-    memory: int | None = None,
     exchange: Exchange | None = None,
     progress: Progress | None = None,
-    notice: Callable[[str], None] | None = None,
 ) -> TrainOutcome:
     """Train, and leave a record and the beliefs.
 
@@ -98,18 +118,10 @@ def run_plan(
     ----------
     plan
         What, on which data, how.
-    out
-        Folder of the record; None: nothing is written.
-    force
-        Whether the record and the beliefs of another training of this name may be replaced.
-    resume
-        Go on from what a killed run has left there.
-    memory
-        Bytes that the run may take; left out: what is free.
+    how
+        Where and within which memory it runs, where the record goes, and who is told what.
     exchange
         The processes that share the agents; the first one alone writes records.
-    notice
-        Told, in one sentence each, of what is worth knowing.
 
     Raises
     ------
@@ -120,16 +132,16 @@ def run_plan(
     from empirical.nets.consensus import OneProcess
     from empirical.train.follow import checkpoints_at, follow, remove_unfinished
 
-    exchange = OneProcess() if exchange is None else exchange
+    out, exchange = how.folder, OneProcess() if exchange is None else exchange
     first = exchange.rank == 0
     looks: list[TestLook] = []
-    path = None if out is None else out / file_name("train", plan.name, f"s{plan.seed}")
+    path = None if out is None else out / file_name(KIND, plan.name, f"s{plan.seed}")
     place = None
     if path is not None and first:
-        of = {"training": plan.content_sha256, "test": plan.test_sha256, "device": device}
+        of = {"training": plan.content_sha256, "test": plan.test_sha256, "device": how.device}
         code = [source for source in plan.data.sources if source[0].endswith(".py")]
         own = {"code": checksum(plain(code))} if code else {}
-        place = RecordPlace(path, KIND, {**of, **own, **plan.settings}, force)
+        place = RecordPlace(path, KIND, {**of, **own, **plan.settings}, how.force)
         check_folder(path.parent)
     with _alone(path, plan.name) if first and path is not None else nullcontext():
         if place is not None:
@@ -138,13 +150,13 @@ def run_plan(
         if path is not None:
             checkpoints = checkpoints_at(
                 path.with_suffix(""),
-                f"{plan.fingerprint} {device}",
+                f"{plan.fingerprint} {how.device}",
                 exchange=exchange,
                 agents=plan.data.agents,
                 sources=plan.data.sources,
-                notice=notice,
+                notice=how.notice,
             )
-            _say_of_left(checkpoints.generations.slots, resume=resume, notice=notice)
+            _say_of_left(checkpoints.generations.slots, how)
 
         def looking(round: int) -> None:
             look = TestLook(run=plan.fingerprint, round=round)
@@ -157,10 +169,10 @@ def run_plan(
         trained = follow(
             plan,
             checkpoints=checkpoints,
-            resume=resume,
+            resume=how.resume,
             exchange=exchange,
-            device=device,
-            memory=memory,
+            device=how.device,
+            memory=None if how.memory is None else as_memory("memory", how.memory),
             progress=progress,
             say=sayer(progress),
             before_test=looking,
@@ -177,16 +189,14 @@ def run_plan(
         return outcome
 
 
-def _say_of_left(
-    slots: Sequence[Path], *, resume: bool, notice: Callable[[str], None] | None
-) -> None:
+def _say_of_left(slots: Sequence[Path], how: Train | TrainFile) -> None:
     left = [slot for slot in slots if slot.exists()]
-    if notice is None:
+    if how.notice is None:
         return
-    if left and not resume:
-        notice(f"{left[0]}: left by a killed run; starting afresh (--resume goes on)")
-    if resume and not left:
-        notice("nothing to resume: starting from the beginning")
+    if left and not how.resume:
+        how.notice(f"{left[0]}: left by a killed run; starting afresh (--resume goes on)")
+    if how.resume and not left:
+        how.notice("nothing to resume: starting from the beginning")
 
 
 @contextmanager
@@ -201,3 +211,57 @@ def _alone(path: Path, name: str) -> Iterator[None]:
             str(path.parent), "a folder in which nobody else runs this training",
             f"another run of {name!r}", "wait for it, or choose another folder with --out",
         ) from None  # fmt: skip
+
+
+# What lies beside the record ----------------------------------------------------------------------
+
+
+def looks_path(folder: Path, test_sha256: str) -> Path:
+    """The file of the list."""
+    return folder / f"test-looks-{test_sha256[:12]}.json"
+
+
+def note_look(folder: Path, test_sha256: str, look: TestLook) -> tuple[TestLook, ...]:
+    """Add a look to the list, on disk, and return all of it; one process at a time.
+
+    Raises
+    ------
+    ValueError
+        If the list is damaged, or cannot be written.
+    """
+    path = looks_path(folder, test_sha256)
+    before: list[TestLook] = []
+    try:
+        with held(path.with_name(f".{path.stem}.held"), patience=_PATIENCE):
+            if path.exists():
+                found = read_record(path).body
+                before = [TestLook.model_validate(entry) for entry in found["looks"]]
+            looks = (*before, look)
+            body = {"test_sha256": test_sha256, "looks": [entry.as_json() for entry in looks]}
+            write_record(path, kind=LOOKS, body=body)
+    except Held:
+        wanted, got = "a list that others write to for a moment", f"one held for {_PATIENCE:g} s"
+        raise fail(str(path), wanted, got, "end the process that holds it") from None
+    except OSError as error:
+        raise unwritable(path, "a file", error) from None
+    return looks
+
+
+def damaged_beliefs(record: Record) -> Iterator[str]:
+    """Yield what is wrong with the beliefs that a record of `train` speaks of.
+
+    A record without the folder of its beliefs has been taken elsewhere, and is of use by itself.
+    """
+    if record.kind != "train" or record.body.get("kept") is None:
+        return
+    kept = KeptBeliefs.model_validate(record.body["kept"])
+    path = record.path.parent / kept.file
+    if not path.parent.is_dir():
+        return
+    try:
+        found = verify_file(path)
+    except ValueError as error:
+        yield str(error)
+        return
+    if found.sha256 != kept.sha256:
+        yield str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))

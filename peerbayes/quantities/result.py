@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from peerbayes.documents import Documented
 from peerbayes.quantities.quantity import Part, Table
 from peerbayes.quantities.showing import in_short, parts, titled
 from theory.frames import frame
-from theory.showing import Value
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
 
-class Result(Value):
+class Result(Documented):
     """Base of frozen dataclasses whose numbers are declared in a table of quantities."""
 
     quantities: ClassVar[Table]
@@ -32,11 +32,6 @@ class Result(Value):
     def document(self) -> Any:
         """The JSON object, checked: its keys are attributes."""
         return self.table.document(self)
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object that the command prints; null stands for what is not known, see notes."""
-        printed: dict[str, Any] = self.document().as_json()
-        return printed
 
     def tables(self) -> list[RenderableType]:
         """Terminal tables of this result."""
@@ -56,10 +51,6 @@ class Result(Value):
         rows = list(_rows(self.table, self))
         names = ("quantity", "of", "value", "unit", "kind")
         return frame({name: [row[k] for row in rows] for k, name in enumerate(names)})
-
-    def _title(self) -> str:
-        problem = getattr(self, "problem", None)
-        return super()._title() if problem is None else f"{super()._title()} of {problem.name!r}"
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield from short_facts(self.table, self)

@@ -12,7 +12,7 @@ from peerbayes.designs.placements import PLACEMENTS, PlacementRecord
 from peerbayes.designs.quantities import DESIGNS, EFFECT, DesignRecord
 from peerbayes.designs.shared import called, form_of, of_this_v
 from peerbayes.designs.weight_text import shown_weights
-from peerbayes.figures.canvas import Plot
+from peerbayes.figures.chart import Plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.views import BROKEN, Section, Table, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, number

@@ -5,8 +5,8 @@ A `Series` is the mean over seeds of runs that are alike, of all agents or some.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,16 +16,17 @@ from peerbayes.experiments.net_documents import (
     NetPart,
     NetRun,
     NetSettings,
+    Point,
     When,
     has_before,
     label_confidence,
     last_of,
 )
 from peerbayes.experiments.net_rows import RECIPE_TITLES
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import linear_scale, log_scale
+from peerbayes.figures.chart import Plot, linear_scale, log_scale
 from peerbayes.figures.training import (
     Course,
+    Widths,
     confusion_plot,
     courses_plot,
     label_plot,
@@ -33,9 +34,82 @@ from peerbayes.figures.training import (
 )
 from peerbayes.figures.views import Fact, Section, Table
 from peerbayes.figures.wording import count, number
-from peerbayes.nets.tables import codec_words
+from peerbayes.nets.documents import codec_words
 from peerbayes.report.experiments import experiment, net_fact
-from peerbayes.report.series import Kind, Measure, Series
+from theory.validation import FloatArray
+
+Kind = tuple[str, str, str]
+ROUNDS, STEPS, SENT = "round", "steps of each learner", "MB sent"
+# What curves are drawn over: of one recorded round, where so many nets are trained.
+_ALONG: Mapping[str, Callable[[Point, int], float]] = {
+    ROUNDS: lambda point, _: float(point.round),
+    STEPS: lambda point, learners: point.local_steps / learners,
+    SENT: lambda point, _: point.bytes / 1e6,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Runs that differ in their seed alone, and which agents are meant; empty: all of them."""
+
+    name: str
+    runs: Sequence[NetPart]
+    agents: tuple[int, ...] = ()
+
+    def course(
+        self,
+        along: str,
+        main: tuple[When, str],
+        other: tuple[When, str] | None = None,
+        *,
+        factor: float = 1,
+    ) -> Course:
+        """Measures over the rounds, or what is counted in their place.
+
+        Each goes by when it was measured, relative to consensus, and by its name.
+        """
+        learners = self.runs[0].learners
+        counted = self._mean(lambda point: _ALONG[along](point, learners))
+        unknown = np.full(counted.shape, np.nan)
+        ends = [unknown if one is None else self._measured(*one) for one in (main, other)]
+        return Course(self.name, counted, *(factor * end for end in ends))
+
+    def widths(self) -> Widths | None:
+        """Quantiles of σ, averaged over all agents; None where there are no beliefs."""
+        rows = []
+        for run in self.runs:
+            spread = [point.sigma for point in run.curve.points if point.sigma]
+            if len(spread) < len(run.curve.points):
+                return None
+            rows.append([np.mean(np.array(one), axis=0) for one in spread])
+        return Widths(
+            self.name, self._mean(lambda point: point.round), np.asarray(np.mean(rows, axis=0))
+        )
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether all predictions are sampled."""
+        return all(run.curve.last.sampled is not None for run in self.runs)
+
+    def _measured(self, when: When, measure: str) -> FloatArray:
+        def value(point: Point) -> float:
+            beliefs = point.at(when)
+            values = None if beliefs is None else getattr(beliefs.way, measure)
+            if values is None:
+                return np.nan
+            agents = [k for k in self.agents or range(len(values)) if k < len(values)]
+            known = [found for k in agents if (found := values[k]) is not None]
+            return float(np.mean(known)) if known else np.nan
+
+        return self._mean(value)
+
+    def _mean(self, value: Callable[[Point], float]) -> FloatArray:
+        """The mean over seeds of something of each recorded round."""
+        rows = [[value(point) for point in run.curve.points] for run in self.runs]
+        return np.asarray(np.mean(rows, axis=0), dtype=float)
+
+
+# The page ----------------------------------------------------------------------------------------
 
 COLUMNS = (
     "seeds", "accuracy [%]", "± s.e.", "by mean weights", "before consensus", "NLL [nats]",
@@ -108,7 +182,7 @@ def _recipe_plots(
         beside = bool(lone) and main[0].network.agents <= 2
         if lone and beside:
             each += [Series(f"{name} alone", lone, agents) for name, agents in settings.groups]
-        plots.append(_accuracies(recipe, each, by_steps=beside))
+        plots.append(_accuracies(recipe, each, STEPS if beside else ROUNDS))
     if main:
         sides = [Series(name, main, agents) for name, agents in settings.groups if agents]
         shown = sides or [Series("all agents", main)]
@@ -130,20 +204,18 @@ def _recipe_plots(
         if role != "cooperating" or name == settings.main
     ]
     if len(compared) > 1:
-        plots.append(_losses([one.loss() for one in compared]))
+        plots.append(_losses(compared))
     sending = [one for one in compared if all(run.curve.points[0].bytes for run in one.runs)]
     return [*plots, *_traffic(sending)] if sending else plots
 
 
 def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
     """Accuracy, log-likelihood and calibration against what was sent, as far as they are known."""
-    measures: dict[str, Measure] = {
-        "accuracy": lambda one: one.accuracy,
-        "NLL [nats]": lambda one: one.nll,
-        "calibration error": lambda one: one.calibration_error,
-    }
+    measures = {
+        "accuracy": "accuracy", "NLL [nats]": "nll", "calibration error": "calibration_error"
+    }  # fmt: skip
     for quantity, measure in measures.items():
-        courses = [one.against_bytes(measure) for one in series]
+        courses = [one.course(SENT, ("after", measure)) for one in series]
         if all(np.isfinite(one.main).any() for one in courses):
             last = ", ".join(
                 f"{one.name} {number(one.main[-1], 3)} after {number(one.along[-1], 3)} MB"
@@ -155,46 +227,53 @@ def _traffic(series: Sequence[Series]) -> Iterator[Plot]:
                 finding="After consensus, over all that was sent on all links. At the end: "
                 f"{last}.",
                 quantity=quantity,
-                along="MB sent",
+                along=SENT,
             )
 
 
-def _accuracies(recipe: str, series: Sequence[Series], *, by_steps: bool = False) -> Plot:
+def _accuracies(recipe: str, series: Sequence[Series], along: str = ROUNDS) -> Plot:
     """Over the rounds, or over the steps of each learner: learners alone have no rounds."""
-    courses = [one.accuracy(by_steps=by_steps) for one in series]
-    last = ", ".join(f"{one.name} {number(one.main[-1], 4)}" for one in courses[:5])
+    ends: tuple[tuple[When, str], ...] = ("after", "accuracy"), ("before", "accuracy")
+    courses = [one.course(along, *ends, factor=100) for one in series]
     sampled = ", by sampled prediction" * all(one.has_samples for one in series)
     return courses_plot(
         courses,
         title=f"Accuracy over the rounds: {RECIPE_TITLES[recipe]}",
-        finding=f"At the end: {last}. Means over {who(series)} and seeds, on a sample of the test "
-        f"images{sampled}.",
+        finding=f"At the end: {_last(courses[:5], 4)}. Means over {who(series)} and seeds, on a "
+        f"sample of the test images{sampled}.",
         quantity="accuracy [%]",
-        along="steps of each learner" if by_steps else "round",
+        along=along,
     )
 
 
-def _losses(courses: Sequence[Course]) -> Plot:
-    last = ", ".join(f"{one.name} {number(one.main[-1], 3)}" for one in courses[:6])
+def _losses(series: Sequence[Series]) -> Plot:
+    courses = [one.course(STEPS, ("after", "nll"), ("before", "nll")) for one in series]
     values = np.concatenate([part for one in courses for part in (one.main, one.other)])
     return courses_plot(
         courses,
         log_scale(values),
         title="Negative log-likelihood against work",
-        finding=f"Of the test labels, averaged over agents; lower is better. At the end: {last}.",
+        finding="Of the test labels, averaged over agents; lower is better. At the end: "
+        f"{_last(courses[:6], 3)}.",
         quantity="−log p [nats]",
-        along="steps of each learner",
+        along=STEPS,
     )
+
+
+def _last(courses: Sequence[Course], digits: int) -> str:
+    return ", ".join(f"{one.name} {number(one.main[-1], digits)}" for one in courses)
 
 
 def _confidences(series: Sequence[Series], when: When) -> Plot | None:
     """In labels of an agent's own data, and in labels that only others have; None without these."""
-    shown = [c for c in (one.confidence(when) for one in series) if np.isfinite(c.other).any()]
+    own, others = ((when, f"{where}_confidence") for where in ("in_domain", "out_of_domain"))
+    courses = [one.course(ROUNDS, own, others) for one in series]
+    shown = [one for one in courses if np.isfinite(one.other).any()]
+    if not shown:
+        return None
     last = ", ".join(
         f"{one.name} {number(one.main[-1], 3)} and {number(one.other[-1], 3)}" for one in shown[:4]
     )
-    if not shown:
-        return None
     return courses_plot(
         shown,
         linear_scale([0.0, 1.0], zero=True),

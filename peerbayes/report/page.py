@@ -24,20 +24,19 @@ from peerbayes.experiments.nets import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
 from peerbayes.experiments.registry import RegressionRun
 from peerbayes.experiments.tuned_search import TunedRun
-from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
-from peerbayes.figures.wording import clean, shorten
+from peerbayes.figures.wording import clean
 from peerbayes.kinds.registry import kind_of_record
-from peerbayes.nets.kept import damaged_beliefs
+from peerbayes.messages import shorten
+from peerbayes.nets.run import damaged_beliefs
 from peerbayes.records import Record, read_record, write_whole
 from peerbayes.report.designed import design_view, placement_view
-from peerbayes.report.experiments import codecs_view, link_view, run_view, tuned_view
-from peerbayes.report.gae import gae_view
+from peerbayes.report.experiments import codecs_view, gae_view, link_view, run_view, tuned_view
 from peerbayes.report.nets import net_run_view
-from peerbayes.report.sources import sources_view
 from peerbayes.report.trained import train_view
-from peerbayes.report.verified import claims_view, titled, verified_view
+from peerbayes.report.verified import claims_view, sources_view, titled, verified_view
 from peerbayes.report.watched import watched_view
 from theory.validation import fail
 
@@ -111,7 +110,7 @@ def _chapter(record: Record, *, key: str) -> Section:
         raise fail(
             str(record.path),
             "a record with the keys that this version writes",
-            f"one on which the page stumbles ({type(error).__name__}: {shorten(str(error), 60)})",
+            f"one on which the page stumbles ({type(error).__name__}: {shorten(str(error))})",
             "write it again, by repeating the run",
         ) from error
     if record.kind not in _VIEWS:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import floats
+from peerbayes.figures.chart import Plot, floats
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.training import agents_plot, rank_plot, reliability_plot
-from peerbayes.figures.views import Fact, Rows, Section, Table, pictures
+from peerbayes.figures.views import Fact, Row, Section, Table, pictures
 from peerbayes.figures.wording import count, number, percentage
-from peerbayes.nets.documents import TrainRecord
-from peerbayes.nets.tables import codec_words, measure_words
+from peerbayes.nets.documents import TrainRecord, codec_words, measure_words
 
 # More agents than this are not listed one by one.
 _MOST_ROWS = 50
@@ -23,7 +21,6 @@ _AGAINST_BYTES = 3
 def train_view(body: Any, *, key: str) -> Section:
     """Everything the page says of one training: `body` is that of its record."""
     record = TrainRecord.model_validate(body)
-    columns, rows = _table(record)
     return Section(
         key=key,
         name=record.name,
@@ -33,7 +30,7 @@ def train_view(body: Any, *, key: str) -> Section:
         finding=_finding(record),
         facts=_facts(record),
         pictures=pictures(list(_plots(record)), key),
-        tables=(Table.of(f"Agents: {record.name}", "agent", columns, rows),),
+        tables=(_table(record),),
         notes=tuple(_notes(record)),
     )
 
@@ -78,15 +75,15 @@ def _facts(record: TrainRecord) -> tuple[Fact, ...]:
 def _plots(record: TrainRecord) -> Iterator[Plot | None]:
     """Scores first, then the training loss, bytes, calibration, the network."""
     history = record.history
-    names = [record.called(agent) for agent in range(record.agents)]
+    scores = {measure_words(name): values for name, values in history.validation.items()}
     kept = record.round_kept if record.round_kept != record.rounds_run else None
+    names = [record.called(agent) for agent in range(record.agents)]
     if history.rounds:
         rounds = floats(history.rounds)
-        for measure in list(history.validation)[:2]:
+        for measure, what in list(zip(history.validation, scores, strict=True))[:2]:
             last = None if record.validation is None else record.validation.mean(measure)
             yield agents_plot(
-                rounds, floats(history.validation[measure]), names,
-                title=f"Validation: {measure_words(measure)}", quantity=measure_words(measure),
+                rounds, floats(scores[what]), names, title=f"Validation: {what}", quantity=what,
                 finding="Each agent on its own validation data. Of the beliefs kept, the mean is "
                 f"{_value(measure, last)}.",
                 kept=kept,
@@ -96,51 +93,37 @@ def _plots(record: TrainRecord) -> Iterator[Plot | None]:
             title="Training loss", quantity="−log p [nats]",
             finding="Mean over each agent’s own batches since the look before.", kept=kept,
         )  # fmt: skip
-    yield from _bytes_plots(record, names)
-    scores = record.test or record.validation
-    if scores is not None and scores.bins is not None:
-        draw = reliability_plot if scores.main == "accuracy" else rank_plot
-        yield draw(floats(scores.bins))
+    sent = floats(history.bytes_sent) / 1e6
+    if sent.size and sent[0] != sent[-1]:
+        drawn = dict(list(scores.items())[:_AGAINST_BYTES])
+        for what, values in (drawn or {"training loss [nats]": history.loss}).items():
+            yield agents_plot(
+                sent, floats(values), names,
+                title=f"Against bytes: {what}", quantity=what, x="MB sent",
+                finding="Against what all agents together have sent so far, over all links.",
+            )  # fmt: skip
+    tested = record.test or record.validation
+    if tested is not None and tested.bins is not None:
+        draw = reliability_plot if tested.main == "accuracy" else rank_plot
+        yield draw(floats(tested.bins))
     if record.graph is not None:
         yield network_plot(record.graph)
 
 
-def _bytes_plots(record: TrainRecord, names: list[str]) -> Iterator[Plot]:
-    """Validation scores, or the training loss without such data, against what was sent so far."""
-    history = record.history
-    sent = floats(history.bytes_sent) / 1e6
-    if not sent.size or sent[0] == sent[-1]:
-        return
-    drawn = dict(list(history.validation.items())[:_AGAINST_BYTES])
-    for measure, values in (drawn or {"": history.loss}).items():
-        what = measure_words(measure) if measure else "training loss [nats]"
-        yield agents_plot(
-            sent, floats(values), names,
-            title=f"Against bytes: {what}", quantity=what, x="MB sent",
-            finding="Against what all agents together have sent so far, over all links.",
-        )  # fmt: skip
-
-
-def _table(record: TrainRecord) -> tuple[list[str], Rows]:
+def _table(record: TrainRecord) -> Table:
     """One row an agent: examples, and what was measured on validation and test data."""
     measured = [
-        (where, scores, name)
+        (f"{where}: {measure_words(name)}", name, scores.of(name))
         for where, scores in (("validation", record.validation), ("test", record.test))
         if scores is not None
         for name in scores.measures
     ]
-    columns = ["examples", *(f"{where}: {measure_words(name)}" for where, _, name in measured)]
-    rows = [
-        (
-            record.called(agent),
-            (
-                count(record.data.train[agent]),
-                *(_value(name, scores.of(name)[agent]) for _, scores, name in measured),
-            ),
-        )
-        for agent in range(min(record.agents, _MOST_ROWS))
-    ]
-    return columns, rows
+    rows = []
+    for agent in range(min(record.agents, _MOST_ROWS)):
+        cells = (_value(name, values[agent]) for _, name, values in measured)
+        rows.append(Row(record.called(agent), (count(record.data.train[agent]), *cells)))
+    columns = ("examples", *(title for title, *_ in measured))
+    return Table(f"Agents: {record.name}", "agent", columns, tuple(rows))
 
 
 def _notes(record: TrainRecord) -> Iterator[str]:

@@ -1,16 +1,32 @@
-"""Predictions beside measurements: verified problems by family, and published statements on trial.
+"""What gets a verdict: verified problems, published statements on trial, figures of the sources.
 
-Of one problem the page is about that problem; of several it begins with a table of families, each
-with its counts of verdicts and its worst deviation.
+Of one verified problem the page is about that problem; of several it begins with a table of
+families, each with its counts of verdicts and its worst deviation. A figure of a source is drawn
+beside what is printed, each number with a verdict and its rule.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
+
+import numpy as np
+from matplotlib.axes import Axes
 
 from peerbayes.claims import ClaimDocument, ClaimsRecord
+from peerbayes.figures.chart import (
+    COLOURS,
+    DASHES,
+    Chart,
+    Plot,
+    floats,
+    linear_scale,
+    log_scale,
+    series_style,
+)
+from peerbayes.figures.training import confusion_plot
 from peerbayes.figures.views import (
     BROKEN,
     HOLDS,
@@ -23,10 +39,18 @@ from peerbayes.figures.views import (
     Table,
     Text,
     Verdict,
+    pictures,
 )
 from peerbayes.figures.wording import DASH, count, number, subscripts
 from peerbayes.kinds.finite.view import sweep_view
 from peerbayes.kinds.registry import kind_of_record
+from peerbayes.sources.documents import (
+    CurveDocument,
+    FigureDocument,
+    FiguresRecord,
+    Outcome,
+    PanelDocument,
+)
 
 # How many problems a title names.
 _MOST_NAMED = 3
@@ -49,12 +73,11 @@ def verified_view(body: Mapping[str, Any], *, key: str) -> Section:
     skipped = _value(body, "skipped", list)
     problems = [s for part in whole.sections for s in (part.sections or (part,)) if s.family]
     claim = _claim(whole)
-    remarks = [
-        Remarks(Verdict(verdict.style, verdict.mark, words), _places(whole, verdict))
-        for verdict, words in (
-            (BROKEN, "Broken:"), (REFUTED, "Published, not a theorem, and seen to fail:"),
-        )
-    ]  # fmt: skip
+    remarks = []
+    failing = "Published, not a theorem, and seen to fail:"
+    for verdict, words in ((BROKEN, "Broken:"), (REFUTED, failing)):
+        places = ((s.key, s.name, str(row.name)) for s, row in whole.with_verdict(verdict))
+        remarks.append(Remarks(Verdict(verdict.style, verdict.mark, words), tuple(places)))
     remarks.append(
         Remarks(Verdict("news", "△", "Left out:"), tuple(("", "", line) for line in skipped))
     )
@@ -101,11 +124,6 @@ def _claim(whole: Section) -> Verdict:
         f"{hold} of {total} statements hold, sampling error allowed for; no proved one is broken"
     )
     return Verdict(HOLDS.style, HOLDS.mark, f"{words}{left}.")
-
-
-def _places(whole: Section, verdict: Verdict) -> tuple[tuple[str, str, str], ...]:
-    found = whole.with_verdict(verdict)
-    return tuple((section.key, section.name, str(row.name)) for section, row in found)
 
 
 def _value(body: Mapping[str, Any], key: str, kind: type) -> Any:
@@ -257,3 +275,109 @@ def _row(claim: ClaimDocument, key: str) -> Row:
         details=tuple((term, subscripts(text)) for term, text in details),
         key=key,
     )
+
+
+# Figures of the sources: drawn beside what is printed, each number with its rule -----------------
+
+_OF_FIGURES = {
+    "reproduced": Verdict("good", "✓", "reproduced"),
+    "not reproduced": Verdict("news", "△", "not reproduced"),
+    "undecidable here": Verdict("quiet", "○", "undecidable here"),
+}
+_HOLDS = {
+    True: Verdict("good", "✓", "holds"),
+    False: Verdict("news", "△", "fails"),
+    None: Verdict("quiet", "○", "not measured"),
+}
+_MISSING = Verdict("quiet", "○", "Not on record, and how to make it:")
+
+
+def sources_view(body: Mapping[str, Any], *, key: str) -> Section:
+    """Everything the page says of a record of ``figures``: how many are reproduced, then each."""
+    figures = FiguresRecord.model_validate(body).figures
+    counts = Counter(figure.verdict for figure in figures)
+    rows = tuple(
+        Row(Text(one.source, link=f"{key}-{index}"), (one.shows,), _OF_FIGURES[one.verdict])
+        for index, one in enumerate(figures, 1)
+    )
+    return Section(
+        key,
+        "figures",
+        heading="Figures of the sources, redrawn",
+        finding=", ".join(f"{counts[one]} {one}" for one in get_args(Outcome) if counts[one]) + ".",
+        tables=(Table("Figures", "figure", ("shows",), rows, ("words",)),),
+        setting="A verdict follows from a rule; tolerance and reason stand beside each number.",
+        sections=tuple(_figure(one, f"{key}-{index}") for index, one in enumerate(figures, 1)),
+    )
+
+
+def _figure(figure: FigureDocument, key: str) -> Section:
+    missing = tuple(
+        ("", "", f"{lack.part} ({lack.lacks}): {lack.command}") for lack in figure.missing
+    )
+    return Section(
+        key,
+        figure.source,
+        title=figure.shows,
+        judged=_OF_FIGURES[figure.verdict],
+        finding=figure.sentence,
+        pictures=pictures([panel_plot(panel) for panel in figure.panels], key),
+        remarks=(Remarks(_MISSING, missing),) if missing else (),
+        statements=Table(
+            f"Printed and measured: {figure.source}",
+            "what",
+            ("printed", "measured", "wanted", "why this tolerance"),
+            tuple(
+                Row(
+                    one.what,
+                    (one.printed, number(one.measured, 4), one.wanted, one.reason),
+                    _HOLDS[one.holds],
+                )
+                for one in figure.checks
+            ),
+            ("words", "n", "words", "note"),
+        ),
+    )
+
+
+def panel_plot(shown: PanelDocument, *, axes: Axes | None = None) -> Plot:
+    """Draw a panel; a printed number is a line of long dashes across it.
+
+    Parameters
+    ----------
+    axes
+        Where curves are drawn; left out: on a figure of their own, as confusions always are.
+    """
+    if shown.confusion is not None:
+        return confusion_plot(
+            shown.confusion, shown.classes or [], shown.held or [], name=shown.title
+        )
+    along = np.concatenate([floats(curve.along) for curve in shown.curves])
+    values = np.concatenate([floats(curve.values) for curve in shown.curves])
+    everything = [*values[np.isfinite(values)], *(level.value for level in shown.levels)]
+    scale = log_scale(everything) if shown.log_y else linear_scale(everything)
+    chart = Chart(log_scale(along), scale, axes=axes)
+    for curve, index in zip(shown.curves, _colours(shown.curves), strict=True):
+        colour, mark = series_style(index)
+        x, y = floats(curve.along), floats(curve.values)
+        if curve.dashed:
+            chart.line(x, y, colour, curve.name, width=1.2, dashes=DASHES)
+        else:
+            chart.marks(x, y, colour, mark, curve.name, size=3.5, joined=1.5, over=3)
+    for level in shown.levels:
+        chart.axes.axhline(level.value, color=COLOURS["ink"], linewidth=1, dashes=(8, 3), zorder=2)
+        chart.name("dashes", "ink", f"{level.name} {number(level.value, 4)}")
+    last = ", ".join(f"{one.name} {number(one.values[-1], 4)}" for one in shown.curves[:4])
+    return chart.plot(shown.title, f"In the last round: {last}.", x=shown.x, y=shown.y)
+
+
+def _colours(curves: list[CurveDocument]) -> list[int]:
+    """A number for the colour of each: that of an earlier one whose name it begins with."""
+    names: list[str] = []
+    found = []
+    for curve in curves:
+        near = [name for name in names if name and curve.name.startswith(f"{name},")]
+        if not near:
+            names.append(curve.name)
+        found.append(names.index(near[0] if near else curve.name))
+    return found

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import Plot
-from peerbayes.figures.chart import DASHES, MOST_SERIES, Chart, linear_scale, series_style
+from peerbayes.figures.chart import DASHES, MOST_SERIES, Chart, Plot, linear_scale, series_style
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.views import (
     HOLDS,

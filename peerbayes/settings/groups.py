@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from peerbayes.resources import MOST_HOURS
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
     FOLDER,
@@ -16,9 +15,10 @@ from peerbayes.settings.domains import (
     Text,
     Whole,
 )
+from peerbayes.terminal import MOST_HOURS
 
 if TYPE_CHECKING:
-    from peerbayes.progress import Stages
+    from peerbayes.terminal import Stages
     from theory.progress import Progress
 
 SHARED = "Records, data and output"

@@ -21,8 +21,7 @@ from peerbayes.experiments.net_documents import Beliefs, NetPart, When, group_me
 from peerbayes.experiments.net_rows import ROWS, Part, Role
 from peerbayes.experiments.run import KIND
 from peerbayes.experiments.short_records import read_row
-from peerbayes.record_names import file_name
-from peerbayes.records import read_record
+from peerbayes.records import file_name, read_record
 from peerbayes.sources.documents import CurveDocument, LevelDocument, MissingDocument, PanelDocument
 from theory.validation import FloatArray, fail
 

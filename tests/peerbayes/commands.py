@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,13 @@ from peerbayes.cli import main
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def text_of(capsys: Capture, arguments: Sequence[str], *, code: int = 0) -> str:

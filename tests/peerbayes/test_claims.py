@@ -14,11 +14,11 @@ import theory.claims.registry
 from peerbayes import cli
 from peerbayes.front import claims as claims_module
 from peerbayes.front.claims import ClaimsOutcome, verify_claims
-from peerbayes.layout import render
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
 from peerbayes.settings.questions import VerifyClaims
+from peerbayes.tables import render
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Capture, Patch, json_of
 from tests.peerbayes.test_report import Page

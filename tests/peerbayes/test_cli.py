@@ -24,13 +24,12 @@ from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
 from peerbayes.experiments.run import PartFailed
 from peerbayes.front.verify import sweep_parts, verification_parts
-from peerbayes.layout import render
 from peerbayes.measured import SlowestDocument, SweepDocument
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
 from peerbayes.settings.questions import Verify
-from peerbayes.tables import spread
+from peerbayes.tables import render, spread
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of, text_of
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 
@@ -499,7 +498,7 @@ def test_what_is_done_is_logged_for_who_asks(tmp_path: Path) -> None:
     silent, told = run(*command, cwd=tmp_path), run("-v", *command, "--force", cwd=tmp_path)
     assert silent.stderr == ""
     assert silent.stdout == told.stdout
-    assert "peerbayes.progress: stage: two-coins: simulate" in told.stderr
+    assert "peerbayes.terminal: stage: two-coins: simulate" in told.stderr
     assert f"peerbayes.records: record of simulate: {tmp_path}" in told.stderr
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import plotting_style, to_svg
+from peerbayes.figures.chart import plotting_style, to_svg
 from peerbayes.figures.curves import trajectory_plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.svg import share_styles

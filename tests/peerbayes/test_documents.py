@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from peerbayes.comparison import Comparison
 from peerbayes.documents import Document, GraphDocument, numbers
-from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.chart import plotting_style
 from peerbayes.front.verify import VERIFY_RECORD
 from peerbayes.kinds.changing.analyse import CHANGING_ANALYSIS
 from peerbayes.kinds.changing.verify import ChangingVerification

@@ -16,8 +16,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from peerbayes.documents import GraphDocument
-from peerbayes.figures.canvas import COLOURS, plotting_style, to_svg
-from peerbayes.figures.chart import linear_scale, log_scale
+from peerbayes.figures.chart import COLOURS, linear_scale, log_scale, plotting_style, to_svg
 from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
 from peerbayes.figures.graph import MOST_AGENTS, network_plot, shortened
 from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot

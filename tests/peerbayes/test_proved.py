@@ -15,13 +15,13 @@ from peerbayes.cli import main
 from peerbayes.kinds.finite import proofs
 from peerbayes.kinds.finite.analyse import analyse, at_rounds
 from peerbayes.kinds.finite.proofs import PartStore, fingerprint, prove
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema
 from peerbayes.settings.questions import Analyse
+from peerbayes.tables import render
 from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.numbers import Enclosure
 

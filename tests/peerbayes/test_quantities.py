@@ -18,7 +18,6 @@ from pydantic import Field, ValidationError
 import peerbayes as pb
 from peerbayes.figures.wording import Fact, number
 from peerbayes.kinds.finite.analyse import ANALYSIS, PROVED_ANALYSIS
-from peerbayes.layout import render
 from peerbayes.quantities.numbers import (
     NAMED,
     NUMBER,
@@ -33,6 +32,7 @@ from peerbayes.quantities.numbers import (
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import page_facts, rounds_text, text
+from peerbayes.tables import render
 from tests.house.test_showing import FakePandas
 from tests.peerbayes.commands import Patch
 from theory import ErrorExponent, LearningRate

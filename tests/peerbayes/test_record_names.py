@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.problem.builtins.families import BUILTINS
-from peerbayes.record_names import file_name
+from peerbayes.records import file_name
 from tests.peerbayes.commands import Capture, Patch
 
 COINS = """

@@ -11,8 +11,8 @@ import pytest
 
 from peerbayes import cli
 from peerbayes.experiments.registry import RegressionRun
-from peerbayes.figures.canvas import plotting_style
-from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
+from peerbayes.figures.chart import plotting_style
+from peerbayes.figures.curves import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import Row
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view

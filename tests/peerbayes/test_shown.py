@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import peerbayes as pb
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.documents import Documented
-from peerbayes.front.figures import redraw
+from peerbayes.front.run import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verify import Verified
 from peerbayes.problem.problems import NetworkAlone
@@ -70,10 +70,10 @@ def test_what_users_hold_is_short(results: list[object]) -> None:
 
 def test_every_kind_of_result_is_among_them(results: list[object]) -> None:
     assert {kind.problem for kind in KINDS} <= set(map(type, results))
-    # A fact of another, and long runs; a training is shown where one is at hand, in nets.
+    # A fact of another, lists, and long runs; a training is shown where one is at hand, in nets.
     apart = {
         *("AtRounds", "CampaignResult", "LaunchOutcome", "RunOutcome", "TrainOutcome"),
-        "WatchOutcome",
+        *("Families", "Redrawn", "WatchOutcome"),
     }
 
     def concrete(kind: type) -> Iterator[type]:

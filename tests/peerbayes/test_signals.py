@@ -136,7 +136,7 @@ def test_what_workers_leave_behind_is_tidied_up_without_a_word(start: Start) -> 
 def test_a_second_signal_ends_at_once(start: Start, tmp_path: Path) -> None:
     stubborn = (
         "import os, signal, time\n"
-        "from peerbayes.signals import Terminated, ending_in_order\n"
+        "from peerbayes.start import Terminated, ending_in_order\n"
         "with ending_in_order():\n"
         "    try:\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
@@ -152,7 +152,7 @@ def test_a_second_signal_ends_at_once(start: Start, tmp_path: Path) -> None:
 def test_what_is_ignored_stays_so(start: Start) -> None:
     program = (
         "import os, signal\n"
-        "from peerbayes.signals import ending_in_order\n"
+        "from peerbayes.start import ending_in_order\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "with ending_in_order():\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"

@@ -14,12 +14,12 @@ import peerbayes.kinds.shared.verify as measuring
 from peerbayes.comparison import Mean
 from peerbayes.front.verify import verification_parts, verify
 from peerbayes.kinds.finite.verify import ProblemVerification, find_sweeps, verify_problem
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.tables import render
 from tests.peerbayes.commands import Patch
 from theory import ExpectedLogRatio, SampleSize
 

@@ -42,7 +42,7 @@ from theory.robustness import Average, StuckData, faulty_log_ratio
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from peerbayes.figures.canvas import Plot
+    from peerbayes.figures.chart import Plot
 
 _ROUNDS = 600
 _REPLICATES = 400
@@ -143,7 +143,7 @@ class FaultyVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.chart import on_axes
 
         record = self.as_record()
         return on_axes(lambda axes: honest_plot(record, axes=axes), ax)
@@ -151,8 +151,7 @@ class FaultyVerification(Verified):
 
 def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
     """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
-    from peerbayes.figures.canvas import COLOURS
-    from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale
+    from peerbayes.figures.chart import COLOURS, DASHES, Chart, floats, linear_scale
     from peerbayes.figures.wording import number
 
     if not record.rates:

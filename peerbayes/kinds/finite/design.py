@@ -25,9 +25,9 @@ from peerbayes.designs.weights import Found, expected, kept_weights
 from peerbayes.documents import numbers
 from peerbayes.problem.problems import Problem
 from peerbayes.quantities.sizes import in_doubles
-from peerbayes.resources import check_hours
 from peerbayes.settings import questions
 from peerbayes.settings.questions import Placement
+from peerbayes.terminal import check_hours
 from theory import FiniteModel, Network, error_exponent, learning_rate, sample_sizes
 from theory.design import DesignFailed, best_edge_confidence, place, star_centre
 from theory.design.placement.placement_problem import PlacementProblem

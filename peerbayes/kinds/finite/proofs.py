@@ -31,8 +31,7 @@ from peerbayes.quantities.messages import MessageCosts
 from peerbayes.quantities.network import NetworkNumbers
 from peerbayes.quantities.numbers import RoundsBetween, exact_number, kept, restored, without_form
 from peerbayes.quantities.sizes import Sizes, both_ends
-from peerbayes.record_names import file_name
-from peerbayes.records import check_folder, plain, read_record, write_record
+from peerbayes.records import check_folder, file_name, plain, read_record, write_record
 from peerbayes.settings.questions import Analyse
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.cumulant import Evidence

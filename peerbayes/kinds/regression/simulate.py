@@ -141,8 +141,8 @@ class RegressionSummary(Simulated):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.errors import measured_errors_plot
-        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.chart import on_axes
+        from peerbayes.figures.curves import measured_errors_plot
 
         return on_axes(lambda axes: measured_errors_plot(self.curves, axes=axes), ax)
 

@@ -112,8 +112,8 @@ class RegressionVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.errors import errors_plot
-        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.figures.chart import on_axes
+        from peerbayes.figures.curves import errors_plot
 
         curves = [curve.document() for curve in self.curves]
         return on_axes(lambda axes: errors_plot(curves, axes=axes), ax)

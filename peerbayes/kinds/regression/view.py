@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peerbayes.figures.errors import (
+from peerbayes.figures.curves import (
     calibration_plot,
     errors_plot,
     honesty_plot,

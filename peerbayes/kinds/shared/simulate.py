@@ -285,8 +285,8 @@ class SimulationSummary(Simulated):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
+        from peerbayes.figures.chart import on_axes
         from peerbayes.figures.curves import measured_plot
-        from peerbayes.figures.own_axes import on_axes
 
         first = self.reference[0]
         return on_axes(lambda axes: measured_plot(self.trajectory, reference=first, axes=axes), ax)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peerbayes.figures.canvas import Plot
+from peerbayes.figures.chart import Plot
 from peerbayes.figures.curves import failures_plot, measured_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
 from peerbayes.figures.rows import rates_plot

@@ -37,8 +37,7 @@ from peerbayes.live.zenoh_transport import (
     open_session,
     process_of,
 )
-from peerbayes.record_names import file_name
-from peerbayes.records import set_aside, write_record
+from peerbayes.records import file_name, set_aside, write_record
 from theory.validation import fail
 
 if TYPE_CHECKING:

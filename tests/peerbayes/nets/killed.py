@@ -19,7 +19,7 @@ from torch import Tensor
 
 from empirical.train.follow import Checkpoints
 from exact import checkpoint
-from peerbayes.front.train_file import train_file
+from peerbayes.front.train import train_file
 
 
 def die() -> None:

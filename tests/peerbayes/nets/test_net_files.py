@@ -13,8 +13,8 @@ from PIL import Image
 
 from empirical import DEALINGS
 from empirical.train.data import BUILTINS, check_unchanged
-from peerbayes.nets.data_section import DATASETS
 from peerbayes.nets.reading import read_net_file, specification_of
+from peerbayes.nets.sections import DATASETS
 from tests.peerbayes.nets.net_files import HOSPITALS, hospital, net_document, write_csv, write_net
 from theory import Network
 from theory.changing import RandomLinks
@@ -269,7 +269,7 @@ def test_networks_are_those_of_problem_files(tmp_path: Path) -> None:
 
 def test_influence_by_the_data(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from peerbayes.nets.planning import plan_of
+    from peerbayes.nets.reading import plan_of
 
     path = write_net(tmp_path, training={"influence": "data"})
     write_csv(tmp_path / "hospital-1.csv", hospital(3, rows=200))
@@ -288,8 +288,9 @@ def test_influence_by_the_data(tmp_path: Path) -> None:
 def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from empirical.train.making import load_trained
-    from peerbayes.nets.planning import plan_of
+    from peerbayes.nets.reading import plan_of
     from peerbayes.nets.run import run_plan
+    from peerbayes.settings.nets import TrainFile
 
     path = write_net(tmp_path, data={"missing": "mean"})
     table = hospital(0)
@@ -305,7 +306,7 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
             read_net_file(refusing)
     assert problem.data.features == ("age", "score", "score=missing")
     assert "missing inputs filled with the mean, and marked: score" in problem.data.notes
-    trained = run_plan(plan_of(problem, None, None, source=str(path)), out=None).trained
+    trained = run_plan(plan_of(problem, None, None, source=str(path)), TrainFile()).trained
     assert (trained.features, trained.input_shape) == (("age", "score"), (2,))
     trained.save(tmp_path / "kept")
     gap = [[40.0, np.nan]]

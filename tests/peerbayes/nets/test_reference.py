@@ -10,9 +10,16 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic_core import PydanticUndefined
 
-from peerbayes.nets.data_section import RULES, DataSection, DealSection
-from peerbayes.nets.net_section import LIKELIHOODS, MessagesSection, NetSection, TrainingSection
-from peerbayes.nets.specification import NetSpecification
+from peerbayes.nets.sections import (
+    LIKELIHOODS,
+    RULES,
+    DataSection,
+    DealSection,
+    MessagesSection,
+    NetSection,
+    NetSpecification,
+    TrainingSection,
+)
 from peerbayes.problem.entries import Section
 from peerbayes.schemas import read_schema
 from tests.peerbayes.nets.net_files import net_document

@@ -12,7 +12,7 @@ pytest.importorskip("safetensors")
 
 from empirical.keeping import load_tensors
 from empirical.train.follow import Checkpoints
-from peerbayes.front.train_file import train_file
+from peerbayes.front.train import train_file
 from peerbayes.records import read_record
 from tests.peerbayes.nets.support import NUMBERS, write_net
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peerbayes.figures.canvas import plotting_style
+from peerbayes.figures.chart import plotting_style
 from peerbayes.kinds.regression import verify as verification
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view

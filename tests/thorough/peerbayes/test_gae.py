@@ -19,7 +19,7 @@ from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
-from peerbayes.report.gae import gae_view
+from peerbayes.report.experiments import gae_view
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.test_gae import (
     gone_on_with,

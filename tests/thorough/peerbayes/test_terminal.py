@@ -1,4 +1,4 @@
-"""More streams that are closed or full."""
+"""More streams that are closed or full, and more commands on narrow terminals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.peerbayes.test_terminal import check_closed, check_full, shell
+from tests.peerbayes.commands import Patch
+from tests.peerbayes.test_terminal import check_closed, check_command, check_full, shell
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&-"])
@@ -24,3 +25,11 @@ def test_a_full_disk_is_one_line_or_none() -> None:
     check_full("--version")
     assert len(shell("peerbayes --help >/dev/full").stderr.splitlines()) == 1
     assert shell("peerbayes analyse nowhere 2>/dev/full").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["analyse p2-grid", "analyse rotating-star", "formula wheel", "place p2-grid --replicates 0"],
+)
+def test_no_command_cuts_a_number(command: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    check_command(command, tmp_path, monkeypatch)

@@ -13,11 +13,11 @@ import pytest
 from peerbayes.designs.outcome import weight_parts
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view
 from peerbayes.settings.questions import Design
+from peerbayes.tables import render
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import stations
 from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written

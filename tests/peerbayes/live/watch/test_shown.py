@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from peerbayes.layout import render
 from peerbayes.live.watch.quantities import document_of, watch_parts
 from peerbayes.live.watch.watcher import Watched
 from peerbayes.live.watch.watching import on_terminal
 from peerbayes.records import write_record
 from peerbayes.report import write_report
+from peerbayes.tables import render
 from tests.peerbayes.live.watch.network import NETWORK, drawn, fed, own_paces, steady
 
 

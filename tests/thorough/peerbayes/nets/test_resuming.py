@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from peerbayes.front.train_file import train_file
-from peerbayes.nets.looks import looks_path
+from peerbayes.front.train import train_file
+from peerbayes.nets.run import looks_path
 from peerbayes.records import read_record
 from tests.peerbayes.nets import test_resuming as quick
 from tests.peerbayes.nets.support import NUMBERS, ROOT, TORCHRUN, run, write_net
@@ -42,7 +42,7 @@ def test_two_processes_end_with_the_bits_of_one(document: dict[str, Any], tmp_pa
 
 def test_looks_of_parallel_processes_are_all_kept(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from peerbayes.nets.looks import note_look; "
+        "import sys; from pathlib import Path; from peerbayes.nets.run import note_look; "
         "from peerbayes.nets.documents import TestLook\n"
         "for k in range(20): "
         "note_look(Path(sys.argv[1]), 'f' * 64, TestLook(run=sys.argv[2], round=k))"
