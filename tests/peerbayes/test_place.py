@@ -23,7 +23,7 @@ from tests.peerbayes.commands import Capture, text_of
 from theory import learning_rate
 from theory.regression import regression_limits
 
-SCHEMA = Draft202012Validator(read_schema("place"))
+PLACED = Draft202012Validator(read_schema("place"))
 
 
 @cache
@@ -31,7 +31,7 @@ def placed(name: str, **options: Any) -> dict[str, Any]:
     """The JSON of a placement, checked against its schema; not to be changed."""
     options = {"replicates": 0, **options}
     result = place(load_problem(name), Placement(**options)).as_json()
-    SCHEMA.validate(json.loads(json.dumps(result)))
+    PLACED.validate(json.loads(json.dumps(result)))
     return result
 
 
@@ -98,7 +98,7 @@ def test_networks_that_change_go_by_influence() -> None:
     assert result["classes"] is None
 
 
-def test_faulty_agents_are_taken_for_honest_ones() -> None:
+def test_faulty_agents_are_placed_as_honest_ones() -> None:
     assert placed("liars-torus")["notes"][0] == "predicted as if nobody were faulty"
 
 
@@ -116,11 +116,11 @@ def check_regressions(name: str) -> None:
         assert result["limit"] == pytest.approx(min(values)[0], rel=1e-9, abs=1e-12)
 
 
-def test_regressions() -> None:
+def test_placements_of_regressions() -> None:
     check_regressions("p1-regression")
 
 
-def test_the_record(tmp_path: Path, capsys: Capture) -> None:
+def test_the_record_of_a_placement(tmp_path: Path, capsys: Capture) -> None:
     arguments = ["place", "two-coins", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
     out = text_of(capsys, arguments)
     assert "Placements that are alike" in out
