@@ -1,4 +1,4 @@
-"""Designs that take seconds: bounds beside baselines, limits, targets, every kind of problem."""
+"""Designs that take seconds: bounds, limits, targets, every kind of problem; files; placements."""
 
 from __future__ import annotations
 
@@ -24,8 +24,15 @@ from peerbayes.report.designed import design_view, finding
 from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
-from tests.peerbayes.test_design import check_weights, designed, designed_stations, stations
-from tests.peerbayes.test_place import check_placement, check_regressions, check_twin
+from tests.peerbayes.test_design import (
+    check_placement,
+    check_regressions,
+    check_twin,
+    check_weights,
+    designed,
+    designed_stations,
+    stations,
+)
 from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written
 from theory import Network, learning_rate
 from theory.design import DesignFailed
