@@ -1,4 +1,4 @@
-"""`design` and `place`: results for every kind of problem, limits, certificates, failures, bad input."""
+"""`design` and `place`: every kind of problem, limits, certificates, failures, bad input."""
 
 from __future__ import annotations
 
