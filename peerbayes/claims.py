@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from pydantic import Field
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from peerbayes.documents import Document, Number
-from peerbayes.tables import rounds
+from peerbayes.documents import Document, Natural, Number
+from peerbayes.tables import names_table, rounds
 from theory.claims import ClaimTrial
-
-Verdict: TypeAlias = Literal[
-    "holds", "fails", "holds under an added condition", "undecided from the text"
-]
-Role: TypeAlias = Literal[
-    "counterexample", "support", "conditional", "reach", "repaired", "reading", "open"
-]
+from theory.claims.claim import Role, Verdict
 
 
 class WitnessDocument(Document):
@@ -31,7 +23,7 @@ class WitnessDocument(Document):
     holds: bool
     predicted: Number
     measured: Number
-    cases: int = Field(ge=0)
+    cases: Natural
     closest: Number = Field(
         description="largest quotient of measured and bound: 1 means that the bound is attained"
     )
@@ -66,7 +58,7 @@ class ClaimDocument(Document):
     )
     confirmed: bool = Field(description="whether the witnesses confirm the verdict")
     witness: str = Field(min_length=1)
-    cases: int = Field(ge=0)
+    cases: Natural
     witnesses: list[WitnessDocument] = Field(min_length=1)
 
 
@@ -76,7 +68,7 @@ Claims: TypeAlias = list[ClaimDocument]
 class ClaimsRecord(Document):
     """A record of ``verify --claims``."""
 
-    seed: int = Field(ge=0)
+    seed: Natural
     effort: float = Field(description="multiplies the number of cases of each search")
     claims: Claims
 
@@ -84,33 +76,20 @@ class ClaimsRecord(Document):
 def claim_document(trial: ClaimTrial) -> ClaimDocument:
     """What is printed and kept of one claim."""
     claim, headline = trial.claim, trial.headline
+    same = ("key", "words", "source", "verdict", "condition", "repaired", "kind")
     return ClaimDocument(
-        key=claim.key,
+        **{key: getattr(claim, key) for key in same},
         statement=claim.title,
-        words=claim.words,
         latex=claim.statement,
-        source=claim.source,
         published=claim.is_published,
-        verdict=claim.verdict,
-        condition=claim.condition,
-        repaired=claim.repaired,
         predicted=headline.predicted,
         measured=headline.measured,
-        kind=claim.kind,
         holds=None if trial.verdict == "undecided from the text" else trial.verdict == "holds",
         confirmed=trial.is_confirmed,
         witness=headline.text,
         cases=trial.cases,
         witnesses=[
-            WitnessDocument(
-                role=witness.role,
-                text=finding.text,
-                holds=finding.holds,
-                predicted=finding.predicted,
-                measured=finding.measured,
-                cases=finding.cases,
-                closest=finding.closest,
-            )
+            WitnessDocument(role=witness.role, **vars(finding))
             for witness, finding in zip(claim.witnesses, trial.findings, strict=True)
         ],
     )
@@ -118,14 +97,7 @@ def claim_document(trial: ClaimTrial) -> ClaimDocument:
 
 def claims_parts(claims: Sequence[ClaimDocument]) -> list[RenderableType]:
     """The table of `verify --claims`: verdict, statement and source, one witness in a line."""
-    table = Table(
-        title="Published statements on trial",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("statement, source and witness", overflow="fold")
+    table = names_table("Published statements on trial", "verdict", "statement, source and witness")
     short = {"holds under an added condition": "holds if …", "undecided from the text": "undecided"}
     for claim in claims:
         words = short.get(claim.verdict, claim.verdict) if claim.confirmed else "NOT CONFIRMED"

@@ -14,7 +14,7 @@ no bound, b counts six standard deviations.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -113,33 +113,101 @@ def rounding(predicted: float, unit: float = 1.0) -> float:
     return ROUNDING * max(unit, abs(predicted))
 
 
+@dataclass(frozen=True)
+class Mean:
+    """A mean of replicates beside what it is expected to be.
+
+    Attributes
+    ----------
+    standard_error
+        Of `measured`; None where nothing is random.
+    allowed
+        How far chance may take `measured` from `predicted`.
+    predicted_error
+        Standard error of `predicted`, where that is itself an average over drawn inputs.
+    """
+
+    predicted: float
+    measured: float
+    standard_error: float | None
+    allowed: float = 0.0
+    predicted_error: float = 0.0
+
+    @property
+    def both_sides(self) -> Mean:
+        """The same with the standard error of the difference of measured and predicted."""
+        return replace(self, standard_error=float(np.hypot(self._error, self.predicted_error)))
+
+    @property
+    def _error(self) -> float:
+        return self.standard_error or 0.0
+
+    def times(self, factor: float) -> Mean:
+        """The same of a mean that is so many times as large."""
+        values = (self.predicted, self.measured, self._error, self.allowed, self.predicted_error)
+        return Mean(*(factor * value for value in values))
+
+    def over(self, other: Mean) -> Mean:
+        """The quotient of two means; both ends at once: (p ± a)/(q ∓ b)."""
+        predicted, measured = self.predicted / other.predicted, self.measured / other.measured
+        shares = self._error / self.measured, other._error / other.measured
+        highest = (self.predicted + self.allowed) / max(other.predicted - other.allowed, 1e-300)
+        return Mean(predicted, measured, measured * float(np.hypot(*shares)), highest - predicted)
+
+
 def equal_in_mean(
-    problem: str,
-    statement: str,
-    *,
-    predicted: float,
-    measured: float,
-    standard_error: float,
-    allowed: float,
-    note: str = "",
-    unit: float = 1.0,
+    problem: str, statement: str, mean: Mean, *, note: str = "", unit: float = 1.0
 ) -> Comparison:
-    """`measured` has mean `predicted`: they differ by at most the `allowed` sampling error.
+    """`mean` is what it is expected to be, but for sampling error.
 
     `unit` as for `rounding`: 0 for sums of squares, of which no more is lost than of their sum.
     """
-    slack = allowed + rounding(predicted, unit)
-    holds = bool(abs(measured - predicted) <= slack)
-    return Comparison(
-        problem=problem,
-        statement=statement,
-        predicted=predicted,
-        measured=measured,
-        standard_error=standard_error,
-        kind="exact",
-        holds=holds,
-        note=note,
-    )
+    return _within(problem, statement, mean, 0.0, unit, kind="exact", note=note)
+
+
+def within_transient(
+    problem: str,
+    statement: str,
+    mean: Mean,
+    transient: float,
+    *,
+    is_theorem: bool = True,
+    note: str = "",
+    unit: float = 1.0,
+) -> Comparison:
+    """`mean` is within `transient` of what it tends to, but for sampling error.
+
+    No theorem where the transient is an allowance and not a bound; `unit` as for `rounding`.
+    """
+    words = f"allowed transient {transient:.2g}" + (f"; {note}" if note else "")
+    more: dict[str, Any] = {"kind": "asymptotic", "is_theorem": is_theorem, "note": words}
+    return _within(problem, statement, mean, transient, unit, **more)
+
+
+def _within(
+    problem: str, statement: str, mean: Mean, slack: float, unit: float, **more: Any
+) -> Comparison:
+    slack += mean.allowed + rounding(mean.predicted, unit)
+    holds = bool(abs(mean.measured - mean.predicted) <= slack) and bool(np.isfinite(slack))
+    return _judged(problem, statement, mean, holds, **more)
+
+
+def within_bound(
+    problem: str, statement: str, mean: Mean, *, side: Side = "upper", note: str = ""
+) -> Comparison:
+    """`mean` is at most, or at least, what is predicted, but for what is allowed."""
+    beyond = mean.measured - mean.predicted if side == "upper" else mean.predicted - mean.measured
+    holds = bool(beyond <= mean.allowed)
+    return _judged(problem, statement, mean, holds, kind="bound", side=side, note=note)
+
+
+def share_of_chance(
+    problem: str, statement: str, difference: FloatArray, allowed: FloatArray, *, note: str
+) -> Comparison:
+    """Many differences at once: the largest as a share of what is allowed for each."""
+    largest = float((difference / allowed).max(initial=0.0))
+    mean = Mean(1.0, largest, None)
+    return within_bound(problem, statement, mean, note=note)
 
 
 def means_agree(
@@ -153,128 +221,59 @@ def means_agree(
 ) -> Comparison:
     """All means of log-odds at once: the largest difference as a share of what `chance` allows."""
     difference = np.abs(measured - expected)
-    allowed = chance + ROUNDING * np.maximum(1.0, np.abs(expected))
-    largest = float((difference / allowed).max(initial=0.0))
-    return Comparison(
-        problem=problem,
-        statement=f"mean log-odds of {whose} at every recorded round, as a share of what chance "
-        "allows",
-        predicted=1.0,
-        measured=largest,
-        standard_error=None,
-        kind="bound",
-        holds=largest <= 1.0,
+    return share_of_chance(
+        problem,
+        f"mean log-odds of {whose} at every recorded round, as a share of what chance allows",
+        difference,
+        chance + ROUNDING * np.maximum(1.0, np.abs(expected)),
         note=note or f"largest of {difference.size} differences from the exact means",
     )
 
 
-def within_transient(
+def frequency(
     problem: str,
     statement: str,
-    *,
-    predicted: float,
-    measured: float,
-    standard_error: float | None,
-    allowed: float,
-    transient: float,
-    is_theorem: bool = True,
-    note: str = "",
-    unit: float = 1.0,
-) -> Comparison:
-    """`measured` is within `transient` and the `allowed` sampling error of `predicted`.
-
-    No theorem where the transient is an allowance and not a bound; `unit` as for `rounding`.
-    """
-    slack = transient + allowed + rounding(predicted, unit)
-    holds = bool(abs(measured - predicted) <= slack) and bool(np.isfinite(slack))
-    words = f"allowed transient {transient:.2g}" + (f"; {note}" if note else "")
-    return Comparison(
-        problem=problem,
-        statement=statement,
-        predicted=predicted,
-        measured=measured,
-        standard_error=standard_error,
-        kind="asymptotic",
-        holds=holds,
-        is_theorem=is_theorem,
-        note=words,
-    )
-
-
-def frequency_at_most(
-    problem: str,
-    statement: str,
-    *,
-    limit: float,
-    failures: int,
-    trials: int,
-    is_theorem: bool = True,
-    note: str = "",
-) -> Comparison:
-    """An event of probability at most `limit` was seen in `failures` of `trials`.
-
-    Holds unless the Clopper-Pearson interval lies above the limit.
-    """
-    return _frequency(
-        problem, statement, limit, failures, trials, lambda low, _: low <= limit,
-        kind="bound", is_theorem=is_theorem, note=note,
-    )  # fmt: skip
-
-
-def frequency_at_least(
-    problem: str, statement: str, *, limit: float, failures: int, trials: int, note: str = ""
-) -> Comparison:
-    """An event of probability at least `limit` was seen in `failures` of `trials`.
-
-    Holds unless the Clopper-Pearson interval lies below the limit.
-    """
-    return _frequency(
-        problem, statement, limit, failures, trials, lambda _, high: high >= limit,
-        kind="bound", side="lower", note=note,
-    )  # fmt: skip
-
-
-def frequency_is(
-    problem: str,
-    statement: str,
-    *,
+    relation: Literal["at most", "at least", "is"],
     probability: float,
+    *,
     failures: int,
     trials: int,
     slack: float = 0.0,
+    is_theorem: bool = True,
     note: str = "",
 ) -> Comparison:
-    """An event whose `probability` is known to within `slack` was seen in `failures` of `trials`.
+    """An event was seen in `failures` of `trials`, and its probability stands in a relation.
 
-    Holds if the Clopper-Pearson interval reaches it.
+    It is at most or at least `probability`, or is known to within `slack`. The statement holds
+    unless the Clopper-Pearson interval lies beyond.
     """
-    return _frequency(
-        problem, statement, probability, failures, trials,
-        lambda low, high: low <= probability + slack and probability - slack <= high,
-        kind="exact", note=note,
-    )  # fmt: skip
-
-
-def _frequency(
-    problem: str,
-    statement: str,
-    predicted: float,
-    failures: int,
-    trials: int,
-    holds: Callable[[float, float], bool],
-    **more: Any,
-) -> Comparison:
-    """The verdict that `holds` gives of the ends of a frequency's Clopper-Pearson interval."""
     from scipy.stats import binomtest
 
     interval = binomtest(failures, trials).proportion_ci(CONFIDENCE, method="exact")
-    estimate = failures / trials
+    low, high, estimate = float(interval.low), float(interval.high), failures / trials
+    holds = (relation == "at least" or low <= probability + slack) and (
+        relation == "at most" or probability - slack <= high
+    )
+    error = float(np.sqrt(estimate * (1 - estimate) / trials))
+    return _judged(
+        problem,
+        statement,
+        Mean(probability, estimate, error),
+        holds,
+        kind="exact" if relation == "is" else "bound",
+        side="lower" if relation == "at least" else "upper",
+        is_theorem=is_theorem,
+        note=note,
+    )
+
+
+def _judged(problem: str, statement: str, mean: Mean, holds: bool, **more: Any) -> Comparison:
     return Comparison(
         problem=problem,
         statement=statement,
-        predicted=predicted,
-        measured=estimate,
-        standard_error=float(np.sqrt(estimate * (1 - estimate) / trials)),
-        holds=holds(float(interval.low), float(interval.high)),
+        predicted=mean.predicted,
+        measured=mean.measured,
+        standard_error=mean.standard_error,
+        holds=holds,
         **more,
     )

@@ -50,6 +50,11 @@ class Document(BaseModel):
                 del written[key]
         return written
 
+    @classmethod
+    def taken_from(cls, source: object) -> Self:
+        """The object whose keys are attributes of a source."""
+        return cls(**{key: plain(getattr(source, key)) for key in cls.model_fields})
+
     def as_json(self) -> dict[str, Any]:
         """The object as `json.dumps` takes it."""
         return self.model_dump(mode="json")
@@ -122,6 +127,9 @@ PerAgent: TypeAlias = Annotated[list[float | None], BeforeValidator(numbers), Fi
 
 Rounds: TypeAlias = Annotated[int, Field(ge=1)]
 """A number of rounds."""
+
+Natural: TypeAlias = Annotated[int, Field(ge=0)]
+"""A whole number that may be zero."""
 
 Interval: TypeAlias = Annotated[list[Rounds], Field(min_length=2, max_length=2)]
 """Both ends of an interval of rounds."""

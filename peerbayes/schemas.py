@@ -47,12 +47,12 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "analyse --json",
             "What theory predicts of one problem. Rates in nats per round; keys may be added.",
             (
-                "kinds.finite.analysis:ANALYSIS",
-                "kinds.finite.analysis:PROVED_ANALYSIS",
+                "kinds.finite.analyse:ANALYSIS",
+                "kinds.finite.analyse:PROVED_ANALYSIS",
                 "kinds.changing.analyse:CHANGING_ANALYSIS",
-                "kinds.faulty.quantities:FAULTY_ANALYSIS",
-                "kinds.regression.documents:RegressionAnalysisDocument",
-                "kinds.regression.documents:ExactRegressionDocument",
+                "kinds.faulty.analyse:FAULTY_ANALYSIS",
+                "kinds.regression.analyse:REGRESSION_ANALYSIS",
+                "kinds.regression.analyse:EXACT_REGRESSION",
                 "kinds.network_alone:NETWORK_ALONE",
             ),
         ),
@@ -60,8 +60,8 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "simulate --json",
             "Measured rates and errors at the last round; keys may be added.",
             (
-                "kinds.shared.social_learning:SIMULATION",
-                "kinds.regression.documents:RegressionRunDocument",
+                "kinds.shared.simulate:SIMULATION",
+                "kinds.regression.simulate:REGRESSION_RUN",
             ),
         ),
         "verify": _Printed(

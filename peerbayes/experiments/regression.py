@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.documents import RunSummary
 from peerbayes.experiments.experiment import Line
+from peerbayes.measured import ErrorCurve
 from peerbayes.resources import check_hours
 from theory.progress import Progress
 
@@ -85,8 +85,7 @@ class RegressionExperiment:
     ) -> ErrorCurve:
         """One curve, measured and predicted."""
         from exact import Run, prepare_regression
-        from peerbayes.kinds.regression.curves import coordinate_curves, run_learner
-        from peerbayes.kinds.regression.learners import learners
+        from peerbayes.kinds.regression.curves import coordinate_curves, learners, run_learner
         from peerbayes.kinds.regression.simulate import recorded_rounds
         from peerbayes.problem.builtins.loading import load_problem
         from peerbayes.problem.problems import RegressionProblem, of_kind

@@ -127,10 +127,10 @@ def analyse(request: Request, progress: Progress | None) -> Any:
 
 def _analysis(request: Request, progress: Progress | None, *, certify: bool) -> Any:
     from peerbayes.kinds.registry import kind_of
-    from peerbayes.kinds.shared.kind import AnalysisRequest
+    from peerbayes.settings.questions import Analyse
 
     problem = _problem(_document_of(request))
-    asked = AnalysisRequest(request.get("delta"), "certified" if certify else "double", None, None)
+    asked = Analyse(delta=request.get("delta"), certify=certify)
     result = kind_of(problem).analyse(problem, asked, progress).as_json()
     return {**result, "words": list(result.get("notes") or [])}
 

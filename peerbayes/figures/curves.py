@@ -16,8 +16,7 @@ from peerbayes.figures.chart import (
     series_style,
 )
 from peerbayes.figures.wording import number
-from peerbayes.learning_documents import FailuresDocument, MeasuredDocument, TrajectoryDocument
-from peerbayes.sweep_documents import SweepDocument
+from peerbayes.measured import FailuresDocument, MeasuredDocument, SweepDocument, TrajectoryDocument
 
 _HEIGHT = 3.0  # inches
 

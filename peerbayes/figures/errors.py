@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
 from peerbayes.figures.canvas import Mark, Plot
 from peerbayes.figures.chart import (
     DASHES,
@@ -19,6 +18,7 @@ from peerbayes.figures.chart import (
     series_style,
 )
 from peerbayes.figures.wording import number
+from peerbayes.measured import CoordinateCurve, ErrorCurve, Measured, MeasuredErrors, Predicted
 
 
 def errors_plot(curves: Sequence[ErrorCurve], *, unit: str = "", axes: Axes | None = None) -> Plot:

@@ -24,7 +24,7 @@ from peerbayes.figures.canvas import (
 from peerbayes.figures.chart import Scale, linear_scale, log_scale
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import count, number, shorten
-from peerbayes.learning_documents import RateDocument
+from peerbayes.measured import RateDocument
 from theory.validation import fail
 
 MOST_ROWS = 20

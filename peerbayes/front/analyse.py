@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from peerbayes.front.typed import ByKind, P
     from peerbayes.kinds.changing.analyse import ChangingAnalysis
     from peerbayes.kinds.faulty.analyse import FaultyAnalysis
-    from peerbayes.kinds.finite.analysis import Analysis
-    from peerbayes.kinds.regression.analyse import ExactRegressionAnalysis, RegressionAnalysis
-    from peerbayes.kinds.shared.kind import Arithmetic, Result
+    from peerbayes.kinds.finite.analyse import Analysis
+    from peerbayes.kinds.registry import Result
+    from peerbayes.kinds.regression.analyse import RegressionAnalysis
     from peerbayes.problem.problems import AnyProblem
 
-    _OfRegression: TypeAlias = RegressionAnalysis | ExactRegressionAnalysis
-    _Analyses: TypeAlias = ByKind[Analysis, ChangingAnalysis, FaultyAnalysis, _OfRegression, P]
+    _Analyses: TypeAlias = ByKind[Analysis, ChangingAnalysis, FaultyAnalysis, RegressionAnalysis, P]
 
 
 def _question(settings: Callable[P, Analyse]) -> Callable[[Any], _Analyses[P]]:
@@ -50,20 +49,18 @@ def analyse(problem: AnyProblem | str | Path, how: Analyse) -> Result:
     'loaded'
     """
     from peerbayes.kinds.registry import kind_of
-    from peerbayes.kinds.shared.kind import AnalysisRequest
     from peerbayes.resources import announce_analysis
     from theory.network import Network
     from theory.network.stationary import DENSE_AGENTS
 
-    arithmetic: Arithmetic = "exact" if how.exact else "certified" if how.certify else "double"
     found = as_problem(problem, how)
     network = found.network
     if how.notice is not None:
         announce_analysis(found.name, network.agents, how.notice)
-    word = "analyse" if arithmetic == "double" else "prove"
+    in_doubles = how.arithmetic == "double"
+    word = "analyse" if in_doubles else "prove"
     progress = stage(how.progress, f"{found.name}: {word}")
-    if arithmetic == "double" and isinstance(network, Network) and network.agents > DENSE_AGENTS:
+    if in_doubles and isinstance(network, Network) and network.agents > DENSE_AGENTS:
         network.prepare(progress)
-    request = AnalysisRequest(how.delta, arithmetic, how.rounds, how.folder)
-    result: Result = kind_of(found).analyse(found, request, progress)
+    result: Result = kind_of(found).analyse(found, how, progress)
     return result

@@ -2,22 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from peerbayes.front.learned import Learned
+from peerbayes.documents import Numbers, Rounds
 from peerbayes.front.problems import as_problem
+from peerbayes.kinds.shared.analyse import PROBLEM
 from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem
-from theory.validation import FloatArray, as_integer, fail
+from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.result import Result
+from theory.frames import frame, long_columns
+from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from peerbayes.live.observations import Claims
     from peerbayes.problem.problems import AnyProblem, FiniteProblem
+
+
+# What `pb.learn` comes to ------------------------------------------------------------------------
+
+
+LEARNED = Table(
+    "LearnedDocument",
+    "What each agent settles on, its beliefs, and log-ratios of all rounds.",
+    (
+        PROBLEM,
+        Quantity("rounds", Rounds, get=lambda found: len(found.log_ratios)),
+        Quantity("hypotheses", list[str], get=attrgetter("problem.model.hypotheses")),
+        Quantity("agents", list[str]),
+        Quantity("reference", str, get=lambda f: f.problem.model.hypotheses[f.reference]),
+        Quantity("settles_on", list[str], "after the last round, agent by agent"),
+        Quantity("beliefs", list[Numbers], "of each agent in the end", lambda f: f.beliefs[-1]),
+        Quantity("log_ratios", list[list[Numbers]], "round by round, agent by agent"),
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned(Result):
+    """Beliefs of N agents after each of T rounds, from observations that were given.
+
+    Attributes
+    ----------
+    problem
+        What was observed.
+    reference
+        The hypothesis that log-ratios are taken against: the first that theory says the network
+        settles on, if the problem's truth is the truth.
+    log_ratios
+        Shape (T, N, M), in nats: log of the private belief in `reference` over that in each
+        hypothesis. Rows of faulty agents that do not learn stay those of the priors.
+    """
+
+    problem: FiniteProblem
+    reference: int
+    log_ratios: FloatArray
+
+    quantities = LEARNED
+
+    def _title(self) -> str:
+        rounds, agents, _ = self.log_ratios.shape
+        return f"Learned of {self.problem.name!r}, {rounds} rounds, {agents} agents"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "hypotheses", self.problem.model.hypotheses
+        yield "settles on", dict(zip(self.agents, self.settles_on, strict=True))
+        strongest = self.beliefs[-1].max(axis=1)
+        yield "belief in it", dict(zip(self.agents, strongest.tolist(), strict=True))
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """What the agents are called; their numbers, if they have no names."""
+        network = self.problem.network
+        return network.names or tuple(str(i) for i in range(network.agents))
+
+    @cached_property
+    def beliefs(self) -> FloatArray:
+        """Private beliefs after each round, shape (T, N, M)."""
+        return read_only(np.exp(self.log_beliefs))
+
+    @cached_property
+    def log_beliefs(self) -> FloatArray:
+        """Their logarithms, which do not underflow, shape (T, N, M), in nats."""
+        from exact.beliefs import normalise
+
+        return read_only(normalise(-self.log_ratios))
+
+    @cached_property
+    def estimates(self) -> IntArray:
+        """Index of each agent's most believed hypothesis after each round, shape (T, N).
+
+        The first one listed at a tie.
+        """
+        return read_only(self.log_ratios.argmin(axis=-1))
+
+    @property
+    def settles_on(self) -> tuple[str, ...]:
+        """The hypothesis that each agent believes most after the last round, by name."""
+        hypotheses = self.problem.model.hypotheses
+        return tuple(hypotheses[m] for m in self.estimates[-1].tolist())
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of pandas: a row for each round, agent and hypothesis.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        axes = {
+            "round": range(1, len(self.log_ratios) + 1),
+            "agent": self.agents,
+            "hypothesis": self.problem.model.hypotheses,
+        }
+        return frame(long_columns(axes, belief=self.beliefs, log_ratio=self.log_ratios))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Log belief ratios over the rounds, averaged over agents.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.curves import measured_plot
+        from peerbayes.figures.own_axes import on_axes
+        from peerbayes.measured import MeasuredDocument
+
+        hypotheses = self.problem.model.hypotheses
+        mean = self.log_ratios.mean(axis=1)
+        trajectory = MeasuredDocument(
+            rounds=list(range(1, len(mean) + 1)),
+            hypotheses=list(hypotheses),
+            network_mean=mean.tolist(),
+            network_standard_error=np.zeros_like(mean).tolist(),
+            errors=[0] * len(mean),
+        )
+        reference = hypotheses[self.reference]
+        return on_axes(lambda axes: measured_plot(trajectory, reference=reference, axes=axes), ax)
+
+
+# `pb.learn` --------------------------------------------------------------------------------------
+
 
 Missing = Literal["refuse", "skip"]
 
@@ -68,7 +201,8 @@ def learn(
     (('loaded', 'loaded'), (3, 2, 2))
     """
     from exact.results import Run
-    from exact.simulation import learn_given, prepare
+    from exact.simulation import learn_given
+    from peerbayes.kinds.registry import kind_of
 
     found = as_problem(problem)
     if not isinstance(found, Problem | ChangingProblem | FaultyProblem):
@@ -79,9 +213,7 @@ def learn(
     rows = _log_likelihoods(found, observations, missing)
     seed = as_integer("seed", seed, minimum=0)
     run = Run(rounds=len(rows), replicates=1, seed=seed)
-    task = prepare(
-        found.network, found.model, faults=found.faults, messages=found.messages, run=run
-    )
+    task = kind_of(found).simulation(found, run)
     return Learned(found, task.reference[0], learn_given(task, rows))
 
 

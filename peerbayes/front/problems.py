@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, get_args, overload
 
 from peerbayes.progress import Stages
 from theory.typed import require
@@ -37,22 +37,21 @@ Batch: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Folder: TypeAlias = str | Path | None
 
 
+class _Reading(TypedDict, total=False):
+    data: Folder
+    progress: Progress | None
+
+
 @overload
-def load(name: FiniteName, *, data: Folder = None, progress: Progress | None = None) -> Problem: ...
+def load(name: FiniteName, **how: Unpack[_Reading]) -> Problem: ...
 @overload
-def load(
-    name: ChangingName, *, data: Folder = None, progress: Progress | None = None
-) -> ChangingProblem: ...
+def load(name: ChangingName, **how: Unpack[_Reading]) -> ChangingProblem: ...
 @overload
-def load(
-    name: FaultyName, *, data: Folder = None, progress: Progress | None = None
-) -> FaultyProblem: ...
+def load(name: FaultyName, **how: Unpack[_Reading]) -> FaultyProblem: ...
 @overload
-def load(
-    name: RegressionName, *, data: Folder = None, progress: Progress | None = None
-) -> RegressionProblem: ...
+def load(name: RegressionName, **how: Unpack[_Reading]) -> RegressionProblem: ...
 @overload
-def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> Any: ...
+def load(name: str | Path, **how: Unpack[_Reading]) -> Any: ...
 def load(name: str | Path, *, data: Folder = None, progress: Progress | None = None) -> AnyProblem:
     """The problem of a file, or a built-in by its name.
 
@@ -105,60 +104,40 @@ def save(problem: AnyProblem, path: str | Path) -> Path:
     return write_problem(as_problem(problem), path)
 
 
+class _Posing(TypedDict, total=False):
+    name: str
+    title: str
+    batch: Batch | None
+
+
 @overload
 def problem_of(
-    network: Network,
-    model: FiniteModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: Quantiser | None = None,
-    batch: Batch | None = None,
-) -> Problem: ...
-@overload
-def problem_of(
-    network: Network,
-    model: FiniteModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: Faults,
-    messages: None = None,
-    batch: Batch | None = None,
+    network: Network, model: FiniteModel, *, faults: Faults, **how: Unpack[_Posing]
 ) -> FaultyProblem: ...
 @overload
 def problem_of(
-    network: ChangingNetwork,
+    network: Network,
     model: FiniteModel,
     *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: None = None,
-    batch: Batch | None = None,
+    messages: Quantiser | None = None,
+    **how: Unpack[_Posing],
+) -> Problem: ...
+@overload
+def problem_of(
+    network: ChangingNetwork, model: FiniteModel, **how: Unpack[_Posing]
 ) -> ChangingProblem: ...
 @overload
 def problem_of(
-    network: Network,
-    model: RegressionModel,
-    *,
-    name: str = "problem",
-    title: str = "",
-    faults: None = None,
-    messages: None = None,
-    batch: Batch | None = None,
+    network: Network, model: RegressionModel, **how: Unpack[_Posing]
 ) -> RegressionProblem: ...
 @overload
 def problem_of(
     network: Network | ChangingNetwork,
     model: FiniteModel | RegressionModel,
     *,
-    name: str = "problem",
-    title: str = "",
     faults: Faults | None = None,
     messages: Quantiser | None = None,
-    batch: Batch | None = None,
+    **how: Unpack[_Posing],
 ) -> AnyProblem: ...
 def problem_of(
     network: Network | ChangingNetwork,

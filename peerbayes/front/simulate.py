@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from exact.results import Run
     from peerbayes.front.typed import ByKind, P
     from peerbayes.kinds.regression.simulate import RegressionSummary
-    from peerbayes.kinds.shared.kind import SimulationOutcome
-    from peerbayes.kinds.shared.social_learning import SimulationSummary
+    from peerbayes.kinds.shared.simulate import Simulated, SimulationSummary
     from peerbayes.problem.problems import AnyProblem
     from peerbayes.settings.groups import Resources
     from theory.progress import Progress
@@ -36,7 +36,7 @@ def _question(settings: Callable[P, Simulate]) -> Callable[[Any], _Simulations[P
 
 
 @_question(Simulate)
-def simulate(problem: AnyProblem | str | Path, how: Simulate) -> SimulationOutcome:
+def simulate(problem: AnyProblem | str | Path, how: Simulate) -> Simulated:
     """Finite social learning or Gaussian regression, simulated; the same seed, the same numbers.
 
     With a folder for the record, a long run keeps a checkpoint beside it, removed at the end.
@@ -83,10 +83,10 @@ def simulate(problem: AnyProblem | str | Path, how: Simulate) -> SimulationOutco
     task = kind.simulation(found, run)
     begin(how, found.name, task.cost(), run)
     simulation = task.simulate()
-    summary = kind.summary(found, simulation)
+    summary: Simulated = kind.summary(found, simulation)
     if place is None:
         return summary
-    return kind.summary(found, simulation, place.write(summary.as_record()))
+    return replace(summary, record_path=place.write(summary.as_record()))
 
 
 def run_of(how: Simulate, *, out: Path | None, progress: Progress | None) -> Run:

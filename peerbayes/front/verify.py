@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import Field
 from rich.console import RenderableType
+from rich.text import Text
 
 from peerbayes.comparison import Comparison
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import KINDS, kind_of
-from peerbayes.kinds.shared.kind import Sweep, Verification
-from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
-from peerbayes.kinds.shared.verified import verdict_facts
-from peerbayes.kinds.verify_record import Verified, VerifyRecord
+from peerbayes.kinds.shared.verify import Verified, verdict_facts
+from peerbayes.measured import SlowestDocument, SweepDocument
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_variants
 from peerbayes.problem.problems import AnyProblem
+from peerbayes.quantities.quantity import Quantity, Table
 from peerbayes.records import RecordPlace, check_folder, set_aside
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Verify
+from peerbayes.tables import figures_table, number
 from theory.progress import Progress
 from theory.showing import Value
 from theory.validation import fail
@@ -37,12 +40,34 @@ if TYPE_CHECKING:
 _USUAL = Verify()
 
 
+VERIFY_RECORD = Table(
+    "VerifyRecord",
+    "What `verify` leaves on disk.",
+    (
+        Quantity("seed", Annotated[int, Field(ge=0)]),
+        Quantity("delta", Annotated[float, Field(gt=0, lt=1)]),
+        Quantity("problems", list[dict[str, Any]], get=lambda found: _records(found.verifications)),
+        Quantity(
+            "sweeps",
+            list[SweepDocument],
+            "problems that differ in one parameter",
+            get=lambda found: _records(found.sweeps),
+        ),
+        Quantity("skipped", list[str], "problems whose data were not there, a notice each"),
+    ),
+)
+
+
+def _records(parts: Sequence[Any]) -> list[Any]:
+    return [part.as_record() for part in parts]
+
+
 @dataclass(frozen=True, eq=False)
 class VerifyOutcome(Value):
     """What `verify` found, and where it is on disk; None if nothing was written."""
 
-    verifications: tuple[Verification, ...]
-    sweeps: tuple[Sweep, ...]
+    verifications: tuple[Verified, ...]
+    sweeps: tuple[Any, ...]
     skipped: tuple[str, ...]
     seed: int
     delta: float
@@ -88,18 +113,12 @@ class VerifyOutcome(Value):
         """The JSON list of statements."""
         return [statement.as_json() for statement in self.statements]
 
-    def as_record(self) -> VerifyRecord:
+    def as_record(self) -> Any:
         """What is left on disk."""
-        return VerifyRecord(
-            seed=self.seed,
-            delta=self.delta,
-            problems=[cast("Verified", one.as_record()) for one in self.verifications],
-            sweeps=[sweep.as_record() for sweep in self.sweeps],
-            skipped=list(self.skipped),
-        )
+        return VERIFY_RECORD.document(self)
 
     def tables(self, *, every: bool = True) -> list[RenderableType]:
-        """The same for people: `every` statement, or a line a problem and what does not hold."""
+        """Terminal tables: `every` statement, or a line a problem and what does not hold."""
         sweeps = sweep_parts([sweep.as_record() for sweep in self.sweeps])
         return [*verification_parts(self.statements, every=every), *sweeps]
 
@@ -194,3 +213,92 @@ def _written(outcome: VerifyOutcome, out: Path, how: Verify) -> VerifyOutcome:
     record_path = place.write(outcome.as_record())
     report_path = write_report([record_path], out / "report.html")
     return replace(outcome, record_path=record_path, report_path=report_path)
+
+
+# Terminal tables --------------------------------------------------------------------------------
+
+
+def verdict(statement: Comparison) -> str:
+    """The verdict on one statement, in a word."""
+    if statement.holds is None:
+        return "not run"
+    if statement.holds:
+        return "holds"
+    return "BROKEN" if statement.is_theorem else "fails*"
+
+
+def verification_parts(statements: Sequence[Comparison], *, every: bool) -> list[RenderableType]:
+    """The tables of `verify`: `every` statement, or a line a problem and what does not hold."""
+    parts: list[RenderableType] = []
+    groups = [(name, list(group)) for name, group in groupby(statements, lambda s: s.problem)]
+    if every:
+        parts += [_statement_table(name, group) for name, group in groups]
+    else:
+        table = figures_table(
+            "Theory beside simulation", "problem", "statements", "hold", "broken", "not run"
+        )
+        for name, group in groups:
+            table.add_row(
+                Text(name),
+                str(len(group)),
+                *(
+                    str(sum(verdict(statement) == word for statement in group))
+                    for word in ("holds", "BROKEN", "not run")
+                ),
+            )
+        parts.append(table)
+        failing = [statement for statement in statements if statement.holds is False]
+        if failing:
+            parts.append(_statement_table("What does not hold", failing, with_problem=True))
+    if any(verdict(statement) == "fails*" for statement in statements):
+        parts.append(Text("* not a theorem: published as one, or an allowance in place of a bound"))
+    return parts
+
+
+def sweep_parts(sweeps: Sequence[SweepDocument]) -> list[RenderableType]:
+    """For each sweep: what it settles on, the slowest rejection, and E, as a moves."""
+    parts: list[RenderableType] = []
+    for sweep in sweeps:
+        table = figures_table(
+            sweep.name, "a", "v₁", "settles on", "K pred.", "measured", "st. error", "E"
+        )
+        for a, weight, settled, slowest, exponent in zip(
+            sweep.edge_confidence,
+            sweep.centre_weight,
+            sweep.settled,
+            sweep.slowest,
+            sweep.exponent,
+            strict=True,
+        ):
+            table.add_row(
+                f"{a:g}",
+                f"{weight:.4f}",
+                Text(" or ".join(settled)),
+                *(["-"] * 3 if slowest is None else _measured(slowest)),
+                number(exponent),
+            )
+        parts.append(table)
+    return parts
+
+
+def _measured(rate: SlowestDocument) -> list[str]:
+    """Prediction, measurement and standard error."""
+    return [number(rate.predicted), number(rate.measured), number(rate.standard_error)]
+
+
+def _statement_table(
+    title: str, statements: Sequence[Comparison], *, with_problem: bool = False
+) -> RenderableType:
+    table = figures_table(title, "statement", "predicted", "measured", "st. error", "verdict")
+    for statement in statements:
+        words = statement.statement
+        if with_problem:
+            words = f"{statement.problem}: {words}"
+        table.add_row(
+            Text(words),
+            statement.sign + number(statement.predicted),
+            number(statement.measured),
+            number(statement.standard_error),
+            Text(verdict(statement), style="bold red" if statement.holds is False else ""),
+        )
+    return table

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
-from peerbayes.kinds.shared.kind import AnalysisRequest, Kind
-from peerbayes.problem.problems import NetworkAlone, with_model
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
+from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
-from theory.progress import Progress
 
 if TYPE_CHECKING:
-    from peerbayes.settings.questions import Design, Placement
+    from peerbayes.settings.questions import Analyse
+    from theory.progress import Progress
 
 _ALONE = "a network alone: nothing is observed, so there is nothing to learn, nor a rate"
-
-
 NETWORK_ALONE = Table(
     "NetworkAnalysisDocument",
     "What theory says of a network without a model.",
     (
-        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
+        PROBLEM,
         part("network", NETWORK, lambda analysis: analysis.mixing),
         Quantity("learning", None, get=lambda _: None, older=None),
         Quantity("samples", None, get=lambda _: None, older=None),
-        Quantity("notes", list[str], label=NOTE),
+        NOTES,
     ),
 )
 
@@ -53,45 +51,8 @@ class NetworkAnalysis(Result):
         return [_ALONE, *self.mixing.notes]
 
 
-class NetworkAloneKind(Kind[NetworkAlone]):
-    """A network without a model, which can be analysed and nothing else."""
-
-    problem = NetworkAlone
-    form = "network"
-
-    def analyse(
-        self, problem: NetworkAlone, request: AnalysisRequest, progress: Progress | None
-    ) -> NetworkAnalysis:
-        if request.proved or request.rounds is not None or request.delta is not None:
-            _refuse(problem)
-        return NetworkAnalysis(problem, in_doubles(problem.network))
-
-    def simulation(self, problem: NetworkAlone, run: Any) -> NoReturn:
-        _refuse(problem)
-
-    def summary(self, problem: NetworkAlone, simulation: Any, record_path: Any = None) -> NoReturn:
-        _refuse(problem)
-
-    def verify(
-        self, problem: NetworkAlone, *, seed: int, delta: float, progress: Progress | None
-    ) -> NoReturn:
-        _refuse(problem)
-
-    def design(self, problem: NetworkAlone, request: Design, progress: Progress | None) -> NoReturn:
-        _refuse(problem)
-
-    def place(
-        self, problem: NetworkAlone, request: Placement, progress: Progress | None
-    ) -> NoReturn:
-        _refuse(problem)
-
-    def view(self, entry: Mapping[str, Any], *, key: str) -> NoReturn:
-        raise NotImplementedError  # nothing of it is recorded
-
-    def simulation_view(self, body: Mapping[str, Any], *, key: str) -> NoReturn:
-        raise NotImplementedError  # nothing of it is recorded
-
-
-def _refuse(problem: NetworkAlone) -> NoReturn:
-    with_model(problem)
-    raise AssertionError
+def analyse_network(
+    problem: NetworkAlone, request: Analyse, progress: Progress | None
+) -> NetworkAnalysis:
+    """The numbers of the network in doubles; nothing is asked that depends on a model."""
+    return NetworkAnalysis(problem, in_doubles(problem.network))

@@ -224,7 +224,12 @@ def in_doubles(
     information = model.information(rate.reference[0])
     values = None if exponent is None else exponent.exponents
     return Learnt(
-        **settled(names, rate.reference, is_compromise=rate.is_compromise),
+        **settled(
+            names,
+            rate.reference,
+            is_compromise=rate.is_compromise,
+            undecided=rate.undecided,
+        ),
         rate=rate.rate,
         binding_hypothesis=name_of(names, rate.binding),
         rates={names[m]: float(rate.rates[m]) for m in wrong},
@@ -239,14 +244,45 @@ def in_doubles(
 
 
 def settled(
-    names: Sequence[str], reference: Sequence[int], *, is_compromise: bool | None
+    names: Sequence[str],
+    reference: Sequence[int],
+    *,
+    is_compromise: bool | None,
+    undecided: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """What a network settles on, as `Learnt` has it; `is_compromise` None: not decided."""
+    """What a network settles on, as `Learnt` has it, with notes on it, a sentence each.
+
+    Parameters
+    ----------
+    names
+        All hypotheses.
+    reference
+        Those that the network settles on, by number.
+    is_compromise
+        Whether no hypothesis is best for every agent; None if that is not decided.
+    undecided
+        Those of the reference that double precision does not tell from its first.
+    """
     best = tuple(names[m] for m in reference)
+    notes = []
+    if is_compromise:
+        notes.append(
+            "no hypothesis is best for every agent: rates are those of the network compromise, "
+            + ", ".join(best)
+        )
+    if undecided:
+        notes.append(
+            f"double precision does not tell whether these are as good as {best[0]}; they count "
+            "as ties, and no bound is given (--certify decides): "
+            + ", ".join(names[m] for m in undecided)
+        )
+    if len(reference) == len(names):
+        notes.append("every hypothesis is optimal: there is no rate and nothing to reject")
     return {
         "optimal_hypotheses": () if is_compromise else best,
         "compromise": best if is_compromise else None,
         "globally_learnable": None if is_compromise is None else not is_compromise,
+        "notes": tuple(notes),
     }
 
 

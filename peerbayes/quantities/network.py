@@ -1,7 +1,7 @@
 """The numbers of a network that stays as it is: its v, its eigenvalues, how slowly it mixes.
 
 They are the same in every arithmetic. `in_doubles` is one of the three ways to compute them; the
-other two, fractions and intervals, are in `peerbayes.kinds.shared.network_proofs`.
+other two, fractions and intervals, are in `peerbayes.kinds.shared.analyse`.
 """
 
 from __future__ import annotations

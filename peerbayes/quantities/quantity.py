@@ -93,7 +93,7 @@ class Quantity:
     short
         Its name in a repr; None: not there.
     fact
-        What the report shows.
+        What the report shows: a name, of the value with its unit, or a function; None: not there.
     kind
         What stands behind it; None: what its table says.
     optional
@@ -113,7 +113,7 @@ class Quantity:
     words: Callable[[Any, Any], str | None] | None = None
     column: str | None = None
     short: str | None = None
-    fact: Callable[[Any, Any], Fact | None] | None = None
+    fact: str | Callable[[Any, Any], Fact | None] | None = None
     kind: Kind | None = None
     optional: bool = False
     older: Any = NEEDED

@@ -248,6 +248,14 @@ def parts(table: Table, document: Any, *, title: str | None = None) -> list[Rend
     return [head, Text(), *below]
 
 
+def around(table: Table, document: Any, *drawn: RenderableType) -> list[RenderableType]:
+    """The facts of a result, tables of its own, and its notes."""
+    from rich.text import Text
+
+    shown = facts_table(document.problem, facts(table, document))
+    return [shown, Text(), *drawn, notes_text(document.notes)]
+
+
 def titled(table: Table, document: Any) -> list[RenderableType]:
     """A part with a title of its own; a blank line before one without a head."""
     from rich.text import Text

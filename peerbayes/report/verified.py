@@ -25,7 +25,7 @@ from peerbayes.figures.views import (
     Verdict,
 )
 from peerbayes.figures.wording import DASH, count, number, subscripts
-from peerbayes.kinds.finite.sweep_view import sweep_view
+from peerbayes.kinds.finite.view import sweep_view
 from peerbayes.kinds.registry import kind_of_record
 
 # How many problems a title names.
@@ -125,7 +125,7 @@ def _families(body: Mapping[str, Any], key: str) -> Iterable[Section]:
     sweeps: dict[str, list[Section]] = {}
     for index, entry in enumerate(_value(body, "sweeps", list), 1):
         sweep = sweep_view(entry, key=f"{key}-w{index}")
-        # A sweep is named after its family (peerbayes.kinds.finite.sweeps).
+        # A sweep is named after its family (peerbayes.kinds.finite.verify).
         sweeps.setdefault(sweep.name.partition(" over ")[0], []).append(sweep)
     for index, name in enumerate(dict.fromkeys([*problems, *sweeps]), 1):
         own, moved = problems.get(name, []), sweeps.get(name, [])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
@@ -29,6 +29,7 @@ from peerbayes.settings.groups import (
     StageFeedback,
 )
 
+Arithmetic = Literal["double", "exact", "certified"]
 LIMITS = "Limits"
 _DELTA = "Probability of error that sample sizes allow, in (0, 1)."
 _TARGET = Setting("Hypothesis to settle on; left out: what the network settles on now.", Text())
@@ -68,6 +69,26 @@ class Analyse(Data, Folder, Feedback):
             from theory.validation import fail
 
             raise fail("exact, certify", "one of the two", "both", "keep one of them")
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """How numbers are computed."""
+        return "exact" if self.exact else "certified" if self.certify else "double"
+
+    @property
+    def error(self) -> float:
+        """The probability of error that sample sizes allow: `delta`, or the usual one."""
+        return DEFAULT_DELTA if self.delta is None else self.delta
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Options that were given, of those that not every kind of problem takes."""
+        options = ("delta", "exact", "certify", "rounds")
+        return tuple(name for name in options if getattr(self, name) not in (None, False))
+
+
+USUAL = Analyse()
+"""An analysis in doubles, for the usual probability of error."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from peerbayes.error_curves import ErrorCurve
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
 from peerbayes.figures.chart import floats
+from peerbayes.measured import ErrorCurve
 from peerbayes.sources.checks import above, below
 from peerbayes.sources.documents import CheckDocument, CurveDocument, PanelDocument
 from peerbayes.sources.figure import Judge, SourceFigure

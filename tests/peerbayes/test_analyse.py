@@ -9,11 +9,12 @@ from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Analyse
 
 
 @pytest.mark.parametrize("name", ["two-coins", "p2-star"])
 def test_json_keeps_the_contract(name: str) -> None:
-    result = analyse(load_problem(name), delta=0.01).as_json()
+    result = analyse(load_problem(name), Analyse(delta=0.01)).as_json()
     text = json.dumps(result, allow_nan=False)
     Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
     # The keys of the stable contract, spelled out: none may go.
@@ -107,7 +108,7 @@ def test_gaussian_agents_have_no_printed_size() -> None:
 
 def test_bad_delta() -> None:
     with pytest.raises(ValueError, match=r"delta: expected a number in \(0, 1\), got 2"):
-        analyse(load_problem("two-coins"), delta=2.0)
+        analyse(load_problem("two-coins"), Analyse(delta=2.0))
 
 
 def test_a_tie_that_doubles_do_not_decide_proves_nothing() -> None:

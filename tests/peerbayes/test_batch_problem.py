@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import peerbayes as pb
-from peerbayes.kinds.finite.certificates import fingerprint
+from peerbayes.kinds.finite.proofs import fingerprint
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of, with_batch
 from peerbayes.schemas import read_schema

@@ -23,13 +23,13 @@ from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
 from peerbayes.experiments.team import PartFailed
-from peerbayes.kinds.shared.verification_tables import sweep_parts, verification_parts
+from peerbayes.front.verify import sweep_parts, verification_parts
 from peerbayes.layout import render
+from peerbayes.measured import SlowestDocument, SweepDocument
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.records import read_record
 from peerbayes.schemas import SCHEMAS, read_schema
 from peerbayes.settings.questions import Verify
-from peerbayes.sweep_documents import SlowestDocument, SweepDocument
 from peerbayes.tables import spread
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of, text_of
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS

@@ -18,7 +18,7 @@ from peerbayes.figures.canvas import plotting_style, to_svg
 from peerbayes.figures.curves import trajectory_plot
 from peerbayes.figures.graph import network_plot
 from peerbayes.figures.svg import share_styles
-from peerbayes.learning_documents import TrajectoryDocument
+from peerbayes.measured import TrajectoryDocument
 from tests.peerbayes import reports
 from tests.peerbayes.test_report import HOSTILE, Page, full_body, full_page, page_of
 from theory.network import Network

@@ -10,10 +10,10 @@ from peerbayes.comparison import (
     CONFIDENCE,
     STANDARD_ERRORS,
     Comparison,
+    Mean,
     allowed_deviation,
     equal_in_mean,
-    frequency_at_most,
-    frequency_is,
+    frequency,
     within_transient,
 )
 
@@ -22,23 +22,14 @@ from peerbayes.comparison import (
     ("shift", "holds"), [(0.0, True), (4.9, True), (5.1, False), (-5.1, False)]
 )
 def test_equal_in_mean_allows_sampling_error_alone(shift: float, holds: bool) -> None:
-    verdict = equal_in_mean(
-        "p",
-        "s",
-        predicted=1.0,
-        measured=1.0 + shift * 0.01,
-        standard_error=0.01,
-        allowed=0.05,
-    )
+    verdict = equal_in_mean("p", "s", Mean(1.0, 1.0 + shift * 0.01, 0.01, 0.05))
     assert verdict.holds is holds
     assert verdict.is_broken is not holds
 
 
 def test_without_randomness_only_rounding_is_allowed() -> None:
     def verdict(measured: float) -> Comparison:
-        return equal_in_mean(
-            "p", "s", predicted=2.0, measured=measured, standard_error=0.0, allowed=0.0
-        )
+        return equal_in_mean("p", "s", Mean(2.0, measured, 0.0))
 
     assert verdict(2.0 + 1e-12).holds
     assert not verdict(2.0 + 1e-9).holds
@@ -47,46 +38,29 @@ def test_without_randomness_only_rounding_is_allowed() -> None:
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
 def test_squared_errors_have_no_slack_of_their_own(unit: float) -> None:
     """Errors in square metres and in square kilometres are judged alike."""
-    numbers = {"predicted": 2e-6, "measured": 3e-6, "standard_error": 0.0, "allowed": 0.0}
-    scaled = {name: unit**2 * value for name, value in numbers.items()}
-    assert not equal_in_mean("p", "s", **scaled, unit=0.0).holds
-    assert not within_transient("p", "s", **scaled, transient=0.0, unit=0.0).holds
+    scaled = Mean(2e-6, 3e-6, 0.0).times(unit**2)
+    assert not equal_in_mean("p", "s", scaled, unit=0.0).holds
+    assert not within_transient("p", "s", scaled, 0.0, unit=0.0).holds
 
 
 @pytest.mark.parametrize(("measured", "holds"), [(1.05, True), (1.2, False), (0.8, False)])
 def test_within_transient(measured: float, holds: bool) -> None:
-    verdict = within_transient(
-        "p",
-        "s",
-        predicted=1.0,
-        measured=measured,
-        standard_error=0.01,
-        allowed=0.05,
-        transient=0.1,
-    )
+    verdict = within_transient("p", "s", Mean(1.0, measured, 0.01, 0.05), 0.1)
     assert verdict.holds is holds
 
 
 def test_an_unknown_transient_proves_nothing() -> None:
-    verdict = within_transient(
-        "p",
-        "s",
-        predicted=1.0,
-        measured=1.0,
-        standard_error=0.01,
-        allowed=0.05,
-        transient=float("inf"),
-    )
+    verdict = within_transient("p", "s", Mean(1.0, 1.0, 0.01, 0.05), float("inf"))
     assert not verdict.holds
 
 
 def test_frequency_holds_exactly_when_the_interval_reaches_the_limit() -> None:
     for failures in range(60, 200):
         lower = beta.ppf((1 - CONFIDENCE) / 2, failures, 1000 - failures + 1)
-        verdict = frequency_at_most("p", "s", limit=0.05, failures=failures, trials=1000)
+        verdict = frequency("p", "s", "at most", 0.05, failures=failures, trials=1000)
         assert verdict.holds is bool(lower <= 0.05)
-    assert frequency_at_most("p", "s", limit=0.05, failures=50, trials=1000).holds
-    assert not frequency_at_most("p", "s", limit=0.05, failures=200, trials=1000).holds
+    assert frequency("p", "s", "at most", 0.05, failures=50, trials=1000).holds
+    assert not frequency("p", "s", "at most", 0.05, failures=200, trials=1000).holds
 
 
 def binomial(trials: int, chance: Fraction) -> list[Fraction]:
@@ -113,14 +87,8 @@ def test_a_frequency_holds_while_neither_tail_is_too_small(
     many, few = list(accumulate(most[::-1]))[::-1], list(accumulate(least))
     verdicts = []
     for failures in range(trials + 1):
-        found = frequency_is(
-            "p",
-            "s",
-            probability=float(chance),
-            failures=failures,
-            trials=trials,
-            slack=float(slack),
-        )
+        seen = {"failures": failures, "trials": trials}
+        found = frequency("p", "s", "is", float(chance), **seen, slack=float(slack))
         expected = many[failures] >= tail and few[failures] >= tail
         assert found.holds is expected
         assert (found.predicted, found.measured) == (float(chance), failures / trials)
@@ -133,7 +101,7 @@ def test_a_frequency_holds_while_neither_tail_is_too_small(
 
 
 def test_a_published_statement_may_fail_without_breaking_the_program() -> None:
-    verdict = frequency_at_most("p", "s", limit=0.05, failures=900, trials=1000, is_theorem=False)
+    verdict = frequency("p", "s", "at most", 0.05, failures=900, trials=1000, is_theorem=False)
     assert not verdict.holds
     assert not verdict.is_broken
 

@@ -8,8 +8,7 @@ import pytest
 from empirical import load_diabetes
 from peerbayes import cli
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.kinds.regression.approach import first_order_error
-from peerbayes.kinds.regression.learners import learners
+from peerbayes.kinds.regression.curves import first_order_error, learners
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import RegressionProblem
@@ -77,7 +76,7 @@ def test_the_coefficient_of_one_over_n_is_that_of_the_error_itself(
 def test_learners_are_those_that_can_be(problems: dict[str, RegressionProblem]) -> None:
     roles = [learner.role for learner in learners(problems["rows"])]
     assert roles == ["cooperating", "alone", "alone", "alone", "central node"]
-    assert all(first_order_error(one, 100).correction > 0 for one in learners(problems["rows"]))
+    assert all(first_order_error(one, 100)[1] > 0 for one in learners(problems["rows"]))
 
 
 def test_commands(capsys: Capture) -> None:

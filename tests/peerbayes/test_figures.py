@@ -21,14 +21,14 @@ from peerbayes.figures.chart import linear_scale, log_scale
 from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
 from peerbayes.figures.graph import MOST_AGENTS, network_plot, shortened
 from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
-from peerbayes.learning_documents import (
+from peerbayes.measured import (
     FailuresDocument,
     MeasuredDocument,
     RateDocument,
+    SweepDocument,
     TrajectoryDocument,
 )
 from peerbayes.quantities.sizes import SAMPLES
-from peerbayes.sweep_documents import SweepDocument
 from tests.peerbayes import reports
 
 LONG = "a hypothesis with a name that is far too long for any figure of this width, $x_1$"

@@ -17,7 +17,7 @@ from peerbayes import cli
 from peerbayes.experiments.campaign_documents import CampaignDocument
 from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.tables import campaign_parts, run_parts
-from peerbayes.kinds.shared.verification_tables import verification_parts
+from peerbayes.front.verify import verification_parts
 from peerbayes.layout import render
 from peerbayes.tables import facts_table, figures_table, interval
 from tests.peerbayes.commands import Patch

@@ -1,22 +1,32 @@
+""""""
+
 import json
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from exact import Run, simulate
 from peerbayes.cli import main
-from peerbayes.kinds.finite.analyse import analyse
+from peerbayes.kinds.finite import proofs
+from peerbayes.kinds.finite.analyse import analyse, at_rounds
+from peerbayes.kinds.finite.proofs import PartStore, fingerprint, prove
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Analyse
 from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.numbers import Enclosure
+
+# test_proved -------------------------------------------------------------------------------------
+
 
 COIN = {"truth": [["1/2", "1/2"]], "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
 PAIR = [["9/10", "1/10"], ["3/5", "2/5"]]
@@ -33,7 +43,9 @@ def problem(*agents: dict[str, Any], weights: Any = PAIR, hypotheses: Any = ("a"
 
 
 def solved(problem: Problem, arithmetic: Any, out: Path) -> dict[str, Any]:
-    analysis = analyse(problem, arithmetic=arithmetic, out=out)
+    analysis = prove(
+        problem, Analyse(exact=arithmetic == "exact", certify=arithmetic != "exact", out=out)
+    )
     result = analysis.as_json()
     text = json.dumps(result, allow_nan=False)
     Draft202012Validator(read_schema("analyse")).validate(json.loads(text))
@@ -123,7 +135,7 @@ def test_doubles_are_certified_as_they_are_and_refused_by_exact(tmp_path: Path) 
     up, down = 1 - Fraction(0.4), Fraction(0.1)
     assert low <= up / (up + down) <= high < low + Fraction(1e-12)
     with pytest.raises(ValueError, match=r"strings.*--certify"):
-        analyse(floats, arithmetic="exact", out=tmp_path)
+        prove(floats, Analyse(exact=True, out=tmp_path))
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "certified"])
@@ -234,7 +246,7 @@ def test_a_folder_that_takes_no_records_is_found_at_once(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr("theory.certified.network.certify_network", None)
     with pytest.raises(ValueError, match="--out"):
-        analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path / "file" / "out")
+        prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path / "file" / "out"))
 
 
 def test_no_negative_zero(tmp_path: Path) -> None:
@@ -253,13 +265,13 @@ def test_intervals_for_people_cover_both_ends() -> None:
 
 
 def test_parts_that_took_long_are_read_back(tmp_path: Path, monkeypatch: Patch) -> None:
-    from peerbayes.kinds.finite import certificates
+    from peerbayes.kinds.finite import proofs
 
-    monkeypatch.setattr(certificates, "_KEEP_SECONDS", 0.0)
-    first = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    monkeypatch.setattr(proofs, "_KEEP_SECONDS", 0.0)
+    first = prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert first.record is not None
     monkeypatch.setattr("theory.certified.network.certify_network", None)
-    again = analyse(load_problem("two-coins"), arithmetic="certified", out=tmp_path)
+    again = prove(load_problem("two-coins"), Analyse(certify=True, out=tmp_path))
     assert again == first
     assert again.as_json() == first.as_json()
 
@@ -283,3 +295,101 @@ def test_couplings_that_no_double_adds_to_one(weak: str, tmp_path: Path, capsys:
         assert low <= size / (1 - size) <= high
         assert high - low <= Fraction(1, 10**12) * high
     assert found["learning"]["rate"] is not None
+
+
+# test_certificates -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keep_all(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(proofs, "_KEEP_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("keep_all")
+def test_a_finished_part_outlives_an_interruption(tmp_path: Path) -> None:
+    problem = load_problem("two-coins")
+    store = PartStore.open(tmp_path, problem, delta=0.05)
+    assert store.part("network", lambda: {"slem": 0.3}) == {"slem": 0.3}
+
+    def interrupted() -> dict[str, float]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.part("learning", interrupted)
+    again = PartStore.open(tmp_path, problem, delta=0.05)
+    assert again.part("network", interrupted) == {"slem": 0.3}
+    assert again.part("learning", lambda: {"rate": 1.0}) == {"rate": 1.0}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.usefixtures("keep_all")
+def test_another_request_or_problem_has_parts_of_its_own(tmp_path: Path) -> None:
+    coins, star = load_problem("two-coins"), load_problem("p2-star")
+    PartStore.open(tmp_path, coins, delta=0.05).part("network", lambda: {"slem": 0.3})
+    for problem, delta in ((coins, 0.01), (star, 0.05)):
+        store = PartStore.open(tmp_path, problem, delta=delta)
+        assert store.part("network", lambda: {"slem": 0.5}) == {"slem": 0.5}
+
+
+@pytest.mark.usefixtures("keep_all")
+def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    store = PartStore.open(tmp_path, load_problem("two-coins"), delta=0.05)
+    store.part("network", lambda: {"slem": 0.3})
+    content = json.loads(store.path.read_text())
+    content["body"]["parts"]["network"]["slem"] = 0.2
+    store.path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="checksum"):
+        store.part("network", lambda: {"slem": 0.3})
+
+
+def test_quick_parts_leave_nothing(tmp_path: Path) -> None:
+    store = PartStore.open(tmp_path / "out", load_problem("two-coins"), delta=0.05)
+    store.part("network", lambda: {"slem": 0.3})
+    assert not (tmp_path / "out").exists()
+
+
+def test_fingerprints_tell_problems_apart() -> None:
+    names = ["two-coins", "p2-star", "p2-star a=0.1"]
+    assert len({fingerprint(load_problem(name)) for name in names}) == len(names)
+    assert fingerprint(load_problem("p2-star")) == fingerprint(load_problem("p2-star"))
+
+
+# test_at_rounds ----------------------------------------------------------------------------------
+
+
+def test_the_measured_frequency_lies_between() -> None:
+    problem = load_problem("two-coins")
+    found = at_rounds(problem, 40, delta=0.05).as_json()
+    run = simulate(problem.network, problem.model, run=Run(rounds=40, replicates=20_000, seed=2))
+    # Nobody in ten thousand: the interval is that of one test at 1 - 1e-4.
+    seen = run.error_probability(confidence=1 - 1e-4)
+    assert found["error_probability"]["lower"] <= seen.upper
+    assert seen.lower <= found["error_probability"]["upper"]
+    assert found["error_probability"]["upper"] <= 1.3 * found["error_probability"]["lower"]
+
+
+@pytest.mark.parametrize("rounds", [1, 30_000])
+def test_logs_agree_and_reach_further(rounds: int) -> None:
+    result = at_rounds(load_problem("two-coins"), rounds, delta=0.05)
+    found = result.as_json()
+    chance, logs = found["error_probability"], found["log_error_probability"]
+    assert logs["upper"] is not None
+    if chance["upper"] > 1e-300:
+        assert np.log(chance["upper"]) == pytest.approx(logs["upper"], abs=1e-9)
+    else:
+        assert logs["upper"] < -690
+        assert "its logarithm" in render(result.tables())
+    margin = found["margin"]
+    assert margin["lower"] is None or margin["lower"] <= margin["upper"]
+
+
+@pytest.mark.parametrize("form", [[]])
+def test_rounds_on_the_command_line(form: list[str], tmp_path: Path, capsys: Capture) -> None:
+    shared = ["--out", str(tmp_path), "--quiet"]
+    result = json_of(capsys, ["analyse", "two-coins", "--rounds", "70", "--json", *form, *shared])
+    Draft202012Validator(read_schema("analyse")).validate(result)
+    # The certified sample size is 61 to 64 rounds.
+    assert result["at_rounds"]["error_probability"]["upper"] <= 0.05
+    assert main(["analyse", "two-coins", "--rounds", "70", *shared]) == 0
+    assert "After 70 rounds" in capsys.readouterr().out
+    assert main(["analyse", "two-coins", "--rounds", "0", *shared]) == 2

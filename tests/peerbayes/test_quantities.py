@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 import peerbayes as pb
 from peerbayes.figures.wording import Fact, number
-from peerbayes.kinds.finite.analysis import ANALYSIS, PROVED_ANALYSIS
+from peerbayes.kinds.finite.analyse import ANALYSIS, PROVED_ANALYSIS
 from peerbayes.layout import render
 from peerbayes.quantities.numbers import (
     NAMED,

@@ -123,7 +123,7 @@ def test_a_record_of_other_problems_is_not_written_over(
     from peerbayes.records import read_record
 
     for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
-        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
+        monkeypatch.setattr(f"peerbayes.kinds.finite.verify.{draws}", 1e5)
     monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
 
     def verify(name: str) -> list[str]:

@@ -340,7 +340,7 @@ def test_an_earlier_verification_gets_another_name_or_goes_by_force(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     for draws in ("_MOST_RATE_DRAWS", "_MOST_FAILURE_DRAWS"):
-        monkeypatch.setattr(f"peerbayes.kinds.finite.runs.{draws}", 1e5)
+        monkeypatch.setattr(f"peerbayes.kinds.finite.verify.{draws}", 1e5)
     monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
     said: list[str] = []
     for seed in (0, 0, 1):

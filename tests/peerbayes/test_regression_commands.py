@@ -14,15 +14,15 @@ from jsonschema import Draft202012Validator
 
 import peerbayes as pb
 from peerbayes import cli
-from peerbayes.kinds.regression.analyse import analyse_regression, analyse_regression_exactly
-from peerbayes.kinds.regression.curves import expected_calibration, run_learner
-from peerbayes.kinds.regression.learners import learners
+from peerbayes.kinds.regression.analyse import analyse_regression
+from peerbayes.kinds.regression.curves import expected_calibration, learners, run_learner
 from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.questions import Analyse
 from tests.peerbayes.commands import Capture, Patch, text_of
 from tests.peerbayes.regressions import LINE, NORMAL, shorten_verification
 from theory.regression import predicted_error, regression_limits
@@ -272,7 +272,7 @@ def test_curves_have_their_predictions_through_them() -> None:
 
 
 def test_exact_analysis_knows_its_problem() -> None:
-    result = analyse_regression_exactly(regression(LINE)).as_json()
+    result = analyse_regression(regression(LINE), Analyse(exact=True)).as_json()
     assert result["problem"] == "line"
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from peerbayes import cli
-from peerbayes.error_curves import CoordinateCurve, ErrorCurve
 from peerbayes.experiments.regression import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import Row
 from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view
+from peerbayes.measured import CoordinateCurve, ErrorCurve
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import plain, write_record
 from peerbayes.report.experiments import run_view

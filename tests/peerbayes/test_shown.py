@@ -15,7 +15,7 @@ from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.documents import Documented
 from peerbayes.front.figures import redraw
 from peerbayes.kinds.registry import KINDS
-from peerbayes.kinds.shared.verified import Verified
+from peerbayes.kinds.shared.verify import Verified
 from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.result import Result
 from peerbayes.sources.catalogue import FIGURES

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-import peerbayes.kinds.finite.runs as verification
-from peerbayes.front.verify import verify
-from peerbayes.kinds.finite.sweeps import find_sweeps
-from peerbayes.kinds.finite.verify import ProblemVerification, verify_problem
-from peerbayes.kinds.shared.verification_tables import verification_parts
+import peerbayes.kinds.finite.verify as verification
+import peerbayes.kinds.shared.verify as measuring
+from peerbayes.comparison import Mean
+from peerbayes.front.verify import verification_parts, verify
+from peerbayes.kinds.finite.verify import ProblemVerification, find_sweeps, verify_problem
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
@@ -53,18 +53,19 @@ def test_two_coins_holds(coins: ProblemVerification) -> None:
 
 
 def test_slowest_rate_is_measured_to_two_per_cent(coins: ProblemVerification) -> None:
-    mean, error = coins.measured.measured_rate(1)
-    assert error < 0.02 * mean
+    rate = coins.measured.rate(1)
+    assert rate.standard_error is not None
+    assert rate.standard_error < 0.02 * rate.measured
 
 
 def test_a_wrong_prediction_of_the_mean_is_caught(monkeypatch: Patch) -> None:
-    exact = verification.expected_log_ratio
+    exact = measuring.expected_log_ratio
 
     def wrong(*arguments: Any, **options: Any) -> ExpectedLogRatio:
         result = exact(*arguments, **options)
         return ExpectedLogRatio(result.rounds, 1.08 * result.values, result.best)
 
-    monkeypatch.setattr(verification, "expected_log_ratio", wrong)
+    monkeypatch.setattr(measuring, "expected_log_ratio", wrong)
     statements = broken(verify_problem(load_problem("two-coins"), seed=3))
     assert any(s.startswith("rate of rejecting") for s in statements)
     assert any(s.startswith("mean log-odds of every agent") for s in statements)
@@ -148,9 +149,9 @@ def test_a_sweep_that_does_not_move_is_caught(monkeypatch: Patch) -> None:
     (sweep,) = find_sweeps(star_members())
     last = sweep.members[-1].measured
     monkeypatch.setattr(
-        verification.Measurement,
-        "measured_rate",
-        lambda self, m: (0.2 if self is last else 0.1 * (m + 1), 1e-4),
+        measuring.Measurement,
+        "rate",
+        lambda self, m: Mean(0.0, 0.2 if self is last else 0.1 * (m + 1), 1e-4, 1e-3),
     )
     assert not all(c.holds for c in sweep.comparisons())
 

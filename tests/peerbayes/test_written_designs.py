@@ -87,9 +87,9 @@ def check_file(objective: str, suffix: str, tmp_path: Path) -> None:
 
 
 def _analysis() -> Any:
-    from peerbayes.kinds.shared.kind import AnalysisRequest
+    from peerbayes.settings.questions import USUAL
 
-    return AnalysisRequest()
+    return USUAL
 
 
 def test_verify_agrees(tmp_path: Path) -> None:

@@ -17,15 +17,16 @@ from pydantic import Field
 
 from peerbayes.documents import PerAgent, Probability
 from peerbayes.figures.wording import Fact, agents_with, number
-from peerbayes.kinds.shared.learning_notes import reference_notes
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.problems import ChangingProblem
 from peerbayes.quantities import learning, sizes
 from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
 from peerbayes.quantities.network import Count, count_fact
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import several
 from peerbayes.quantities.sizes import SAMPLES, Sizes
+from peerbayes.settings.questions import USUAL, Analyse
 from theory import (
     ErrorExponent,
     LearningRate,
@@ -43,6 +44,7 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
+from theory.progress import Progress
 from theory.validation import FloatArray, as_probability
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ CHANGING_ANALYSIS = Table(
     "ChangingAnalysisDocument",
     "What `analyse` prints of a network that changes.",
     (
-        Quantity("problem", str, get=lambda analysis: analysis.problem.name),
+        PROBLEM,
         part("network", CHANGING_NETWORK, lambda analysis: analysis),
         part("learning", CHANGING_LEARNING, lambda analysis: analysis.learning),
         part(
@@ -132,7 +134,7 @@ CHANGING_ANALYSIS = Table(
             lambda analysis: analysis.sizes,
             shown=SAMPLES.changed(printed={"label": None}, certified={"label": None}),
         ),
-        Quantity("notes", list[str], label=NOTE),
+        NOTES,
     ),
 )
 
@@ -172,11 +174,7 @@ class ChangingAnalysis(Result):
                 f"messages are {self.influence.mean_age:.4g} rounds old on average when they are "
                 "pooled"
             )
-        notes += reference_notes(
-            self.problem.model.hypotheses,
-            self.rate.reference,
-            is_compromise=self.rate.is_compromise,
-        )
+        notes += self.learning.notes
         if self.exponent is None:
             notes.append(f"exponent: {self.no_exponent}")
         elif not self.exponent.is_exact:
@@ -200,7 +198,9 @@ class ChangingAnalysis(Result):
         return draw_ladder(self.document().samples, ax)
 
 
-def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> ChangingAnalysis:
+def analyse_changing(
+    problem: ChangingProblem, request: Analyse = USUAL, progress: Progress | None = None
+) -> ChangingAnalysis:
     """Predict influence, best hypotheses, rate, exponent and sample sizes.
 
     Raises
@@ -208,7 +208,7 @@ def analyse_changing(problem: ChangingProblem, *, delta: float = 0.05) -> Changi
     ValueError
         If `delta` is not in (0, 1).
     """
-    delta = as_probability("delta", delta)
+    delta = as_probability("delta", request.error)
     network, model = problem.network, problem.model
     exponent, reason = None, ""
     try:

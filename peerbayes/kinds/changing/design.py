@@ -18,7 +18,7 @@ from peerbayes.designs.request import section_in, target_of
 from peerbayes.kinds.changing.analyse import ChangingAnalysis, analyse_changing
 from peerbayes.problem.problems import AnyProblem, ChangingProblem
 from peerbayes.problem.writing import with_network
-from peerbayes.settings.questions import Design, Placement
+from peerbayes.settings.questions import Analyse, Design, Placement
 from theory.changing import (
     ChangingNetwork,
     MarkovNetwork,
@@ -131,8 +131,10 @@ def design_changing(
             "holds for all weights on these links",
         )
 
+    asked = Analyse(delta=request.delta)
+
     def analysed(other: ChangingNetwork) -> ChangingAnalysis:
-        return analyse_changing(replace(problem, network=other), delta=request.delta)
+        return analyse_changing(replace(problem, network=other), asked)
 
     rows = {"as given": analysed(network)}
     if not isinstance(network, PeriodicNetwork | MarkovNetwork):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from exact import Simulation
-from exact.results import MeasuredMessages
 from peerbayes.comparison import (
     ROUNDING,
     STANDARD_ERRORS,
     Comparison,
+    Mean,
     Side,
-    means_agree,
+    share_of_chance,
+    within_bound,
     within_transient,
 )
-from peerbayes.comparison import allowed_deviation as by_chance
-from peerbayes.kinds.finite.runs import Measurement
+from peerbayes.kinds.shared.verify import Measurement, every_agent, settling
 from theory.messages import (
     CompressedLearning,
     Deadband,
@@ -26,51 +28,48 @@ from theory.messages import (
     sampled_ceiling,
     speaking_shares,
 )
-from theory.validation import FloatArray
 
 
 def message_statements(result: Measurement) -> list[Comparison]:
     """Of both runs at once: what was sent, how far it moved beliefs, and that K is what it was."""
-    found = result.analysis.messages
-    assert found is not None
-    runs = [run.messages for run in (result.rates, result.failures)]
-    measured = [one for one in runs if one is not None]
-    statements = [_bytes(result, found, measured)]
-    statements += _mean_bytes(result, found)
+    found, runs = result.analysis.messages, _runs(result)
+    statements = [*_bytes(result, found), *_mean_bytes(result, found)]
     if isinstance(found.quantiser, Unacknowledged) and found.quantiser.loss > 0:
         statements.append(_stopped(result, found.quantiser))
     if isinstance(found.quantiser, Samples):
         statements.append(_ended(result, found.quantiser))
     if np.isfinite(found.deviation).all():
-        statements += [
-            _at_most(
-                result,
-                "a replica is off after a round, in nats",
-                limit=found.levels.error,
-                measured=max(one.largest_error for one in measured),
-            ),
-            _at_most(
-                result,
-                "compression moves a log-ratio, in nats",
-                limit=float(found.deviation.max()),
-                measured=max(one.largest_deviation for one in measured),
-            ),
-        ]
+        sent = [run.messages for run in runs if run.messages is not None]
+        off, moved = (
+            max(getattr(one, name) for one in sent)
+            for name in ("largest_error", "largest_deviation")
+        )
+        words = "a replica is off after a round, in nats"
+        statements.append(_at_most(result, words, limit=found.levels.error, measured=off))
+        limit = float(found.deviation.max())
+        words = "compression moves a log-ratio, in nats"
+        statements.append(_at_most(result, words, limit=limit, measured=moved))
     if np.isfinite(found.mean_deviation).all():
-        statements += [_every_agent(result, _shift(result.rates, found)), *_rate(result, found)]
-    return [statement for statement in statements if statement is not None]
+        statements += _means(result, found)
+    return statements
 
 
-def _bytes(
-    result: Measurement, found: CompressedLearning, measured: list[MeasuredMessages]
-) -> Comparison | None:
-    sent = [one.bytes_per_round for one in measured if one.bytes_per_round is not None]
-    if found.bytes_per_round is None or not sent:
-        return None
+def _runs(result: Measurement) -> list[Simulation]:
+    """Both runs; of compressed beliefs there always are two."""
+    return [run for run in (result.rates, result.failures) if run is not None]
+
+
+def _bytes(result: Measurement, found: CompressedLearning) -> list[Comparison]:
+    """What is sent a round, at most."""
+    runs = _runs(result)
+    sent = [run.messages.bytes_per_round for run in runs if run.messages is not None]
+    known = [each for each in sent if each is not None]
+    if found.bytes_per_round is None or not known:
+        return []
     # A silence that a run ends in is cut short.
-    last = [int(run.rounds[-1]) for run in (result.rates, result.failures)]
+    last = [int(run.rounds[-1]) for run in runs]
     limit = max(found.bytes_after(n) / n for n in last)
-    return _at_most(result, "bytes a round on all links", limit=limit, measured=max(sent))
+    return [_at_most(result, "bytes a round on all links", limit=limit, measured=max(known))]
 
 
 def _mean_bytes(result: Measurement, found: CompressedLearning) -> list[Comparison]:
@@ -85,24 +84,19 @@ def _mean_bytes(result: Measurement, found: CompressedLearning) -> list[Comparis
     model = result.problem.model
     shares = speaking_shares(found.network, model, found.quantiser, found.levels, rounds=rounds)
     ends = MeanBytes.of(shares, found.heard * found.frame)
-    allowed = STANDARD_ERRORS * error
-    sides: list[tuple[Side, float, bool]] = [
-        ("upper", ends.upper, each <= ends.upper + allowed),
-        ("lower", ends.lower, each >= ends.lower - allowed),
+    sides: list[tuple[str, Side, float]] = [
+        ("most", "upper", ends.upper),
+        ("least", "lower", ends.lower),
     ]
     return [
-        Comparison(
-            problem=result.problem.name,
-            statement=f"expected bytes a round on all links: at {word}",
-            predicted=limit,
-            measured=each,
-            standard_error=error,
-            kind="bound",
-            holds=holds,
-            note=f"over {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
+        within_bound(
+            result.problem.name,
+            f"expected bytes a round on all links: at {word}",
+            Mean(limit, each, error, STANDARD_ERRORS * error),
             side=side,
+            note=f"over {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
         )
-        for word, (side, limit, holds) in zip(("most", "least"), sides, strict=True)
+        for word, side, limit in sides
     ]
 
 
@@ -112,17 +106,12 @@ def _stopped(result: Measurement, quantiser: Unacknowledged) -> Comparison:
     rounds = int(run.rounds[-1])
     known = out_of_step(problem.network, problem.model, quantiser, rounds=rounds)
     mean, error = run.mean[-1], run.standard_error[-1]
-    difference = np.abs((mean - mean[:, :1])[:, 1:] - known.ratios)
-    allowed = STANDARD_ERRORS * (error + error[:, :1])[:, 1:] + known.slack
-    return Comparison(
-        problem=problem.name,
-        statement="mean log-ratios stop where replicas out of step hold them, as a share of what "
-        "chance and rounding allow",
-        predicted=1.0,
-        measured=float((difference / allowed).max()),
-        standard_error=None,
-        kind="bound",
-        holds=bool((difference <= allowed).all()),
+    return share_of_chance(
+        problem.name,
+        "mean log-ratios stop where replicas out of step hold them, as a share of what chance and "
+        "rounding allow",
+        np.abs((mean - mean[:, :1])[:, 1:] - known.ratios),
+        STANDARD_ERRORS * (error + error[:, :1])[:, 1:] + known.slack,
         note=f"after {rounds} rounds; {STANDARD_ERRORS:g} standard errors are allowed",
     )
 
@@ -130,7 +119,7 @@ def _stopped(result: Measurement, quantiser: Unacknowledged) -> Comparison:
 def _ended(result: Measurement, quantiser: Samples) -> Comparison:
     """No log-ratio ever passes what samples can say, so neither does a mean."""
     ceiling = sampled_ceiling(result.problem.network, result.problem.model, quantiser)
-    means = [run.mean - run.mean[..., :1] for run in (result.rates, result.failures)]
+    means = [run.mean - run.mean[..., :1] for run in _runs(result)]
     measured = max(float(np.abs(mean).max()) for mean in means)
     return _at_most(
         result, "mean log-ratios where samples are pooled", limit=ceiling, measured=measured
@@ -139,66 +128,35 @@ def _ended(result: Measurement, quantiser: Samples) -> Comparison:
 
 def _at_most(result: Measurement, what: str, *, limit: float, measured: float) -> Comparison:
     """Something holds in every round of every replicate: no chance is allowed for."""
-    largest = max(float(np.abs(run.mean).max()) for run in (result.rates, result.failures))
-    slack = ROUNDING * max(1.0, largest)
-    return Comparison(
-        problem=result.problem.name,
-        statement=f"{what}: at most",
-        predicted=limit,
-        measured=measured,
-        standard_error=None,
-        kind="bound",
-        holds=measured <= limit + slack,
+    largest = max(float(np.abs(run.mean).max()) for run in _runs(result))
+    return within_bound(
+        result.problem.name,
+        f"{what}: at most",
+        Mean(limit, measured, None, ROUNDING * max(1.0, largest)),
         note="in every round of every replicate",
     )
 
 
-def _shift(run: Simulation, found: CompressedLearning) -> FloatArray:
-    """How far compression may move each mean of Λ(best, θ), shape (H, M)."""
+def _means(result: Measurement, found: CompressedLearning) -> list[Comparison]:
+    """All means, and K, as if nothing were compressed; and by how much compression moves them."""
+    run = result.rates
     twice = np.array([1.0 if 0 in (m, run.best) else 2.0 for m in range(len(run.hypotheses))])
     twice[run.best] = 0.0
-    return np.asarray(found.mean_deviation[:, None] * twice)
-
-
-def _every_agent(result: Measurement, shift: FloatArray) -> Comparison:
-    expected = result.means.values
-    chance = by_chance(
-        result.spread.agents,
-        result.spread.reach,
-        result.rates.replicates,
-        scores=expected.size,
-    )
-    return means_agree(
-        result.problem.name,
-        measured=result.rates.mean,
-        expected=expected,
-        chance=chance + shift,
-        note="from the exact means without compression; chance and what compression may do",
-    )
-
-
-def _rate(result: Measurement, found: CompressedLearning) -> list[Comparison]:
-    """K, as if nothing were compressed."""
+    # How far compression may move each mean of Λ(best, θ), shape (H, M).
+    shift = np.asarray(found.mean_deviation[:, None] * twice)
+    note = "from the exact means without compression; chance and what compression may do"
+    everyone = every_agent(result, shift, note)
     if not result.wrong:
-        return []
-    model, binding = result.problem.model, result.wrong[0]
-    n, best = int(result.rates.rounds[-1]), result.rates.best
-    information = model.information(best)[:, binding]
-    prior = model.log_priors[:, best] - model.log_priors[:, binding]
-    settling = float(found.network.deviation.upper.max()) * float(np.ptp(information)) / 2
-    moved = settling + float(np.abs(prior).max()) + float(_shift(result.rates, found).max())
+        return [everyone]
+    binding = result.wrong[0]
+    moved = settling(result.problem, found.network, run.best, binding) + float(shift.max())
     if not np.isfinite(moved):
-        return []
-    measured, error = result.measured_rate(binding)
-    name = model.hypotheses[binding]
-    return [
-        within_transient(
-            result.problem.name,
-            f"learning rate K, bound by {name!r}, is that without compression",
-            predicted=result.analysis.rate.rate,
-            measured=measured,
-            standard_error=error,
-            allowed=result.allowed_rate(binding),
-            transient=moved / n,
-        )
-    ]
+        return [everyone]
+    name = result.problem.model.hypotheses[binding]
+    rate = within_transient(
+        result.problem.name,
+        f"learning rate K, bound by {name!r}, is that without compression",
+        replace(result.rate(binding), predicted=result.analysis.rate.rate),
+        moved / int(run.rounds[-1]),
+    )
+    return [everyone, rate]

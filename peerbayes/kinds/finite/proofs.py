@@ -6,18 +6,20 @@ where a folder is given, and read back when the same is asked again (`certificat
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from peerbayes.kinds.finite.analysis import Analysis
-from peerbayes.kinds.finite.certificates import PartStore
-from peerbayes.kinds.shared.learning_notes import reference_notes
-from peerbayes.kinds.shared.network_proofs import (
+from peerbayes._version import __version__
+from peerbayes.kinds.finite.analyse import Analysis, rounds_asked
+from peerbayes.kinds.shared.analyse import (
     RELATIVE_WIDTH,
     Arithmetic,
     NetworkProofs,
@@ -27,30 +29,94 @@ from peerbayes.problem.problems import Problem
 from peerbayes.quantities.learning import Learnt, batches_of, name_of, settled
 from peerbayes.quantities.messages import MessageCosts
 from peerbayes.quantities.network import NetworkNumbers
-from peerbayes.quantities.numbers import (
-    RoundsBetween,
-    exact_number,
-    kept,
-    restored,
-    without_form,
-)
+from peerbayes.quantities.numbers import RoundsBetween, exact_number, kept, restored, without_form
 from peerbayes.quantities.sizes import Sizes, both_ends
-from peerbayes.records import check_folder
+from peerbayes.record_names import file_name
+from peerbayes.records import check_folder, plain, read_record, write_record
+from peerbayes.settings.questions import Analyse
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
 from theory.certified.ladder import certify_sample_sizes
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
-from theory.certified.network import (
-    MOST_CERTIFIED_AGENTS,
-    CertifiedNetwork,
-)
+from theory.certified.network import MOST_CERTIFIED_AGENTS, CertifiedNetwork
 from theory.certified.rounds import CertifiedRounds
 from theory.messages import certify_messages, message_levels
-from theory.numbers import Enclosure, as_fraction
+from theory.numbers import as_fraction
 from theory.progress import Progress
 from theory.rational import RationalModel, RationalNetwork, tie_gap
 from theory.rational.model import RationalRate, rational_rate
+
+# Parts of a long certificate, kept as they are finished ------------------------------------------
+
+
+KIND = "certificate"
+# Parts that are computed faster than this are not worth a file.
+_KEEP_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class PartStore:
+    """Where the finished parts of one request are kept.
+
+    Attributes
+    ----------
+    path
+        The record.
+    key
+        What the parts depend on, as plain JSON.
+    """
+
+    path: Path
+    key: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path, problem: Problem, **request: object) -> PartStore:
+        """The store of one problem and request, in a folder that need not exist yet."""
+        key = plain({"problem": fingerprint(problem), "version": __version__, **request})
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode("ascii")).hexdigest()
+        return cls(folder / file_name("certificate", problem.name, digest[:12]), key)
+
+    def part(self, name: str, compute: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The part of that name: read back if it is there, else computed and kept if it was slow.
+
+        Raises
+        ------
+        ValueError
+            If the record is damaged, or cannot be written.
+        """
+        parts = self._parts()
+        if name in parts:
+            found: Mapping[str, Any] = parts[name]
+            return found
+        start = time.monotonic()
+        result = plain(compute())
+        if time.monotonic() - start >= _KEEP_SECONDS:
+            body = {"key": self.key, "parts": {**self._parts(), name: result}}
+            write_record(self.path, kind=KIND, body=body)
+        return dict(result)
+
+    def _parts(self) -> dict[str, Any]:
+        if not self.path.exists():
+            return {}
+        try:
+            record = read_record(self.path)
+        except ValueError as error:
+            raise ValueError(f"{error}; or delete the file and run again") from None
+        if record.kind != KIND or record.body.get("key") != self.key:
+            return {}
+        return dict(record.body["parts"])
+
+
+def fingerprint(problem: Problem) -> str:
+    """A hash of everything that the numbers of a problem follow from, fractions as they are."""
+    if problem.specification is None:
+        return problem.sha256
+    return hashlib.sha256(problem.specification.to_json().encode("utf-8")).hexdigest()
+
+
+# `peerbayes analyse --exact` and `--certify` -----------------------------------------------------
+
 
 P = TypeVar("P", NetworkNumbers, Learnt, Sizes, MessageCosts)
 # Where enclosing the number of rounds is expected to take longer, it is left out, with a note.
@@ -59,14 +125,7 @@ _MOST_SECONDS = 600.0
 _STAGES, _STEPS = 4, 100
 
 
-def prove(
-    problem: Problem,
-    *,
-    arithmetic: Arithmetic,
-    delta: float,
-    out: Path | None = None,
-    progress: Progress | None = None,
-) -> Analysis:
+def prove(problem: Problem, request: Analyse, progress: Progress | None = None) -> Analysis:
     """Mixing, best hypotheses, rate, exponent and sample sizes, with proofs.
 
     Raises
@@ -75,9 +134,10 @@ def prove(
         If the problem has doubles (exact), it is too large for exact or certified numbers, or a
         record of an earlier run is damaged or cannot be written.
     """
+    arithmetic: Arithmetic = "exact" if request.exact else "certified"
+    delta, out, store = request.error, request.folder, None
     if arithmetic == "exact":
         check_exact(problem, remedy="use --certify, which takes any problem")
-    store = None
     if out is not None:
         check_folder(out)
         store = PartStore.open(out, problem, arithmetic=arithmetic, delta=delta, form=2)
@@ -113,6 +173,7 @@ def prove(
         notes=(*notes, f"messages: {unproved}") if unproved else notes,
         costs=costs,
         record=store.path if store is not None and store.path.exists() else None,
+        at_rounds=rounds_asked(problem, request),
     )
 
 
@@ -177,52 +238,36 @@ class Proofs:
         )
 
     def learning_part(self) -> Learnt:
-        """What is learnt, and how fast."""
-        names, found = self.model.hypotheses, self.certified_learning
+        """What is learnt, and how fast: K and the numbers it rests on as fractions, if asked."""
+        names, found, kinds = self.model.hypotheses, self.certified_learning, self.model.assignment
+        write, read, binding = _as_it_is, _as_it_is, _first(found.binding)
+        best: CertifiedLearning | RationalRate = found
+        bound: Any = found.log_ratio_bound
+
+        def divergences(m: int) -> Sequence[Any]:
+            return (
+                [found.information[m][k] for k in kinds] if exact is None else exact.divergences(m)
+            )
+
         exact = rational_rate(self.network, self.model) if self.is_exact else None
-        best = found if exact is None else exact
+        if exact is not None:
+            best, write, read = exact, exact_number, without_form
+            binding, bound = exact.binding, self.model.log_ratio_bound
         wrong = {m: name for m, name in enumerate(names) if m not in best.reference}
-        rates = self._in_intervals(wrong) if exact is None else self._in_fractions(exact, wrong)
-        write = _as_it_is if exact is None else without_form
+        learnt = settled(names, best.reference, is_compromise=best.is_compromise)
         return Learnt(
-            **settled(names, best.reference, is_compromise=best.is_compromise),
-            error_exponent=write(found.exponent) if wrong else None,
+            **learnt | {"notes": (*found.notes, *learnt["notes"])},
+            rate=write(best.rate) if wrong else None,
+            binding_hypothesis=name_of(names, binding),
+            rates={name: write(best.rates[m]) for m, name in wrong.items()},
+            divergences={name: tuple(map(write, divergences(m))) for m, name in wrong.items()},
+            log_ratio_bound=None if bound is None else write(bound),
+            error_exponent=read(found.exponent) if wrong else None,
             binding_for_exponent=name_of(names, _first(found.binding_for_exponent)),
-            exponents={name: write(found.exponents[m]) for m, name in wrong.items()},
+            exponents={name: read(found.exponents[m]) for m, name in wrong.items()},
             ambiguous_pairs=tuple((names[a], names[b]) for a, b in self.model.ambiguous_pairs),
             batch=batches_of(self.problem.model),
-            notes=(
-                *found.notes,
-                *reference_notes(names, best.reference, is_compromise=best.is_compromise),
-            ),
-            **rates,
         )
-
-    def _in_intervals(self, wrong: Mapping[int, str]) -> dict[str, Any]:
-        """K and the numbers it rests on, by their names in `Learnt`, in intervals."""
-        found, kinds = self.certified_learning, self.model.assignment
-        return {
-            "rate": found.rate if wrong else None,
-            "binding_hypothesis": name_of(self.model.hypotheses, _first(found.binding)),
-            "rates": {name: found.rates[m] for m, name in wrong.items()},
-            "divergences": {
-                name: tuple(found.information[m][k] for k in kinds) for m, name in wrong.items()
-            },
-            "log_ratio_bound": found.log_ratio_bound,
-        }
-
-    def _in_fractions(self, found: RationalRate, wrong: Mapping[int, str]) -> dict[str, Any]:
-        """The same in fractions and expressions."""
-        bound = self.model.log_ratio_bound
-        return {
-            "rate": None if found.rate is None else exact_number(found.rate),
-            "binding_hypothesis": name_of(self.model.hypotheses, found.binding),
-            "rates": {name: exact_number(found.rates[m]) for m, name in wrong.items()},
-            "divergences": {
-                name: tuple(map(exact_number, found.divergences(m))) for m, name in wrong.items()
-            },
-            "log_ratio_bound": None if bound is None else exact_number(bound),
-        }
 
     def samples_part(self) -> Sizes:
         """The ladder of sample sizes."""
@@ -306,7 +351,7 @@ class Proofs:
         return RoundsBetween(rung.lower, rung.upper)
 
 
-def _as_it_is(value: Enclosure) -> Enclosure:
+def _as_it_is(value: Any) -> Any:
     return value
 
 

@@ -7,17 +7,19 @@ it is exact (`theory.regression.averaged_error`), with a standard error of its o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from exact import Run
 from exact.regression import RegressionSimulation, simulate_regression
-from peerbayes.comparison import STANDARD_ERRORS, allowed_deviation
-from peerbayes.error_curves import CoordinateCurve, ErrorCurve, Predicted
-from peerbayes.kinds.regression.approach import coefficient
-from peerbayes.kinds.regression.learners import Learner
+from peerbayes.comparison import STANDARD_ERRORS, Mean, allowed_deviation
+from peerbayes.kinds.regression.analyse import coefficient
+from peerbayes.measured import CoordinateCurve, ErrorCurve, Predicted
+from peerbayes.problem.problems import RegressionProblem
+from theory import Network
 from theory.progress import Progress
 from theory.regression import (
     AveragedError,
@@ -31,6 +33,94 @@ from theory.regression import (
 )
 from theory.validation import FloatArray, IntArray
 
+# Who learns a regression -------------------------------------------------------------------------
+
+
+Role = Literal["cooperating", "alone", "pooled", "central node"]
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A network of its own (of one, for those who learn alone) and what it learns."""
+
+    role: Role
+    name: str
+    network: Network
+    model: RegressionModel
+
+
+def learners(problem: RegressionProblem, *, alone: Sequence[int] | None = None) -> list[Learner]:
+    """The network of a problem, and those it is compared with.
+
+    Parameters
+    ----------
+    alone
+        Which agents learn without the network; left out: all.
+
+    Notes
+    -----
+    All data in one place is the complete network with likelihoods to the power N: each round its
+    pooled belief is the prior times the product of all N likelihoods.
+    """
+    network, model = problem.network, problem.regression
+    agents = range(network.agents) if alone is None else alone
+    pooled, node = _pooled(problem), central_node(problem)
+    return [
+        Learner("cooperating", "cooperating", network, model),
+        *(_single("alone", f"agent {i} alone", model, model.agent(i), i) for i in agents),
+        *([] if pooled is None else [pooled]),
+        *([] if node is None else [_single("central node", "central node", model, node)]),
+    ]
+
+
+_SINGLE = Network(np.ones((1, 1)))
+# The complete network of a large problem would cost more than the problem itself.
+_MOST_POOLED = 30
+
+
+def _pooled(problem: RegressionProblem) -> Learner | None:
+    agents = problem.network.agents
+    # Who is sent pieces of a data set's rows cannot put them together again.
+    if agents > _MOST_POOLED or problem.regression.has_targets:
+        return None
+    complete = Network(np.full((agents, agents), 1 / agents))
+    model = problem.regression.tempered(float(agents))
+    return Learner("pooled", "all data in one place", complete, model)
+
+
+def central_node(problem: RegressionProblem) -> RegressionAgent | None:
+    """The papers' central node: one pair a round, its input from the test's law.
+
+    Inputs are uniform where the file gives ranges, else normal. None if the agents' noises differ.
+    """
+    if problem.node is not None:
+        return problem.node
+    model = problem.regression
+    noise = model.noise_std
+    if noise is None:
+        return None
+    specification = problem.specification
+    if specification is not None and specification.regression.test_ranges is not None:
+        ranges = np.array(specification.regression.test_ranges, dtype=np.float64)
+        return RegressionAgent(ranges=ranges, noise_std=noise)
+    return RegressionAgent(second_moment=model.test_second_moment, noise_std=noise)
+
+
+def _single(
+    role: Role, name: str, model: RegressionModel, agent: RegressionAgent, prior: int = 0
+) -> Learner:
+    """One agent by itself, with the prior of an agent of the model."""
+    covariance, mean = (
+        np.array(priors[prior]) for priors in (model.prior_covariances, model.prior_means)
+    )
+    tested = model.test_second_moment
+    lone = RegressionModel(model.theta, (agent,), covariance, tested, prior_mean=mean)
+    return Learner(role, name, _SINGLE, lone)
+
+
+# Curves of errors --------------------------------------------------------------------------------
+
+
 # Of a squared error of one coefficient: 3√2 standard deviations make Bernstein's inequality true
 # of a squared normal variable; sums of several have less.
 _REACH = 3 * np.sqrt(2.0)
@@ -38,39 +128,38 @@ _REACH = 3 * np.sqrt(2.0)
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Means of R replicates beside their expectations, at each recorded round; arrays (T,).
+    """Means of replicates beside their expectations, as `Mean` has them, at each recorded round."""
 
-    Attributes
-    ----------
-    measured, standard_error
-        Averaged over agents.
-    predicted, predicted_error
-        The expectation of `measured`, and its own standard error: it is an average over inputs.
-    replicates
-        R.
-    """
-
+    predicted: FloatArray
     measured: FloatArray
     standard_error: FloatArray
-    predicted: FloatArray
+    allowed: FloatArray
     predicted_error: FloatArray
-    replicates: int
 
     @property
-    def allowed(self) -> FloatArray:
-        """How far chance may take `measured` from `predicted`."""
-        return allowed_error(self.standard_error, self.predicted_error, self.replicates)
-
-    @property
-    def at_end(self) -> AtEnd:
+    def at_end(self) -> Mean:
         """The same at the last round."""
-        return AtEnd(
-            float(self.predicted[-1]),
-            float(self.measured[-1]),
-            float(self.standard_error[-1]),
-            float(self.allowed[-1]),
-            float(self.predicted_error[-1]),
-        )
+        return Mean(*(float(values[-1]) for values in vars(self).values()))
+
+    def lists(self) -> dict[str, Any]:
+        """What a record keeps, whoever learns."""
+        keys = ("measured", "standard_error", "predicted")
+        return {key: getattr(self, key).tolist() for key in keys}
+
+
+def _averaged(
+    replicates: int,
+    measured: FloatArray,
+    error: FloatArray,
+    predicted: FloatArray,
+    predicted_error: FloatArray,
+) -> Means:
+    """Means averaged over agents; standard errors at most, as agents hear the same inputs."""
+    found, error, expected, own = (
+        np.asarray(values if values.ndim == 1 else values.mean(axis=1))
+        for values in (measured, error, predicted, predicted_error)
+    )
+    return Means(expected, found, error, allowed_error(error, own, replicates), own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,93 +193,50 @@ class Curve:
     @cached_property
     def error(self) -> Means:
         """The excess error."""
-        return Means(
-            self.run.network_error,
-            self.run.network_standard_error,
-            np.asarray(self.expected.excess_error.mean(axis=1)),
-            # At most: agents hear the same inputs.
-            np.asarray(self.expected.standard_error.mean(axis=1)),
-            self.run.replicates,
-        )
+        run, known = self.run, self.expected
+        measured = run.network_error, run.network_standard_error
+        return _averaged(run.replicates, *measured, known.excess_error, known.standard_error)
 
     @cached_property
     def reported(self) -> Means:
-        """The error that the beliefs report; standard errors at most, as agents share inputs."""
-        run, expected = self.run, self.expected
-        return Means(
-            np.asarray(run.reported_error.mean(axis=1)),
-            np.asarray(run.reported_standard_error.mean(axis=1)),
-            np.asarray(expected.reported_error.mean(axis=1)),
-            np.asarray(expected.reported_standard_error.mean(axis=1)),
-            run.replicates,
-        )
+        """The error that the beliefs report."""
+        run, known = self.run, self.expected
+        measured = run.reported_error, run.reported_standard_error
+        predicted = known.reported_error, known.reported_standard_error
+        return _averaged(run.replicates, *measured, *predicted)
 
     def document(
         self, coordinates: list[CoordinateCurve] | None = None, *, with_ends: bool = False
     ) -> ErrorCurve:
         """What a record keeps of the curve; that of an experiment has the last round apart."""
         rounds, error, reported = self.rounds.tolist(), self.error, self.reported
+        ends = [list(astuple(means.at_end)[:4]) for means in (error, reported)]
         return ErrorCurve(
             name=self.learner.name,
             role=self.learner.role,
             rounds=rounds,
             replicates=self.run.replicates,
-            measured=error.measured.tolist(),
-            standard_error=error.standard_error.tolist(),
-            predicted=error.predicted.tolist(),
+            **error.lists(),
             predicted_standard_error=error.predicted_error.tolist(),
             constant=self.constant,
             limit=self.limit,
-            reported=Predicted(
-                rounds=rounds,
-                measured=reported.measured.tolist(),
-                standard_error=reported.standard_error.tolist(),
-                predicted=reported.predicted.tolist(),
-                constant=self.reported_constant,
-            ),
-            error_at_end=error.at_end.numbers if with_ends else None,
-            report_at_end=reported.at_end.numbers if with_ends else None,
+            reported=Predicted(rounds=rounds, **reported.lists(), constant=self.reported_constant),
+            error_at_end=ends[0] if with_ends else None,
+            report_at_end=ends[1] if with_ends else None,
             coordinates=coordinates,
         )
 
 
-@dataclass(frozen=True)
-class AtEnd:
-    """A mean at the last round: predicted, measured, and how far chance may take it.
+def first_order_error(learner: Learner, rounds: int) -> tuple[float, float]:
+    """The limit of a learner's excess error and what it is off by after `rounds`, to first order.
 
-    Attributes
-    ----------
-    standard_error
-        Of `measured`.
-    allowed
-        How far chance may take `measured` from `predicted`.
-    predicted_error
-        Standard error of `predicted`, which is itself an average over drawn inputs.
+    The value, and the size of what is added to the limit: the constant over n and what the prior
+    adds where the limit of the estimates is not θ*, both counted without regard to sign.
     """
-
-    predicted: float
-    measured: float
-    standard_error: float
-    allowed: float
-    predicted_error: float = 0.0
-
-    @property
-    def numbers(self) -> list[float]:
-        """What a record keeps: predicted, measured, standard error, allowed."""
-        return [self.predicted, self.measured, self.standard_error, self.allowed]
-
-    @property
-    def both_sides(self) -> AtEnd:
-        """The same with the standard error of the difference of measured and predicted."""
-        error = float(np.hypot(self.standard_error, self.predicted_error))
-        return replace(self, standard_error=error)
-
-    def over(self, other: AtEnd) -> AtEnd:
-        """The quotient of two means; both ends at once: (p ± a)/(q ∓ b)."""
-        predicted, measured = self.predicted / other.predicted, self.measured / other.measured
-        shares = self.standard_error / self.measured, other.standard_error / other.measured
-        highest = (self.predicted + self.allowed) / max(other.predicted - other.allowed, 1e-300)
-        return AtEnd(predicted, measured, measured * float(np.hypot(*shares)), highest - predicted)
+    limits = regression_limits(learner.network, learner.model)
+    curve = predicted_error(learner.network, learner.model, [rounds], order=1)
+    value = float(curve.excess_error[0].mean())
+    return value, max(abs(value - limits.limit), limits.excess_error_constant / rounds)
 
 
 def coordinate_curves(curve: Curve, limits: FloatArray) -> list[CoordinateCurve]:
@@ -275,19 +321,7 @@ def _free_of_targets(model: RegressionModel) -> RegressionModel:
     """The same inputs, with labels that follow the model."""
     if not model.has_targets:
         return model
-    kinds = [
-        RegressionAgent(
-            inputs=kind.inputs,
-            noise_std=kind.noise_std,
-            claimed_noise_std=kind.claimed_noise_std,
-            batch=kind.batch,
-            tempering=kind.tempering,
-        )
-        if kind.targets is not None
-        else kind
-        for kind in model.kinds
-    ]
-    return replace(model, kinds=tuple(kinds))
+    return replace(model, kinds=tuple(kind.changed(targets=None) for kind in model.kinds))
 
 
 def expected_calibration(

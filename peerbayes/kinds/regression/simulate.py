@@ -2,55 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import RenderableType
 
-from exact.regression import RegressionSimulation
-from peerbayes.documents import Documented, numbers
-from peerbayes.error_curves import MeasuredErrors
-from peerbayes.kinds.regression.documents import (
-    MeasuredCalibration,
-    MeasuredMean,
-    MeasuredMeans,
-    RegressionMeasurement,
-    RegressionResult,
-    RegressionRunDocument,
-    RegressionRunRecord,
-)
-from peerbayes.kinds.regression.tables import regression_run_parts
+from exact.regression import prepare_regression
+from peerbayes.documents import Number, PerAgent
+from peerbayes.kinds.shared.simulate import Simulated, measured_run, printed_run, recorded_run
+from peerbayes.measured import MeasuredErrors
 from peerbayes.problem.problems import RegressionProblem
+from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.showing import around
+from peerbayes.tables import figures_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from exact import Run
+    from exact.regression import RegressionTask
+
 # Rounds recorded: enough for a curve on logarithmic axes.
 _RECORDS = 40
+# More agents than this are not listed one by one.
+_MOST_LISTED = 12
+
+
+# What is said of it -----------------------------------------------------------------------------
+
+
+def _with_error(name: str, meaning: str, key: str, type: Any, **more: Any) -> Table:
+    """A mean over replicates with its standard error, of a pair of both."""
+    error = Quantity("standard_error", type, "null of one replicate", get=itemgetter(1))
+    mean = Quantity(key, type, get=itemgetter(0), **more)
+    return Table(name, meaning, (mean, error), kind="measured")
+
+
+def _at_end(*names: str) -> Callable[[Any], Any]:
+    """What was measured at the last round, by its names in the simulation."""
+    return lambda summary: tuple(getattr(summary.simulation, name)[-1] for name in names)
+
+
+def _mean(value: Any, _: Any) -> str:
+    return f"{number(value.mean)}, standard error {number(value.standard_error)}"
+
+
+_EACH = _with_error(
+    "MeasuredMeans",
+    "Means over replicates, agent by agent, with their standard errors.",
+    "mean",
+    PerAgent,
+)
+MEASUREMENT = Table(
+    "RegressionMeasurement",
+    "What a simulation measured at its last round.",
+    (
+        part(
+            "excess_error",
+            _EACH.changed(mean={"short": "of each agent"}),
+            _at_end("excess_error", "excess_standard_error"),
+        ),
+        part(
+            "reported_error",
+            _EACH.changed(mean={"short": "reported"}),
+            _at_end("reported_error", "reported_standard_error"),
+        ),
+        part(
+            "network_error",
+            _with_error(
+                "MeasuredMean",
+                "A mean over replicates and agents, with its standard error.",
+                "mean",
+                Number,
+                short="excess error",
+            ),
+            _at_end("network_error", "network_standard_error"),
+            label="excess error, all agents",
+            words=_mean,
+        ),
+        part(
+            "calibration",
+            _with_error(
+                "MeasuredCalibration",
+                "True over reported variance of each coefficient, agent by agent.",
+                "ratio",
+                list[PerAgent],
+            ),
+            _at_end("calibration", "calibration_standard_error"),
+        ),
+    ),
+)
+REGRESSION_RESULT = measured_run(
+    "RegressionResult",
+    "What a record keeps of a simulated regression's end.",
+    part("regression", MEASUREMENT, lambda summary: summary),
+)
+REGRESSION_RUN = printed_run(
+    "RegressionRunDocument", "What `simulate` prints of a regression.", REGRESSION_RESULT
+)
+
+
+# The result -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSummary(Documented):
-    """A simulated regression, of which problem, and where its record is (None if it left none)."""
+class RegressionSummary(Simulated):
+    """What a run of the Gaussian algorithm came to."""
 
-    problem: RegressionProblem
-    simulation: RegressionSimulation
-    record_path: Path | None = None
-
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        run = self.simulation
-        yield "rounds", int(run.rounds[-1])
-        yield "replicates", run.replicates
-        yield "seed", run.seed
-        yield "excess error", run.network_error[-1]
-        yield "standard error", run.network_standard_error[-1]
-        yield "of each agent", run.excess_error[-1]
-        yield "reported", run.reported_error[-1]
-        if self.record_path is not None:
-            yield "record", str(self.record_path)
+    quantities = REGRESSION_RUN
+    record = recorded_run(
+        "RegressionRunRecord",
+        REGRESSION_RESULT,
+        Quantity("curves", MeasuredErrors),
+        form="regression",
+    )
 
     @property
     def notes(self) -> list[str]:
@@ -63,35 +131,10 @@ class RegressionSummary(Documented):
             notes.append("one replicate cannot show a spread: standard errors are null")
         return notes
 
-    def document(self) -> RegressionRunDocument:
-        """What `simulate` prints; errors are measured at the last round, agent by agent."""
-        run = self.simulation
-        return RegressionRunDocument(
-            problem=self.problem.name,
-            rounds=int(run.rounds[-1]),
-            replicates=run.replicates,
-            seed=run.seed,
-            regression=RegressionMeasurement(
-                excess_error=MeasuredMeans(
-                    mean=numbers(run.excess_error[-1]),
-                    standard_error=numbers(run.excess_standard_error[-1]),
-                ),
-                reported_error=MeasuredMeans(
-                    mean=numbers(run.reported_error[-1]),
-                    standard_error=numbers(run.reported_standard_error[-1]),
-                ),
-                network_error=MeasuredMean(
-                    mean=float(run.network_error[-1]),
-                    standard_error=float(run.network_standard_error[-1]),
-                ),
-                calibration=MeasuredCalibration(
-                    ratio=run.calibration[-1].tolist(),
-                    standard_error=run.calibration_standard_error[-1].tolist(),
-                ),
-            ),
-            record=None if self.record_path is None else str(self.record_path),
-            notes=self.notes,
-        )
+    @property
+    def curves(self) -> MeasuredErrors:
+        """The errors at every recorded round."""
+        return MeasuredErrors.taken_from(self.simulation)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Excess errors over the rounds, made and reported.
@@ -101,33 +144,18 @@ class RegressionSummary(Documented):
         from peerbayes.figures.errors import measured_errors_plot
         from peerbayes.figures.own_axes import on_axes
 
-        curves = self.as_record().curves
-        return on_axes(lambda axes: measured_errors_plot(curves, axes=axes), ax)
+        return on_axes(lambda axes: measured_errors_plot(self.curves, axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
-        """The same for people."""
-        return regression_run_parts(self.document())
-
-    def as_record(self) -> RegressionRunRecord:
-        """What is left on disk: what is printed, the problem's file, and the curves."""
-        run, specification = self.simulation, self.problem.specification
-        return RegressionRunRecord(
-            title=self.problem.title,
-            specification=None if specification is None else specification.document(),
-            # A record does not say where it is, so that it can be moved, and runs be compared.
-            result=RegressionResult(**self.document().model_dump(exclude={"record"})),
-            curves=MeasuredErrors(
-                mode=run.mode,
-                rounds=run.rounds.tolist(),
-                replicates=run.replicates,
-                excess_error=run.excess_error.tolist(),
-                excess_standard_error=run.excess_standard_error.tolist(),
-                reported_error=run.reported_error.tolist(),
-                reported_standard_error=run.reported_standard_error.tolist(),
-                network_error=run.network_error.tolist(),
-                network_standard_error=run.network_standard_error.tolist(),
-            ),
-        )
+        """Terminal tables of this result."""
+        document = self.document()
+        error, reported = document.regression.excess_error, document.regression.reported_error
+        columns = (error.mean, error.standard_error, reported.mean, reported.standard_error)
+        heads = ("agent", "excess error", "st. error", "reported", "st. error")
+        table = figures_table("Measured at the last round", *heads)
+        for i, row in enumerate([*zip(*columns, strict=True)][:_MOST_LISTED]):
+            table.add_row(f"agent {i}", *map(number, row))
+        return around(self.table, document, table)
 
 
 def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:
@@ -137,3 +165,9 @@ def recorded_rounds(rounds: int, *, most: int = _RECORDS) -> list[int]:
     [1, 3, 10, 32, 100]
     """
     return sorted({round(float(n)) for n in np.geomspace(1, rounds, most)})
+
+
+def prepared(problem: RegressionProblem, run: Run) -> RegressionTask:
+    """The Gaussian algorithm on drawn pairs, many times over: ready to run."""
+    run = replace(run, record=recorded_rounds(run.rounds))
+    return prepare_regression(problem.network, problem.regression, run=run)

@@ -2,60 +2,49 @@
 
 from __future__ import annotations
 
-from peerbayes.figures.canvas import Plot
+from typing import Any
+
 from peerbayes.figures.errors import (
     calibration_plot,
     errors_plot,
     honesty_plot,
     measured_errors_plot,
 )
-from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.views import Fact, Section, Table, pictures, statements
-from peerbayes.figures.wording import DASH, count, number
-from peerbayes.kinds.regression.approach import lasts
-from peerbayes.kinds.regression.documents import (
-    RegressionNumbers,
-    RegressionRecord,
-    RegressionRunRecord,
+from peerbayes.figures.views import Fact, Section, Table
+from peerbayes.figures.wording import count, number
+from peerbayes.kinds.regression.analyse import NUMBERS, lasts, over_n_text
+from peerbayes.kinds.regression.simulate import RegressionSummary
+from peerbayes.kinds.regression.verify import RegressionVerification
+from peerbayes.kinds.shared.view import simulated_section, verified_section
+from peerbayes.quantities.network import NETWORK
+from peerbayes.quantities.showing import page_facts
+
+_FACTS = (
+    "over_n",
+    "reported_error_constant",
+    "central_constant",
+    "central_node_constant",
+    "best_constant",
+    "agents",
+    "dimension",
+    "slem",
 )
 
 
 def regression_view(entry: object, *, key: str) -> Section:
     """Everything the page says of one verified regression: `entry` is that of its record."""
-    record = RegressionRecord.model_validate(entry)
-    together, found = record.curves[0], record.analysis.regression
-    plots: list[Plot | None] = [
-        errors_plot(record.curves),
-        honesty_plot(together, together.reported),
-    ]
-    if record.coordinates:
-        plots.append(calibration_plot(record.coordinates))
-    plots.append(network_plot(record.graph))
-    agents = record.analysis.network.agents
-    return Section(
+    record = RegressionVerification.record.read(entry)
+    together, analysis = record.curves[0], record.analysis
+    facts = page_facts(NUMBERS, analysis.regression) | page_facts(NETWORK, analysis.network)
+    plots = [errors_plot(record.curves), honesty_plot(together, together.reported)]
+    plots += [calibration_plot(record.coordinates)] if record.coordinates else []
+    runs = Fact("Runs", count(record.replicates), "of each learner")
+    return verified_section(
+        record,
+        plots,
         key=key,
-        name=record.name,
-        title=record.title,
-        family=record.family,
-        finding=_finding(found),
-        facts=(
-            Fact("Excess error", _over_n_text(found), "cooperating"),
-            Fact("As reported", f"{number(found.reported_error_constant)}/n", "by the beliefs"),
-            Fact("All data in one place", _over_n(found.central_constant)),
-            Fact("Central node", _over_n(found.central_node_constant), "one sample a round"),
-            Fact("With the best v", _over_n(found.best_constant)),
-            Fact("Agents", count(agents)),
-            Fact("Coefficients", count(found.dimension)),
-            Fact(
-                "Second eigenvalue",
-                number(record.analysis.network.slem),
-                "largest modulus below 1",
-            ),
-            Fact("Runs", count(record.replicates), "of each learner"),
-        ),
-        pictures=pictures(plots, key),
-        statements=statements(record.comparisons),
-        notes=(*not_drawn(record.graph), *record.analysis.notes),
+        finding=_finding(analysis.regression),
+        facts=[*(facts[name] for name in _FACTS), runs],
     )
 
 
@@ -64,7 +53,7 @@ def _known(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _finding(found: RegressionNumbers) -> str:
+def _finding(found: Any) -> str:
     over_n, reported = _known(found.over_n), _known(found.reported_error_constant)
     if not found.identified:
         return (
@@ -74,8 +63,8 @@ def _finding(found: RegressionNumbers) -> str:
     if lasts(_known(found.limit), over_n):
         words = (
             f"Together the agents’ excess error stays at {number(found.limit)}: it is "
-            f"{_over_n_text(found)} after n rounds; their beliefs report {number(reported)}/n, "
-            "nothing of what stays"
+            f"{over_n_text(found.limit, found.over_n)} after n rounds; their beliefs report "
+            f"{number(reported)}/n, nothing of what stays"
         )
         return words + _alone_words(found) + "."
     words = (
@@ -91,15 +80,7 @@ def _finding(found: RegressionNumbers) -> str:
     return words + _alone_words(found) + "."
 
 
-def _over_n_text(found: RegressionNumbers) -> str:
-    """Limit and coefficient of 1/n, as one term or two."""
-    limit, over_n = _known(found.limit), _known(found.over_n)
-    if not lasts(limit, over_n):
-        return f"{number(over_n)}/n"
-    return f"{number(limit)} {'−' if over_n < 0 else '+'} {number(abs(over_n))}/n"
-
-
-def _alone_words(found: RegressionNumbers) -> str:
+def _alone_words(found: Any) -> str:
     """How many agents keep an error without the network, and how large it is."""
     pairs = zip(found.alone, found.alone_over_n, strict=True)
     lasting = [_known(limit) for limit, over_n in pairs if lasts(_known(limit), _known(over_n))]
@@ -111,13 +92,9 @@ def _alone_words(found: RegressionNumbers) -> str:
     return words + f"up to {number(max(lasting), 3)}"
 
 
-def _over_n(value: float | None) -> str:
-    return DASH if value is None else f"{number(value)}/n"
-
-
 def regression_simulation_view(body: object, *, key: str) -> Section:
     """Everything the page says of one simulated regression: `body` is that of its record."""
-    record = RegressionRunRecord.model_validate(body)
+    record = RegressionSummary.record.read(body)
     result, found = record.result, record.result.regression
     pairs = zip(found.excess_error.mean, found.excess_error.standard_error, strict=True)
     rows = tuple(
@@ -125,26 +102,13 @@ def regression_simulation_view(body: object, *, key: str) -> Section:
     )
     rounds, runs = count(result.rounds), count(result.replicates)
     mean = number(found.network_error.mean)
-    return Section(
+    columns, label = ("excess error", "± s.e."), f"Measured: excess error, {result.problem}"
+    return simulated_section(
+        record,
+        measured_errors_plot(record.curves),
+        Table.of(label, "agent", columns, rows),
         key=key,
-        name=result.problem,
-        heading=f"{result.problem}, simulated",
-        title=record.title,
         finding=f"At round {rounds} the excess error is {mean} on average over agents, measured in "
         f"{runs} run{'s' * (result.replicates != 1)}.",
-        facts=(
-            Fact("Rounds", rounds),
-            Fact("Runs", runs, f"seed {result.seed}"),
-            Fact("Excess error", mean, "all agents"),
-        ),
-        pictures=pictures([measured_errors_plot(record.curves)], key),
-        tables=(
-            Table.of(
-                f"Measured: excess error, {result.problem}",
-                "agent",
-                ("excess error", "± s.e."),
-                rows,
-            ),
-        ),
-        notes=tuple(result.notes),
+        facts=(Fact("Excess error", mean, "all agents"),),
     )

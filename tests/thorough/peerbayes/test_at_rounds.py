@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.peerbayes import test_at_rounds as quick
+from tests.peerbayes import test_proved as quick
 from tests.peerbayes.commands import Capture
 
 

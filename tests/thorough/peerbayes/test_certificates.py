@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peerbayes.kinds.finite.certificates import fingerprint
+from peerbayes.kinds.finite.proofs import fingerprint
 from peerbayes.problem.builtins.loading import load_problem
 
 

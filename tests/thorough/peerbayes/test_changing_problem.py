@@ -32,14 +32,14 @@ def test_a_network_that_mixes_too_slowly_has_a_rate_all_the_same(
 
 
 def test_a_wrong_prediction_is_noticed(tmp_path: Path, monkeypatch: Patch) -> None:
-    from peerbayes.kinds.changing import runs as changing_runs
+    from peerbayes.kinds.shared import verify as measuring
     from theory import ExpectedLogRatio, expected_log_ratio
 
     def late(*args: Any, **options: Any) -> ExpectedLogRatio:
         means = expected_log_ratio(*args, **options)
         return replace(means, values=means.values * 1.05)
 
-    monkeypatch.setattr(changing_runs, "expected_log_ratio", late)
+    monkeypatch.setattr(measuring, "expected_log_ratio", late)
     assert verify(["restless-ring delays"], seed=3, out=tmp_path).failed
 
 

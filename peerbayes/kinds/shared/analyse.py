@@ -1,21 +1,54 @@
-"""Proved numbers of a network alone, as fractions and expressions or as intervals."""
+"""What analyses of several kinds share: keys of theirs, and proved numbers of a network."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
+from peerbayes.quantities.quantity import NOTE, Quantity, Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from peerbayes.problem.problems import Problem, RegressionProblem
     from theory.certified.network import CertifiedNetwork
     from theory.progress import Progress
     from theory.rational import RationalNetwork
+
+
+PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
+NOTES = Quantity("notes", list[str], label=NOTE)
+TITLE = Quantity("title", str, get=attrgetter("problem.title"))
+
+
+def form_of(kind: str | None) -> Quantity:
+    """What names the kind of problem in records; None for finitely many hypotheses."""
+    return Quantity("form", str | None, get=lambda _: kind, older=kind, optional=True)
+
+
+class Recorded:
+    """Base of results that leave a record: its table, and the record."""
+
+    record: ClassVar[Table]
+
+    def as_record(self) -> Any:
+        """What is left on disk, for the report."""
+        return self.record.document(self)
+
+    @abstractmethod
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The main measurement on `ax`, or on new axes, which are returned."""
+
+
+# Proved numbers of a network alone, as fractions and expressions or as intervals -----------------
+
 
 Arithmetic = Literal["exact", "certified"]
 
@@ -70,14 +103,20 @@ class NetworkProofs:
         """The numbers, with notes on how they were found."""
         return self.in_fractions() if self.is_exact else self.in_intervals()
 
-    def in_intervals(self) -> NetworkNumbers:
-        """Every number as an interval."""
-        found, network = self.certified, self.network
-        alone = found.second_eigenvalue is None
+    def _numbers(self, **found: Any) -> NetworkNumbers:
+        network = self.network
         return NetworkNumbers(
             agents=network.agents,
             period=network.period,
             reversible=network.is_reversible,
+            **found,
+        )
+
+    def in_intervals(self) -> NetworkNumbers:
+        """Every number as an interval."""
+        found = self.certified
+        alone = found.second_eigenvalue is None
+        return self._numbers(
             stationary_distribution=tuple(found.stationary_distribution),
             slem=found.slem,
             second_eigenvalue=found.second_eigenvalue,
@@ -90,30 +129,29 @@ class NetworkProofs:
 
     def in_fractions(self) -> NetworkNumbers:
         """The same in fractions and expressions."""
-        network, notes = self.network, []
-        spectrum, second = None, None
+        network, notes, numbers = self.network, list[str](), dict[str, Any]()
         try:
             spectrum = network.spectrum
         except ValueError as error:
             # Takes more than a minute; all else does not need it.
             notes.append(f"slem and second eigenvalue: {error}")
+            numbers |= {"slem": None, "second_eigenvalue": None}
         else:
             second = spectrum.second_eigenvalue
             if second is None:
                 notes.append(ONE_AGENT)
-        deviation = self._exact_deviation(notes)
-        return NetworkNumbers(
-            agents=network.agents,
-            period=network.period,
-            reversible=network.is_reversible,
+            numbers |= {
+                "slem": exact_number(spectrum.slem),
+                "second_eigenvalue": None if second is None else exact_number(second),
+                "zero_eigenvalues": spectrum.zeros,
+                "diagonalisable": spectrum.is_diagonalisable,
+            }
+        return self._numbers(
             stationary_distribution=tuple(network.stationary_distribution),
-            slem=None if spectrum is None else exact_number(spectrum.slem),
-            second_eigenvalue=None if second is None else exact_number(second),
-            deviation=tuple(deviation),
+            deviation=tuple(self._exact_deviation(notes)),
             kemeny_constant=network.deviation.kemeny,
-            zero_eigenvalues=None if spectrum is None else spectrum.zeros,
-            diagonalisable=None if spectrum is None else spectrum.is_diagonalisable,
             notes=tuple(notes),
+            **numbers,
         )
 
     def _exact_deviation(self, notes: list[str]) -> list[Fraction | Expression]:

@@ -1,11 +1,11 @@
-"""`peerbayes simulate` where hypotheses are finitely many: what a run of the algorithm came to.
+"""`peerbayes simulate`: what a run came to, of every kind of problem, and of social learning.
 
 The JSON keys are those of the stable contract (docs: reference/json).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -15,23 +15,101 @@ from pydantic import Field
 from rich.console import RenderableType
 from rich.text import Text
 
-from exact import Simulation
+from exact import prepare
 from exact.statistics import Proportion
-from peerbayes.documents import Document, Number, PerAgent, Probability, Rounds, numbers
-from peerbayes.learning_documents import MeasuredDocument, settled_shares
+from peerbayes.documents import Natural, Number, PerAgent, Probability, Rounds
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, TITLE, Recorded, form_of
+from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import facts
-from peerbayes.tables import facts_table, figures_table, notes_text, number
+from peerbayes.quantities.showing import around
+from peerbayes.tables import figures_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Natural = Annotated[int, Field(ge=0)]
+    from exact import Run
 
 
-# What is said of it -----------------------------------------------------------------------------
+# Of every kind ----------------------------------------------------------------------------------
+
+
+def measured_run(name: str, meaning: str, *measured: Quantity) -> Table:
+    """The table of what a simulation measured at its last round."""
+    return Table(
+        name,
+        meaning,
+        (
+            PROBLEM,
+            Quantity(
+                "rounds",
+                Rounds,
+                get=lambda found: int(found.simulation.rounds[-1]),
+                label="rounds, replicates, seed",
+                words=lambda value, d: f"{value}, {d.replicates}, {d.seed}",
+                short="rounds",
+            ),
+            Quantity(
+                "replicates", Rounds, get=attrgetter("simulation.replicates"), short="replicates"
+            ),
+            Quantity("seed", Natural, get=attrgetter("simulation.seed"), short="seed"),
+            *measured,
+            NOTES,
+        ),
+    )
+
+
+def printed_run(name: str, meaning: str, result: Table) -> Table:
+    """The table of what `simulate` prints."""
+    record = Quantity(
+        "record",
+        str | None,
+        "where it is on disk; null if it left none",
+        get=attrgetter("record_path"),
+        label="record",
+        words=lambda value, _: value,
+        short="record",
+    )
+    return replace(result, name=name, meaning=meaning, quantities=(*result.quantities, record))
+
+
+def recorded_run(name: str, result: Table, *drawn: Quantity, form: str | None = None) -> Table:
+    """The table of what `simulate` leaves on disk; it does not say where, so that it can be moved.
+
+    `drawn` is what its figures show; `form` names the kind of problem where it is not of finitely
+    many hypotheses.
+    """
+    return Table(
+        name,
+        "What `simulate` leaves on disk.",
+        (
+            form_of(form),
+            TITLE,
+            Quantity(
+                "specification",
+                dict[str, Any] | None,
+                "the problem's file",
+                get=lambda found: (
+                    found.problem.specification and found.problem.specification.document()
+                ),
+            ),
+            part("result", result, lambda found: found),
+            *drawn,
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated(Recorded, Result):
+    """Base of simulations: of which problem, and where the record is (None if it left none)."""
+
+    problem: Any
+    simulation: Any
+    record_path: Path | None = None
+
+
+# Of social learning -----------------------------------------------------------------------------
 
 
 def _chance(value: Any, _: Any) -> str:
@@ -109,102 +187,57 @@ SENT = Table(
     ),
     kind="measured",
 )
-SIMULATION_RESULT = Table(
+SIMULATION_RESULT = measured_run(
     "SimulationResult",
     "What a simulation measured at its last round.",
-    (
-        Quantity("problem", str, get=lambda summary: summary.problem.name),
-        Quantity(
-            "rounds",
-            Rounds,
-            get=lambda summary: summary.simulation.rates.rounds,
-            label="rounds, replicates, seed",
-            words=lambda value, d: f"{value}, {d.replicates}, {d.seed}",
-            short="rounds",
-        ),
-        Quantity(
-            "replicates",
-            Annotated[int, Field(ge=1)],
-            get=attrgetter("simulation.replicates"),
-            short="replicates",
-        ),
-        Quantity("seed", Natural, get=attrgetter("simulation.seed"), short="seed"),
-        Quantity(
-            "reference",
-            Annotated[list[str], Field(min_length=1)],
-            "optimal hypotheses, or the network compromise",
-            label="reference",
-            words=lambda value, _: ", ".join(value),
-            short="reference",
-        ),
-        Quantity(
-            "rates",
-            MEASURED_RATE.by_name,
-            "log belief(first reference) / belief(hypothesis) per round",
-        ),
-        part(
-            "error_probability",
-            ERROR_PROBABILITY,
-            lambda summary: summary.error_probability,
-            label="some agent is wrong",
-            words=_chance,
-        ),
-        Quantity(
-            "settled",
-            dict[str, Probability],
-            "share of agents and replicates that settle on each hypothesis",
-            get=lambda summary: settled_shares(summary.simulation),
-            kind="measured",
-        ),
-        part(
-            "messages",
-            SENT,
-            lambda summary: summary.simulation.messages,
-            meaning="where they are compressed",
-            optional=True,
-        ),
-        Quantity("notes", list[str], label=NOTE),
+    Quantity(
+        "reference",
+        Annotated[list[str], Field(min_length=1)],
+        "optimal hypotheses, or the network compromise",
+        label="reference",
+        words=lambda value, _: ", ".join(value),
+        short="reference",
     ),
-)
-SIMULATION = Table(
-    "SimulationDocument",
-    "What `simulate` prints.",
-    (
-        *SIMULATION_RESULT.quantities,
-        Quantity(
-            "record",
-            str | None,
-            "where it is on disk; null if it left none",
-            get=lambda summary: summary.record_path,
-            label="record",
-            words=lambda value, _: value,
-            short="record",
-        ),
+    Quantity(
+        "rates",
+        MEASURED_RATE.by_name,
+        "log belief(first reference) / belief(hypothesis) per round",
+    ),
+    part(
+        "error_probability",
+        ERROR_PROBABILITY,
+        attrgetter("error_probability"),
+        label="some agent is wrong",
+        words=_chance,
+    ),
+    Quantity(
+        "settled",
+        dict[str, Probability],
+        "share of agents and replicates that settle on each hypothesis",
+        get=lambda summary: settled_shares(summary.simulation),
+        kind="measured",
+    ),
+    part(
+        "messages",
+        SENT,
+        attrgetter("simulation.messages"),
+        meaning="where they are compressed",
+        optional=True,
     ),
 )
 
 
-class SimulationRecord(Document):
-    """What `simulate` leaves on disk; it does not say where it is, so that it can be moved."""
-
-    title: str
-    specification: dict[str, Any] | None = Field(description="the problem's file")
-    result: Annotated[Any, SIMULATION_RESULT]
-    trajectory: MeasuredDocument
-
-
-# The result -------------------------------------------------------------------------------------
+SIMULATION = printed_run("SimulationDocument", "What `simulate` prints.", SIMULATION_RESULT)
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationSummary(Result):
-    """A simulation, of which problem, and where its record is (None if it left none)."""
-
-    problem: FiniteProblem
-    simulation: Simulation
-    record_path: Path | None = None
+class SimulationSummary(Simulated):
+    """What a run of the algorithm came to, where hypotheses are finitely many."""
 
     quantities = SIMULATION
+    record = recorded_run(
+        "SimulationRecord", SIMULATION_RESULT, Quantity("trajectory", MeasuredDocument)
+    )
 
     @property
     def reference(self) -> tuple[str, ...]:
@@ -224,7 +257,8 @@ class SimulationSummary(Result):
     @cached_property
     def error_probability(self) -> Proportion:
         """How often some agent settled outside the reference."""
-        return self.simulation.error_probability()
+        found: Proportion = self.simulation.error_probability()
+        return found
 
     @property
     def notes(self) -> list[str]:
@@ -241,6 +275,11 @@ class SimulationSummary(Result):
             )
         return notes
 
+    @property
+    def trajectory(self) -> MeasuredDocument:
+        """The mean log belief ratios over the rounds."""
+        return MeasuredDocument.taken_from(self.simulation)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Log belief ratios over the rounds, averaged over agents.
 
@@ -249,11 +288,8 @@ class SimulationSummary(Result):
         from peerbayes.figures.curves import measured_plot
         from peerbayes.figures.own_axes import on_axes
 
-        record = self.as_record()
-        reference = record.result.reference[0]
-        return on_axes(
-            lambda axes: measured_plot(record.trajectory, reference=reference, axes=axes), ax
-        )
+        first = self.reference[0]
+        return on_axes(lambda axes: measured_plot(self.trajectory, reference=first, axes=axes), ax)
 
     def tables(self) -> list[RenderableType]:
         """Terminal tables of this result."""
@@ -265,21 +301,11 @@ class SimulationSummary(Result):
             errors = [error for error in rate.standard_error if error is not None]
             row = (sum(mean) / len(mean), min(mean), max(mean), max(errors, default=None))
             table.add_row(Text(name), *map(number, row))
-        shown = facts_table(document.problem, facts(self.table, document))
-        return [shown, Text(), table, notes_text(document.notes)]
+        return around(self.table, document, table)
 
-    def as_record(self) -> SimulationRecord:
-        """What is left on disk: the result, the problem's file, and the mean trajectory."""
-        run, specification = self.simulation, self.problem.specification
-        return SimulationRecord(
-            title=self.problem.title,
-            specification=None if specification is None else specification.document(),
-            result=SIMULATION_RESULT.document(self),
-            trajectory=MeasuredDocument(
-                rounds=run.rounds.tolist(),
-                hypotheses=list(run.hypotheses),
-                network_mean=[numbers(row) for row in run.network_mean],
-                network_standard_error=[numbers(row) for row in run.network_standard_error],
-                errors=run.errors.tolist(),
-            ),
-        )
+
+def prepared(problem: FiniteProblem, run: Run) -> Any:
+    """The exact algorithm on drawn observations, many times over: ready to run."""
+    return prepare(
+        problem.network, problem.model, faults=problem.faults, messages=problem.messages, run=run
+    )
