@@ -230,8 +230,7 @@ KINDS = (
         {"analyse": "kinds.network_alone:analyse_network"},
     ),
 )
-# The module of a problem's class has the name of its kind.
-_BY_NAME = {str(kind.of).partition(":")[0].rpartition(".")[2]: kind for kind in KINDS}
+_BY_NAME = {str(kind.of).rpartition(":")[2]: kind for kind in KINDS}
 
 
 def kind_of(problem: AnyProblem) -> Kind:
@@ -243,12 +242,12 @@ def kind_of(problem: AnyProblem) -> Kind:
     >>> kind_of(load_problem("p1-regression")).form
     'regression'
     """
-    return _BY_NAME[type(problem).__module__.rpartition(".")[2]]
+    return _BY_NAME[type(problem).__name__]
 
 
 def is_problem(value: object) -> bool:
     """Whether something is a problem of any kind; no kind is loaded that it cannot be of."""
-    kind = _BY_NAME.get(type(value).__module__.rpartition(".")[2])
+    kind = _BY_NAME.get(type(value).__name__)
     return kind is not None and type(value) is kind.problem
 
 
