@@ -3,8 +3,9 @@
 A *quantity* has a key in JSON, a type, and a way to get it from a result. If people are told it on
 a terminal it has a label; if it is among the few lines of a repr, a short name; if the report
 shows it, a fact. A *table* lists the quantities of one JSON object. Objects lie inside each other
-as tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys. Where
-the fields of a dataclass are its quantities, they are declared there (`quantity`, `table_of`)::
+as tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys.
+`entries` is short for quantities by their keys, each an `entry`. Where the fields of a dataclass
+are its quantities, they are declared there (`quantity`, `table_of`)::
 
     >>> COIN = Table("Coin", "A coin.", (
     ...     Quantity("real", float, "the bias, of heads", label="bias"),
