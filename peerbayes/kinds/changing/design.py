@@ -131,10 +131,8 @@ def design_changing(
             "holds for all weights on these links",
         )
 
-    asked = Analyse(delta=request.delta)
-
     def analysed(other: ChangingNetwork) -> ChangingAnalysis:
-        return analyse_changing(replace(problem, network=other), asked)
+        return analyse_changing(replace(problem, network=other), Analyse(delta=request.delta))
 
     rows = {"as given": analysed(network)}
     if not isinstance(network, PeriodicNetwork | MarkovNetwork):

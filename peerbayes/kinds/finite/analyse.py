@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from peerbayes.documents import Number, Rounds
-from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, Arithmetic
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.problems import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
@@ -34,7 +34,7 @@ from peerbayes.quantities.numbers import IntervalDocument
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
-from peerbayes.settings.questions import USUAL, Analyse
+from peerbayes.settings.questions import USUAL, Analyse, Arithmetic
 from peerbayes.tables import number
 from theory import (
     CertifiedMargin,
