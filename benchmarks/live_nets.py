@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.tables import report
 from peerbayes.live.agent import own_file, state_folder
+from peerbayes.live.frames import arrays, split
 from peerbayes.live.launching import run_launch
-from peerbayes.live.tensor_bytes import arrays, split
 from peerbayes.settings import Launch
 
 SEED = 0
@@ -79,9 +79,8 @@ def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
     from empirical.nets.evaluation import evaluate
     from empirical.nets.posterior import Posterior
-    from peerbayes.experiments.net_parts import Part, part_values
-    from peerbayes.experiments.net_problem import net_problem, part_learner
-    from peerbayes.experiments.net_rows import ROWS
+    from peerbayes.experiments.net_rows import ROWS, Part, part_values
+    from peerbayes.experiments.net_run import net_problem, part_learner
     from peerbayes.experiments.run import part_seed
 
     row = ROWS["star-mnist-1"]

@@ -91,22 +91,22 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "keys": _Printed(
             "keys --json",
             "Keys of a live network and what is wrong with them; keys may be added.",
-            ("live.keys_documents:KeysDocument",),
+            ("live.keys_check:CHECK",),
         ),
         "router": _Printed(
             "router --json",
             "What a router of live agents did; keys may be added.",
-            ("live.keys_documents:RouterDocument",),
+            ("live.router:ROUTED",),
         ),
         "watch": _Printed(
             "watch --json",
             "A live network as it was watched: who was heard, how late; keys may be added.",
-            ("live.watch.documents:WatchDocument",),
+            ("live.watch.quantities:WATCH",),
         ),
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
-            ("experiments.documents:RunPrinted",),
+            ("experiments.experiment:RunPrinted",),
         ),
         "train": _Printed(
             "train --json",
@@ -116,12 +116,12 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "launch": _Printed(
             "launch --json",
             "A live network on one machine: each agent's process in numbers; keys may be added.",
-            ("live.launch_documents:LaunchDocument",),
+            ("live.launching:LAUNCH",),
         ),
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",
-            ("experiments.campaign_documents:CampaignDocument",),
+            ("experiments.campaign_state:CampaignDocument",),
         ),
         "figures": _Printed(
             "figures --json",
