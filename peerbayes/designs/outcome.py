@@ -1,4 +1,8 @@
-"""What a design came to, whatever the kind of problem and the objective, and how it is shown."""
+"""What a design came to, whatever the kind of problem and the objective, and how it is shown.
+
+A design is best by its own objective alone: what a problem is about, few rounds or small errors,
+may be had from another of the networks compared, which then is recommended.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
     from peerbayes.designs.weights import Found
 
 
-# Which of the networks compared to use, and what that costs, in a sentence and in a few words ----
+# Which of the networks compared to use ------------------------------------------------------------
 
 
 _GIVEN = "as given"
@@ -188,7 +192,7 @@ def _rounds(samples: Any, by: str) -> str:
     return rounds(samples.chernoff) if by == BOUNDED else ends_text(samples.certified)
 
 
-# What a design came to, whatever the kind of problem and the objective, and how it is shown ------
+# Outcomes -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -177,7 +177,6 @@ def _placement(*first: Quantity, last: tuple[Quantity, ...]) -> tuple[Quantity, 
                 label="found by",
                 words=lambda value, d: f"{value}, {d.evaluated} placements looked at",
                 short="method",
-                fact=lambda value, d: Fact("Found by", value) if hasattr(d, "value") else None,
             ),
             evaluated=entry(Annotated[int, Field(ge=0)], "placements looked at", "found.evaluated"),
             record=entry(str | None, get="record_path", older=None),
@@ -213,14 +212,9 @@ FINITE_PLACEMENT = Table(
                 "found.original",
                 label="as given",
                 short="as given",
-                fact=lambda value, _: Fact("As given", page_number(value)),
+                fact="As given",
             ),
-            worst=entry(
-                NUMBER,
-                get="found.worst",
-                label="worst",
-                fact=lambda value, _: Fact("Worst", page_number(value)),
-            ),
+            worst=entry(NUMBER, get="found.worst", label="worst", fact="Worst"),
             certificate=entry(
                 CERTIFICATE,
                 get="found.certificate",
@@ -242,7 +236,7 @@ FINITE_PLACEMENT = Table(
             ),
         ),
     ),
-)
+).changed(method={"fact": "Found by"})
 
 ERROR_OF_ORDER = Table(
     "ErrorOfOrder",

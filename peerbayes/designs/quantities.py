@@ -82,7 +82,7 @@ def _every(method: str, certificate: str) -> tuple[Quantity, ...]:
                 get="request.objective",
                 label="objective",
                 short="objective",
-                fact=lambda value, _: Fact("Objective", value),
+                fact="Objective",
             ),
             method=entry(str, "how the weights were found", method, label="weights by"),
             certificate=entry(
@@ -292,7 +292,7 @@ NEXT_EDGE = Table(
             candidates=entry(
                 int,
                 get=lambda r: len(r.added.ranked) + r.added.candidates_skipped,
-                fact=lambda value, _: Fact("Candidates", count(value)),
+                fact="Candidates",
             ),
             candidates_skipped=entry(int, get="added.candidates_skipped"),
             stopped_by_time_budget=entry(bool, get="stopped", older=False),

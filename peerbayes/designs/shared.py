@@ -23,8 +23,7 @@ from pydantic import (
 )
 
 from peerbayes.documents import Document, Interval, Rounds
-from peerbayes.figures.wording import Fact
-from peerbayes.figures.wording import number as page_number
+from peerbayes.figures.wording import Fact, number
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.numbers import NUMBER
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, quantity, table_of
@@ -158,28 +157,19 @@ def certified_ends(path: str, **more: Any) -> Quantity:
 # Networks compared ------------------------------------------------------------------------------
 
 
-def _nats(label: str, short: str) -> dict[str, Any]:
-    def fact(value: Any, _: Any) -> Fact:
-        return Fact(short[:1].upper() + short[1:], page_number(value), _NATS)
-
-    return {"label": label, "unit": _NATS, "column": short[-1], "short": short, "fact": fact}
+def _shown(label: str, short: str, **more: Any) -> dict[str, Any]:
+    """What a quantity is called, wherever it stands."""
+    return {"label": label, "short": short, **more}
 
 
-# Labels, units, columns, short names and facts.
 _NATS = "nats a round"
-K, E = _nats("learning rate K", "rate K"), _nats("error exponent E", "exponent E")
-MODULUS: dict[str, Any] = {
-    "label": "subdominant modulus",
-    "column": "modulus",
-    "short": "slem",
-    "fact": lambda value, _: Fact("Subdominant modulus", page_number(value)),
-}
-LIMIT: dict[str, Any] = {"label": "limit of the error", "short": "limit of the error"}
-CONSTANT: dict[str, Any] = {
-    "label": "error c/n with c",
-    "short": "error, times n",
-    "fact": lambda value, _: Fact("Error", f"{page_number(value)}/n"),
-}
+K = _shown("learning rate K", "rate K", column="K", unit=_NATS, fact="Rate K")
+E = _shown("error exponent E", "exponent E", column="E", unit=_NATS, fact="Exponent E")
+MODULUS = _shown("subdominant modulus", "slem", column="modulus", fact="Subdominant modulus")
+LIMIT = _shown("limit of the error", "limit of the error")
+CONSTANT = _shown(
+    "error c/n with c", "error, times n", fact=lambda c, _: Fact("Error", f"{number(c)}/n")
+)
 _ENOUGH: dict[str, Any] = {"column": "certified", "words": _certified_words}
 
 

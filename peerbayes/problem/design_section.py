@@ -6,7 +6,7 @@ precedence over it: what is an option too is declared there (`peerbayes.settings
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -20,7 +20,9 @@ from peerbayes.problem.entries import (
     Rational,
     Row,
     Section,
+    Several,
     json_number,
+    key,
     key_of,
     list_only,
     number_text,
@@ -34,35 +36,30 @@ if TYPE_CHECKING:
     from theory.design import Constraints, DesignGraph
 
 
-def _at_most_one(value: Rational) -> Rational:
-    if value > 1:
-        raise problem_error((), "a number in [0, 1]", number_text(value), "make it smaller")
-    return value
+def _within(
+    ends: str, holds: Callable[[Rational], bool], remedy: str = "make it smaller"
+) -> AfterValidator:
+    """See that a number of at least 0 lies within other ends too."""
+
+    def check(value: Rational) -> Rational:
+        if not holds(value):
+            raise problem_error((), f"a number in {ends}", number_text(value), remedy)
+        return value
+
+    return AfterValidator(check)
 
 
-def _below_one(value: Rational) -> Rational:
-    if value >= 1:
-        raise problem_error((), "a number in [0, 1)", number_text(value), "make it smaller")
-    return value
-
-
-def _above_zero(value: Rational) -> Rational:
-    if value <= 0:
-        wanted = "a number in (0, 1]"
-        raise problem_error((), wanted, number_text(value), "leave out links that are never up")
-    return value
-
-
-Share = Annotated[Probability, AfterValidator(_at_most_one)]
+_AT_MOST_ONE = _within("[0, 1]", lambda value: value <= 1)
+Share = Annotated[Probability, _AT_MOST_ONE]
 Partial = Annotated[
     Probability,
-    AfterValidator(_below_one),
+    _within("[0, 1)", lambda value: value < 1),
     json_number(signed=False, minimum=0, exclusiveMaximum=1),
 ]
 Up = Annotated[
     Probability,
-    AfterValidator(_at_most_one),
-    AfterValidator(_above_zero),
+    _AT_MOST_ONE,
+    _within("(0, 1]", lambda value: value > 0, "leave out links that are never up"),
     json_number(signed=False, exclusiveMinimum=0, maximum=1),
 ]
 Ends = Annotated[
@@ -75,50 +72,44 @@ Ends = Annotated[
 class LinkCost(Section):
     """What using one edge costs."""
 
-    link: Ends = Field(description="The two agents; if the graph is directed, listener first.")
+    link: Ends = key("The two agents; if the graph is directed, listener first.")
     cost: PositiveNumber
 
 
 class LinkAvailability(Section):
     """How often one link is up."""
 
-    link: Ends = Field(description="Listener and speaker.")
-    up: Up = Field(description="Probability that the link is up in a round.")
+    link: Ends = key("Listener and speaker.")
+    up: Up = key("Probability that the link is up in a round.")
 
 
 class DesignSection(Section):
     """Limits on the weights to be found; what is left out does not limit them."""
 
-    edges: Row[Ends] | None = Field(
-        default=None,
-        description="Pairs of agents that may be linked; left out: those that are. If directed, "
-        "b of [a, b] hears a.",
+    edges: Row[Ends] | None = key(
+        "Pairs of agents that may be linked; left out: those that are. If directed, b of [a, b] "
+        "hears a.",
+        None,
     )
-    directed: bool = Field(default=False, description="Whether `edges` lead one way.")
+    directed: bool = key("Whether `edges` lead one way.", False)
     # Exact numbers have ends of their own, at which they are read.
     minimum_influence: Share | None = key_of(Limits, "minimum_influence", ge=None, lt=None)
     minimum_self_weight: Partial = key_of(
         Limits, "minimum_self_weight", default=0.0, ge=None, lt=None
     )
-    fixed_agents: Annotated[tuple[NameOrNumber, ...], Field(strict=False)] = Field(
-        default=(), description="Agents whose weights stay as they are in [network]."
+    fixed_agents: Several[NameOrNumber] = key(
+        "Agents whose weights stay as they are in [network].", ()
     )
     symmetric: bool = key_of(Limits, "symmetric", default=False)
     doubly_stochastic: bool = key_of(Limits, "doubly_stochastic", default=False)
     edge_budget: int | None = key_of(Limits, "edge_budget")
     degree_budget: int | None = key_of(Limits, "degree_budget")
-    link_costs: Annotated[tuple[LinkCost, ...], Field(strict=False)] = Field(
-        default=(), description="What edges cost; those left out cost 1."
+    link_costs: Several[LinkCost] = key("What edges cost; those left out cost 1.", ())
+    cost_budget: PositiveNumber | None = key("Most that is spent.", None)
+    availability: Up = key(
+        "Probability that a link is up in a round; what is lost counts as said by oneself.", 1.0
     )
-    cost_budget: PositiveNumber | None = Field(default=None, description="Most that is spent.")
-    availability: Up = Field(
-        default=1.0,
-        description="Probability that a link is up in a round; what is lost counts "
-        "as said by oneself.",
-    )
-    link_availability: Annotated[tuple[LinkAvailability, ...], Field(strict=False)] = Field(
-        default=(), description="The same for single links."
-    )
+    link_availability: Several[LinkAvailability] = key("The same for single links.", ())
 
     @model_validator(mode="after")
     def _has_edges(self) -> DesignSection:

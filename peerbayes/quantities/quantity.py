@@ -3,8 +3,9 @@
 A *quantity* has a key in JSON, a type, and a way to get it from a result. If people are told it on
 a terminal it has a label; if it is among the few lines of a repr, a short name; if the report
 shows it, a fact. A *table* lists the quantities of one JSON object. Objects lie inside each other
-as tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys. Where
-the fields of a dataclass are its quantities, they are declared there (`quantity`, `table_of`)::
+as tables do (`part`), so that the path of a number, ``learning.rate``, is made of their keys.
+`entries` is short for quantities by their keys, each an `entry`. Where the fields of a dataclass
+are its quantities, they are declared there (`quantity`, `table_of`)::
 
     >>> COIN = Table("Coin", "A coin.", (
     ...     Quantity("real", float, "the bias, of heads", label="bias"),
@@ -93,7 +94,7 @@ class Quantity:
     short
         Its name in a repr; None: not there.
     fact
-        What the report shows.
+        What the report shows: a name, of the value with its unit, or a function; None: not there.
     kind
         What stands behind it; None: what its table says.
     optional
@@ -113,7 +114,7 @@ class Quantity:
     words: Callable[[Any, Any], str | None] | None = None
     column: str | None = None
     short: str | None = None
-    fact: Callable[[Any, Any], Fact | None] | None = None
+    fact: str | Callable[[Any, Any], Fact | None] | None = None
     kind: Kind | None = None
     optional: bool = False
     older: Any = NEEDED

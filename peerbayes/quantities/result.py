@@ -6,6 +6,8 @@ A result is a frozen dataclass that holds what theory or a run gave, and names i
 
 from __future__ import annotations
 
+from peerbayes.documents import Document
+
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -75,26 +77,23 @@ def short_facts(table: Table, source: Any) -> Iterator[tuple[str, object]]:
 def _rows(table: Table, source: Any, before: str = "") -> Iterator[tuple[str, str, Any, str, str]]:
     """Every number of a result: path, whose, value, unit, kind."""
     for q in table.quantities:
-        value = q.of(source)
-        if isinstance(value, Part):
-            yield from _rows(value.table, value.source, f"{before}{q.key}.")
-        elif isinstance(value, list) and value and isinstance(value[0], Part):
-            for index, entry in enumerate(value):
-                for path, of, *rest in _rows(entry.table, entry.source, f"{before}{q.key}."):
-                    yield path, f"{index} {of}".strip(), *rest
-        else:
-            kind = q.kind or table.kind
-            for of, number in _entries(value):
-                yield f"{before}{q.key}", of, number, q.unit, kind
+        for path, of, number, *rest in _numbers(q.of(source), f"{before}{q.key}"):
+            yield path, of, number, *(rest or (q.unit, q.kind or table.kind))
 
 
-def _entries(value: Any, of: str = "") -> Iterator[tuple[str, Any]]:
-    """The numbers of a value, however deep, and whose they are."""
+def _numbers(value: Any, path: str, of: str = "") -> Iterator[tuple[Any, ...]]:
+    """The numbers of a value, however deep, and whose they are; of parts with unit and kind."""
+    if isinstance(value, Part):
+        for inner, whose, *rest in _rows(value.table, value.source, f"{path}."):
+            yield inner, f"{of} {whose}".strip(), *rest
+        return
     if hasattr(value, "tolist"):
         value = value.tolist()
+    if isinstance(value, Document):
+        value = value.as_json()
     if isinstance(value, Mapping | list | tuple):
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, entry in pairs:
-            yield from _entries(entry, f"{of} {key}".strip())
+            yield from _numbers(entry, path, f"{of} {key}".strip())
     elif value is not None and not isinstance(value, str | bool):
-        yield of, value
+        yield path, of, value

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerbayes.documents import Document
 from peerbayes.figures.wording import Fact
+from peerbayes.figures.wording import number as page_number
 from peerbayes.quantities.numbers import Expression, RoundsBetween, RoundsInterval
 from peerbayes.quantities.quantity import NOTE, Quantity, Table
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds, spread
@@ -294,7 +295,12 @@ def _call(title: Callable[[Any], str] | None, document: Any) -> str:
 
 def page_facts(table: Table, document: Any) -> dict[str, Fact]:
     """The facts that the report shows of one object, by key; those of parts are not among them."""
-    found = (
-        (q.key, q.fact(getattr(document, q.key), document)) for q in table.quantities if q.fact
-    )
-    return {key: fact for key, fact in found if fact is not None}
+    found = ((q, getattr(document, q.key)) for q in table.quantities if q.fact)
+    facts = {q.key: _fact(q, value, document) for q, value in found}
+    return {key: fact for key, fact in facts.items() if fact is not None}
+
+
+def _fact(q: Quantity, value: Any, document: Any) -> Fact | None:
+    if not isinstance(q.fact, str):
+        return q.fact and q.fact(value, document)
+    return Fact(q.fact, value if isinstance(value, str) else page_number(value), q.unit)

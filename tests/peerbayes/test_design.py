@@ -1,9 +1,11 @@
-"""`design`: results for every kind of problem, limits, certificates, failures, bad input."""
+"""`design` and `place`: every kind of problem, limits, certificates, failures, bad input."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,21 @@ from jsonschema import Draft202012Validator
 
 import peerbayes.designs.objectives as objectives_room
 from peerbayes.designs.request import runs_of
-from peerbayes.front.design import design
-from peerbayes.problem.builtins.loading import load_problem
+from peerbayes.front.design import design, place
+from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.settings.questions import Design
-from tests.peerbayes.commands import Patch
+from peerbayes.settings.questions import Design, Placement
+from tests.peerbayes.commands import Capture, Patch, text_of
 from tests.peerbayes.documents import STATIONS, changed
 from theory import Network, error_exponent, learning_rate
 from theory.design import DesignFailed
+from theory.regression import regression_limits
+
+# `design` ----------------------------------------------------------------------------------------
+
 
 SCHEMA = Draft202012Validator(read_schema("design"))
 
@@ -145,3 +151,142 @@ def test_rare_errors_are_not_simulated() -> None:
     assert runs_of(Design(delta=0.01)) == 2000
     assert runs_of(Design(delta=1e-6)) == 0
     assert runs_of(Design(delta=1e-6, replicates=7)) == 7
+
+
+# `place` -----------------------------------------------------------------------------------------
+
+
+PLACED = Draft202012Validator(read_schema("place"))
+
+
+@cache
+def placed(name: str, **options: Any) -> dict[str, Any]:
+    """The JSON of a placement, checked against its schema; not to be changed."""
+    options = {"replicates": 0, **options}
+    result = place(load_problem(name), Placement(**options)).as_json()
+    PLACED.validate(json.loads(json.dumps(result)))
+    return result
+
+
+def test_the_centre_beats_the_side_beats_the_corner() -> None:
+    # P2 4.2.2: predicted for all three classes of places, and simulated.
+    result = placed("p2-grid corner", replicates=1000)
+    classes = result["classes"]
+    assert [entry["count"] for entry in classes] == [1, 4, 4]
+    rates = [entry["rate"] for entry in classes]
+    assert rates[0] > rates[1] > rates[2]
+    # W is uniform: the informative agent's influence is proportional to its degree plus one.
+    np.testing.assert_allclose(np.divide(rates, rates[2]), [5 / 3, 4 / 3, 1], rtol=1e-9)
+    for entry in classes:
+        run = entry["simulated_rate"]
+        assert abs(run["mean"] - run["predicted"]) <= 5 * run["standard_error"]
+    assert (result["assignment"][4], result["assignment"][0]) == (0, 4)
+    assert result["value"] == pytest.approx(rates[0], rel=1e-12)
+
+
+def check_placement(name: str) -> None:
+    """That no order of the agents' data has a larger rate, all orders tried."""
+    problem = load_problem(name)
+    assert isinstance(problem, Problem)
+    result = placed(name)
+    kinds, present = problem.model.assignment, learning_rate(problem.network, problem.model)
+    orders = np.array(sorted(set(permutations(kinds.tolist()))))
+    # Every order at once: Σ_j v_j D_j by hypothesis, and the least gap to the reference.
+    totals = np.zeros((len(orders), len(problem.model.hypotheses)))
+    for say, agent in zip(problem.network.stationary_distribution, orders.T, strict=True):
+        totals += say * problem.model.kind_divergences[agent]
+    wrong = np.delete(totals, present.reference, axis=1).min(axis=1)
+    rates = wrong - totals[:, present.reference[0]]
+    for number in np.random.default_rng(0).integers(0, len(orders), 50):
+        one = learning_rate(problem.network, replace(problem.model, assignment=orders[number]))
+        if one.reference == present.reference:
+            assert rates[number] == pytest.approx(one.rate, rel=1e-9)
+        else:
+            assert rates[number] <= 0
+    best = rates.max()
+    assert result["value"] == pytest.approx(best, rel=1e-9)
+    given = kinds[result["assignment"]]
+    again = learning_rate(problem.network, replace(problem.model, assignment=given)).rate
+    assert again == pytest.approx(best, rel=1e-9)
+
+
+def test_no_other_placement_is_better() -> None:
+    check_placement("p2-star a=0.3")
+
+
+def test_agents_that_keep_their_data() -> None:
+    free = placed("p2-grid corner", replicates=1000)
+    kept = placed("p2-grid corner", fixed=(4,))
+    assert kept["value"] < free["value"]
+    assert 4 not in kept["moved"]
+    # Of nine places for the agent that tells most, eight are left, and the best of them is chosen.
+    counts = [sum(entry["count"] for entry in result["classes"]) for result in (free, kept)]
+    assert counts == [9, 8]
+    assert kept["classes"][0]["rate"] == pytest.approx(kept["value"], rel=1e-12)
+
+
+def test_networks_that_change_go_by_influence() -> None:
+    result = placed("rotating-star 25")
+    assert result["value"] >= result["original"]
+    assert result["classes"] is None
+
+
+def test_faulty_agents_are_placed_as_honest_ones() -> None:
+    assert placed("liars-torus")["notes"][0] == "predicted as if nobody were faulty"
+
+
+def check_regressions(name: str) -> None:
+    """That no order of the data has a smaller limit, in any variant."""
+    for problem in load_variants(name):
+        result = placed(problem.name)
+        model = problem.regression  # type: ignore[union-attr]
+        v = problem.network.stationary_distribution  # type: ignore[union-attr]
+        values = []
+        for order in permutations(range(model.agents)):
+            swapped = replace(model, assignment=np.asarray(model.assignment)[list(order)])
+            limits = regression_limits(v, swapped)
+            values.append((limits.limit, limits.excess_error_constant))
+        assert result["limit"] == pytest.approx(min(values)[0], rel=1e-9, abs=1e-12)
+
+
+def test_placements_of_regressions() -> None:
+    check_regressions("p1-regression")
+
+
+def test_the_record_of_a_placement(tmp_path: Path, capsys: Capture) -> None:
+    arguments = ["place", "two-coins", "--out", str(tmp_path), "--quiet", "--replicates", "20"]
+    out = text_of(capsys, arguments)
+    assert "Placements that are alike" in out
+    body = read_record(tmp_path / "place-two-coins-rate.json").body
+    assert {"result", "network", "seed", "delta"} <= set(body)
+
+
+def check_twin(objective: str, folder: Path) -> None:
+    """That a hypothesis that is a twin of the target changes no placement."""
+    claims = [[["3/5", "2/5"]], [["3/5", "2/5"]], [["1/2", "1/2"]]]
+    agents = [
+        {"truth": [["3/5", "2/5"]], "likelihood": claims},
+        {"truth": [["1/2", "1/2"]], "likelihood": claims},
+    ]
+    alone = [{**agent, "likelihood": claims[1:]} for agent in agents]
+
+    def result(given: list[Any], names: list[str], target: str | None) -> dict[str, Any]:
+        document = {
+            "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
+            "model": {"hypotheses": names, "agents": given},
+        }
+        path = folder / f"{len(names)}.json"
+        path.write_text(json.dumps(document))
+        options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
+        return place(load_problem(str(path)), Placement(**options)).as_json()
+
+    # The same problem without the twin is the oracle.
+    expected = result(alone, ["b", "c"], "b")
+    for target in (None, "a", "b"):
+        found = result(agents, ["a", "b", "c"], target)
+        assert found["value"] == expected["value"]
+        assert found["assignment"] == expected["assignment"]
+
+
+def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(tmp_path: Path) -> None:
+    check_twin("rate", tmp_path)

@@ -212,6 +212,18 @@ def test_one_result_in_three_arithmetics(arithmetic: str) -> None:
     assert (unit, kind) == ("nats a round", "computed" if arithmetic == "double" else "proved")
 
 
+@pytest.mark.usefixtures("pandas")
+def test_a_frame_of_a_design_has_the_networks_compared_by_name() -> None:
+    found = pb.design("two-coins", objective="trade-off", replicates=0)
+    rows, document = rows_of(found), found.document()
+    assert all(isinstance(value, int | float | Fraction) for value, *_ in rows.values())
+    given = document.baselines["as given"]
+    assert rows["baselines.rate", "as given"] == (given.rate, "nats a round", "computed")
+    assert rows["baselines.samples.certified", "as given 1"][0] == given.samples.certified[1]
+    assert rows["trade_off.slem_bound", "0"][2] == "lower"
+    assert rows["weights", "0 1"][0] == document.weights[0][1]
+
+
 @pytest.mark.parametrize("rounds", [None, 60])
 def test_rate_and_exponent_are_computed_once(rounds: int | None, monkeypatch: Patch) -> None:
     made: Counter[str] = Counter()

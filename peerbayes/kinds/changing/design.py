@@ -1,8 +1,9 @@
-"""A design for a network that changes: its weights, for a larger rate.
+"""Weights and data of a network that changes, for a larger rate.
 
 Where links fail and a lost message counts as one's own, E[W] takes the place of W, and the design
 is that of a fixed network, certificate included. Otherwise a local search moves the weights
-(`theory.design.changing_weights`), below a bound that holds for all of them.
+(`theory.design.changing_weights`), below a bound that holds for all of them. Data are placed by the
+influence of each agent.
 """
 
 from __future__ import annotations
@@ -47,9 +48,6 @@ from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# A design for a network that changes -------------------------------------------------------------
 
 
 # Networks tried by the search; long absences are judged by all sets of agents at once, slowly.
@@ -211,7 +209,7 @@ def _fastest(network: RandomLinks, v: FloatArray) -> tuple[RandomLinks, str]:
     return replace(network, network=realise(graph, v, constraints=limits)), ""
 
 
-# Which agent should hold which data, on a network that changes -----------------------------------
+# Placements of data -------------------------------------------------------------------------------
 
 
 def place_changing(

@@ -1,4 +1,9 @@
-"""The design of a network for finitely many hypotheses, beside the networks it is compared with."""
+"""Weights and data of a network for finitely many hypotheses, beside what they are compared with.
+
+A design is compared with the network as given and with those of the usual rules. Of placements of
+data sets (each agent's law, with its prior), where there are few, every class of equivalent ones is
+shown with what theory predicts and what a simulation measures.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +42,6 @@ from theory.learning import expected_log_ratio
 from theory.progress import Progress
 from theory.validation import IntArray
 
-# The design of a network for finitely many hypotheses, beside the networks it is compared with ---
-
-
 # Rounds times replicates of the two runs whose curves the report shows.
 _CURVE_REPLICATES = 200
 _CURVES = ("as given", "uniform", "star a=0.7")
@@ -47,6 +49,9 @@ _CURVES = ("as given", "uniform", "star a=0.7")
 _MOST_REMOVED = 100
 # Certified sample sizes of more agents take longer than one would wait for ten of them.
 _MOST_CERTIFIED = 60
+# More placements than this are not listed class by class; rounds of their simulations.
+_MOST_LISTED = 100
+_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,12 +227,7 @@ def _row(
     )
 
 
-# Which agent should hold which data, on a network that stays as it is ----------------------------
-
-
-# More placements than this are not listed class by class.
-MOST_LISTED = 100
-_ROUNDS = 200
+# Placements of data -------------------------------------------------------------------------------
 
 
 def place_finite(
@@ -242,7 +242,7 @@ def place_finite(
     """
     network, model, target = problem.network, problem.model, target_of(request, problem)
     found = place(network, model, target=target, progress=progress, **search_options(request))
-    classes = () if found.placements > MOST_LISTED else _classes(problem, target, request)
+    classes = () if found.placements > _MOST_LISTED else _classes(problem, target, request)
     return PlacementResult(
         problem=problem, request=request, found=found, before=network, classes=classes
     )

@@ -1,8 +1,8 @@
-"""A design for linear regression: the v with the least error, and the fastest W for it.
+"""Weights and data of a linear regression: the v with the least error, and the fastest W for it.
 
 Where labels follow θ the best v is known in closed form, whatever is tested (docs:
 mathematics/regression), and proved best. On a data set the error has a limit that depends on v
-through the data, which a local search lowers.
+through the data, which a local search lowers. Of few agents all orders of their data are tried.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from theory.regression import (
 from theory.regression.limits import limit_of
 from theory.validation import FloatArray, fail
 
-# A design for linear regression ------------------------------------------------------------------
-
-
 OBJECTIVES = ("rate", "mixing")
+# Of more agents all orders of their data are too many.
+_MOST_ORDERED = 7
+Order: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,12 +150,7 @@ def _search(model: RegressionModel, floor: float) -> FloatArray:
     return influence(min([*found, *starts], key=value))
 
 
-# Which agent of a regression should hold which data ----------------------------------------------
-
-
-# Regressions: above this many agents all orders are too many.
-_MOST_ORDERED = 7
-Order: TypeAlias = tuple[int, ...]
+# Placements of data -------------------------------------------------------------------------------
 
 
 def place_regression(

@@ -1,8 +1,9 @@
-"""Designs that take seconds: bounds beside baselines, limits, targets, every kind of problem."""
+"""Designs that take seconds: bounds, limits, targets, every kind of problem; files; placements."""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
+from peerbayes.designs.outcome import weight_parts
 from peerbayes.designs.quantities import NEXT_EDGE
 from peerbayes.front.design import design
+from peerbayes.kinds.registry import kind_of
+from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
@@ -20,9 +24,20 @@ from peerbayes.report.designed import design_view, finding
 from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
-from tests.peerbayes.test_design import check_weights, designed, designed_stations, stations
+from tests.peerbayes.test_design import (
+    check_placement,
+    check_regressions,
+    check_twin,
+    check_weights,
+    designed,
+    designed_stations,
+    stations,
+)
+from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written
 from theory import Network, learning_rate
 from theory.design import DesignFailed
+
+# Designs that take seconds -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objective", ["exponent", "mixing"])
@@ -152,7 +167,7 @@ def test_networks_that_change(name: str) -> None:
         np.testing.assert_allclose(sums, 1, atol=1e-12)
 
 
-def test_regressions() -> None:
+def test_designs_of_regressions() -> None:
     two = designed(load_problem("p1-regression"))
     assert two["excess_error_constant"] == pytest.approx(1.6, rel=1e-9)
     assert two["certificate"]["gap"] == 0
@@ -235,3 +250,85 @@ def test_the_page_says_what_is_true() -> None:
         assert words in finding(
             edges.model_copy(update={"base": base, "added": [edge]}), delta=0.05
         )
+
+
+# Written designs that take seconds ---------------------------------------------------------------
+
+
+def test_older_records_are_shown() -> None:
+    new = {"recommended", "written", "mean_slem", "stopped_by_time_budget"}
+    for name in ("two-coins", "restless-ring links", "p1-regression"):
+        body = design(load_problem(name), Design(replicates=0)).record().as_json()
+        view = design_view(body, key="a")
+        assert len(view.tables) > 1  # what is compared, and W
+        older = json.loads(json.dumps(body), object_hook=lambda table: {
+            key: value for key, value in table.items() if key not in new
+        })  # fmt: skip
+        before = design_view(older, key="a")
+        assert before.tables[1:] == view.tables[1:]
+        assert before.facts == view.facts
+        assert before.finding == view.finding
+        # No rounds are proved of links that fail.
+        assert ("Recommended" in before.finding) is (name != "restless-ring links")
+
+
+def test_a_changing_design_is_written(tmp_path: Path) -> None:
+    again, said = written(load_problem("restless-ring links"), tmp_path / "ring.json")
+    analysis = kind_of(again).analyse(again, _analysis(), None).as_json()
+    assert analysis["learning"]["rate"] == pytest.approx(said.rate, rel=1e-9)
+    assert analysis["learning"]["error_exponent"] == pytest.approx(said.error_exponent, rel=1e-9)
+    np.testing.assert_allclose(analysis["network"]["influence"], said.influence, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("objective", "suffix"), [("rate", "toml"), ("samples", "toml"), ("mixing", "json")]
+)
+def test_the_file_agrees_with_the_table(objective: str, suffix: str, tmp_path: Path) -> None:
+    check_file(objective, suffix, tmp_path)
+
+
+def test_another_network_than_the_designed_one_may_be_best() -> None:
+    said = design(stations(), Design(objective="rate", replicates=0, delta=0.01)).as_json()
+    ends = {name: row["samples"]["certified"][1] for name, row in said["baselines"].items()}
+    ends["designed"] = said["samples"]["certified"][1]
+    assert ends[said["recommended"]["network"]] == min(ends.values())
+    assert said["recommended"]["network"] != "designed"
+    assert "the objective rate costs" in said["recommended"]["sentence"]
+
+
+def test_the_table_can_be_pasted() -> None:
+    said = design(
+        problem_from_document(DICE), Design(objective="exponent", replicates=0)
+    ).document()
+    lines = render(weight_parts(said)).splitlines()
+    rows = [line.split()[1:] for line in lines if line[:2].strip().isdigit() and len(line) > 12]
+    pasted = Network(np.array([[float(Fraction(w)) for w in row] for row in rows[-3:]]))
+    np.testing.assert_allclose(pasted.weights, said.weights, atol=1.01e-6)  # type: ignore[union-attr]
+    many = design(_ring(14), Design(objective="mixing", replicates=0)).document()
+    text = render(weight_parts(many))
+    assert "whom each agent hears" in text
+    assert text.count("0.476410") == 28
+
+
+def _ring(agents: int) -> Any:
+    ring = changed("network", {"topology": "ring", "agents": agents}, base=STATIONS)
+    return problem_from_document(changed("model.agents.1.count", agents - 1, base=ring))
+
+
+# Placements beside all orders of the data; objectives that take long -----------------------------
+
+
+@pytest.mark.parametrize("name", ["p2-grid side", "digits grid corner"])
+def test_no_other_placement_is_better(name: str) -> None:
+    check_placement(name)
+
+
+def test_regressions_learnt_from_data() -> None:
+    check_regressions("diabetes")
+
+
+@pytest.mark.parametrize("objective", ["exponent", "samples"])
+def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(
+    objective: str, tmp_path: Path
+) -> None:
+    check_twin(objective, tmp_path)
