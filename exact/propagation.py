@@ -139,7 +139,7 @@ def propagation(
 ) -> Propagation:
     """The engine for a network's kind of W; `order` as from :func:`agent_order`.
 
-    `compiled` as from :func:`exact.plan.is_compiled`: else dense W is left to a library.
+    `compiled` as from :func:`exact.propagation.is_compiled`: else dense W is left to a library.
     """
     if network.is_sparse:
         rows = np.arange(network.agents) if order is None else order

@@ -59,10 +59,12 @@ if TYPE_CHECKING:
     from peerbayes.front.watch import watch
     from peerbayes.problem.builtins.families import BUILTINS
     from peerbayes.problem.builtins.loading import load_variants
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from peerbayes.records import read_record
     from peerbayes.report.page import write_report
     from theory.bounds import account, sample_sizes

@@ -143,9 +143,9 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "formula --json",
             "Closed forms of one network or family, or the list of families; keys may be added.",
             (
-                "formulas.documents:FormulaDocument",
-                "formulas.documents:SheetDocument",
-                "formulas.documents:Families",
+                "formulas.quantities:FORMULA",
+                "formulas.quantities:SHEET",
+                "formulas.quantities:ALL_FAMILIES",
             ),
         ),
     }

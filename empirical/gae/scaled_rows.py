@@ -70,7 +70,7 @@ def second_gradients(
     weights, summed
         Weights by channel and window, and their gradient, shape (64, 288).
     pooled, places, upstream
-        As of :func:`empirical.gae.convolutions.backward`, of one image.
+        As of :func:`empirical.gae.scaled_rows.backward`, of one image.
     biases
         Gradient of biases, shape (64,).
     """

@@ -5,7 +5,7 @@ are grouped, in which order they are computed and how many coordinates are drawn
 so that a sweep over the weights draws its noise where it needs it, and draws it again later where
 storing it would cost more.
 
-The words (:mod:`empirical.kernels.threefry`) are the same bits everywhere. A word x is the
+The words (:func:`words`) are the same bits everywhere. A word x is the
 uniform number u = 2⁻³² x + 2⁻³³ in float32. Two words make two independent normals (Box & Muller
 1958),
 

@@ -3,7 +3,7 @@
 A server holds one net. In a round some clients, drawn at random, begin from it, take steps of SGD
 on their own data, and the server averages what they return, weighted by how many examples each
 holds (McMahan et al. 2017, algorithm 1). The nets of a round's clients are one tensor (K, d), and
-a step of all of them a few batched products (:mod:`empirical.nets.local_sgd`).
+a step of all of them a few batched products (:func:`descend`).
 
 Clients need not hold equally many examples. They are sorted by the number of their steps; those
 that are done rest while the others go on.

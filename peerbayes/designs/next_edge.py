@@ -13,8 +13,7 @@ from peerbayes.designs.request import DesignTask, section_of
 from peerbayes.designs.shared import MOST_ROWS
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, Problem
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import grid
 from peerbayes.settings.questions import Design

@@ -17,7 +17,7 @@ from peerbayes.designs.price_list import cheapest_messages
 from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, exactly, expected, weights_for
 from peerbayes.documents import interval, number, numbers
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.settings.questions import Design
 from theory import FiniteModel
 from theory.design import (

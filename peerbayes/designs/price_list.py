@@ -15,7 +15,7 @@ from peerbayes.designs.details import ObjectiveDetails, PriceDocument
 from peerbayes.designs.found import Found
 from peerbayes.designs.request import DesignTask
 from peerbayes.designs.weights import Weights, weights_for
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities.messages import MESSAGES, in_doubles
 from peerbayes.settings.questions import Design
 from theory.design import Constraints, DesignGraph, baselines

@@ -212,7 +212,7 @@ def _orderings(parts: Mapping[str, TrainedPart], *, rates: FloatArray) -> list[L
 def _ambiguous(part: TrainedPart) -> list[Line]:
     """The pair {4, 9} of star-mnist-2, a = .5: predicted from who holds what, by looks."""
     from empirical.rank_correlation import rank_correlation
-    from peerbayes.problem.builtins.label_forecast import label_forecast
+    from peerbayes.problem.builtins.label_partitions import label_forecast
 
     forecast = label_forecast("star-mnist-2")
     lost = [e - c for e, c in zip(forecast.even_confidences, forecast.confidences, strict=True)]

@@ -292,7 +292,7 @@ def _order_of_placements(row: Row, head: str, runs: Sequence[NetPart], when: Whe
 
 def _least_sure(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """The label, among those it does not hold, of which a side is least sure over the rounds."""
-    from peerbayes.problem.builtins.label_forecast import label_forecast
+    from peerbayes.problem.builtins.label_partitions import label_forecast
 
     together = _of(runs, "cooperating", row.main)
     if not together or (when == "before" and not has_before(together)):

@@ -88,8 +88,7 @@ class RegressionExperiment:
         from peerbayes.kinds.regression.curves import coordinate_curves, learners, run_learner
         from peerbayes.kinds.regression.simulate import recorded_rounds
         from peerbayes.problem.builtins.loading import load_problem
-        from peerbayes.problem.problems import of_kind
-        from peerbayes.problem.regression import RegressionProblem
+        from peerbayes.problem.problems import RegressionProblem, of_kind
         from theory.regression import calibration
 
         problem = of_kind(load_problem(self.problem), RegressionProblem, self.name)

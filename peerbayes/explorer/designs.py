@@ -1,7 +1,7 @@
 """Designs for a page: new weights, the next edge, who should hold which data.
 
 Asked as `pb.design` and `pb.place` ask; their certificates come with the answer. What is found is
-a document too: with `peerbayes.problem.new_weights`, as ``--write`` writes it, or by edits.
+a document too: with `peerbayes.problem.writing`, as ``--write`` writes it, or by edits.
 """
 
 from __future__ import annotations

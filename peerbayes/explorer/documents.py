@@ -15,9 +15,8 @@ from typing import Any
 
 from peerbayes.messages import describe
 from peerbayes.problem.model_section import ModelSection
-from peerbayes.problem.problems import AnyProblem, ModelledProblem
+from peerbayes.problem.problems import AnyProblem, ModelledProblem, RegressionProblem
 from peerbayes.problem.reading import problem_from_document
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.specification import ProblemSpecification
 from peerbayes.problem.writing import document_of
 from theory import FiniteModel

@@ -20,10 +20,7 @@ from peerbayes.explorer.quick_sizes import quick_sizes
 from peerbayes.kinds.changing.analyse import kind_of_change
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.regression.analyse import analyse_regression
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem, RegressionProblem
 from peerbayes.quantities.learning import LEARNING, in_doubles
 from theory import FiniteModel, LearningRate, Network, error_exponent, learning_rate
 from theory.changing import influence

@@ -13,7 +13,7 @@ from peerbayes.documents import number, numbers
 from peerbayes.explorer.documents import Table
 from peerbayes.explorer.run_request import RunRequest, check_seconds
 from peerbayes.kinds.regression.simulate import recorded_rounds
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory.progress import Progress
 from theory.regression import predicted_error, regression_limits
 

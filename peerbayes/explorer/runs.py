@@ -23,11 +23,13 @@ from peerbayes.explorer.run_request import RunRequest, check_seconds
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import describe
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import FiniteProblem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import (
+    ChangingProblem,
+    FaultyProblem,
+    FiniteProblem,
+    Problem,
+    RegressionProblem,
+)
 from theory import LearningRate, SampleSizes, expected_log_ratio, learning_rate, sample_sizes
 from theory.changing.delays import RandomNetwork
 from theory.messages import compressed_learning

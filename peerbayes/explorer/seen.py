@@ -13,10 +13,12 @@ from peerbayes.explorer.documents import Table, problem_of
 from peerbayes.explorer.editing.entries import entries_of, evidence
 from peerbayes.explorer.layouts import layout_of
 from peerbayes.explorer.possible import possible_edits, possible_objectives
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.problems import ModelledProblem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import (
+    ChangingProblem,
+    FaultyProblem,
+    ModelledProblem,
+    RegressionProblem,
+)
 from theory import Network
 from theory.changing import MarkovNetwork, PeriodicNetwork
 from theory.changing.phase import weighted_sum

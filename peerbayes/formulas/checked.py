@@ -1,7 +1,7 @@
 """`peerbayes formula`: closed forms of one network or family, checked before they are shown.
 
-Value objects in, a result object out; nothing is printed here. The JSON keys are described in docs:
-reference/json.
+A result holds the formulas and the outcome of their check; what is said of them is declared in
+`peerbayes.formulas.quantities`. Nothing is printed here.
 """
 
 from __future__ import annotations
@@ -9,37 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from peerbayes.documents import Documented
-from peerbayes.formulas.documents import (
-    AgentClassDocument,
-    DeviationEntry,
-    Eigenvalue,
-    Expression,
-    Families,
-    Family,
-    FormulaDocument,
-    Index,
-    NamedStatement,
-    Weight,
-)
-from peerbayes.formulas.sheets import (
-    SheetResult,
-    checks_of,
-    forms,
-    parameter_of,
-    risk_of,
-    sizes_of,
-)
+from peerbayes.formulas.quantities import ALL_FAMILIES, DECIDED, FORMULA, SHEET
+from peerbayes.formulas.text import formula_parts, plain_text, sheet_parts
 from peerbayes.messages import choose
+from peerbayes.quantities.result import Result
+from theory.numbers import precision
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import FormulaCheck, check_formula
-from theory.symbolic.formula import AgentClass, Eigenvalues
+from theory.symbolic.evaluation import to_ball
+from theory.symbolic.formula import AgentClass
 from theory.symbolic.general import parse_text, weights_formula
+from theory.symbolic.parameter import Bound, Parameter, Sheet, risk_formulas
 from theory.symbolic.sample_sizes import sample_size_formulas
+from theory.symbolic.sheet_checks import check_risk, check_sample_sizes
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -59,10 +45,74 @@ _LARGEST_ELSEWHERE = 10**9
 _MOST_WEIGHTS = 25
 # Classes of agents whose weight v is printed.
 _MOST_SHOWN = 4
+# Of the balls that a bound's value is computed in.
+_BITS = 200
+
+# Results ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class FormulaResult(Documented):
+class SheetResult(Result):
+    """Bounds as formulas, with the outcome of their check.
+
+    Attributes
+    ----------
+    family
+        Of sample sizes: the networks they are of; None for risk.
+    """
+
+    sheet: Sheet
+    check: FormulaCheck
+    seed: int
+    family: Formula | None = None
+
+    quantities = SHEET
+
+    @property
+    def passed(self) -> bool:
+        """Whether no formula disagrees with what it was compared with."""
+        return self.check.passed
+
+    @property
+    def values(self) -> Mapping[sympy.Symbol, Fraction]:
+        """Of the letters that were given."""
+        return self.sheet.values
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "title", self.sheet.title
+        for bound in self.sheet.bounds:
+            yield bound.name, self.sheet.shown(bound.expression)
+        yield "passed", self.passed
+
+    def tables(self) -> list[RenderableType]:
+        """The same for people."""
+        return sheet_parts(self.document())
+
+    def shown(self, expression: sympy.Basic) -> sympy.Basic:
+        """An expression, given values put in."""
+        shown: sympy.Basic = self.sheet.shown(expression)
+        return shown if self.family is None else self.family.shown(shown)
+
+    def value_of(self, bound: Bound) -> float | None:
+        """Where every letter that it needs has a value; what counts something is rounded up."""
+        known: Mapping[sympy.Symbol, Fraction] = {}
+        if self.family is not None:
+            known = self.family.complete(self.family.values)
+        free = self.sheet.expanded(bound).free_symbols
+        if not free <= {*known, *self.sheet.values}:
+            return None
+        with precision(_BITS):
+            try:
+                ball = to_ball(self.sheet.number(bound, known))
+            except ZeroDivisionError:  # nobody learns anything
+                return None
+            if not ball.is_finite():
+                return None
+            return float(ball.upper().ceil() if bound.counts else ball)
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaResult(Result):
     """The formulas of a family or of one matrix, with the outcome of their check."""
 
     formula: Formula
@@ -70,10 +120,42 @@ class FormulaResult(Documented):
     seed: int
     samples: SheetResult | None = None
 
+    quantities = FORMULA
+
     @property
     def passed(self) -> bool:
         """Whether no formula disagrees with exact arithmetic."""
         return self.check.passed and (self.samples is None or self.samples.passed)
+
+    @property
+    def values(self) -> Mapping[sympy.Symbol, Fraction]:
+        """Of the parameters that were given."""
+        return self.formula.values
+
+    @property
+    def letters(self) -> list[Parameter]:
+        """The parameters that may be given."""
+        return [parameter for parameter in self.formula.parameters if not parameter.fixed]
+
+    @property
+    def matrix(self) -> list[list[str]] | None:
+        """W as exact strings, where all parameters are given and it is small."""
+        if not self.formula.is_numeric:
+            return None
+        member = self.formula.member()
+        if member.agents > _MOST_WEIGHTS:
+            return None
+        return [[str(weight) for weight in row] for row in member.weights]
+
+    def shown(self, expression: sympy.Basic) -> Any:
+        """An expression, given values put in."""
+        return self.formula.shown(expression)
+
+    def deviation_of(self, agents: AgentClass) -> sympy.Expr | None:
+        """D_i as shown, where it has a closed form, or has one under a condition."""
+        if agents.deviation is None or self.shown(agents.condition) == sympy.false:
+            return None
+        return self.shown(agents.deviation)
 
     def _title(self) -> str:
         return f"{type(self).__name__} of {self.formula.name!r}"
@@ -99,14 +181,14 @@ class FormulaResult(Documented):
         """What is missing, and why; one sentence each."""
         formula = self.formula
         notes = list(formula.assumptions)
-        names = [c.name for c in formula.classes if self._deviation(c) is None]
+        names = [c.name for c in formula.classes if self.deviation_of(c) is None]
         if names:
             who = "any agent" if len(names) == len(formula.classes) else " and ".join(names)
             notes.append(f"no closed form of D_i is known for {who}")
         for c in formula.classes:
             where = formula.shown(c.condition)
-            if where not in (sympy.true, sympy.false):
-                text = forms(where)["text"]
+            if where not in DECIDED:
+                text = plain_text(where)
                 notes.append(f"D ({c.name}) holds where {text}; beyond, no closed form")
         if formula.slem is None and formula.spectrum:
             notes.append("one agent has no other eigenvalue")
@@ -118,95 +200,30 @@ class FormulaResult(Documented):
             notes.append("checked at smaller numbers of agents than the one given")
         return notes
 
-    def document(self) -> FormulaDocument:
-        """What `formula` prints; expressions are sympy's text, numbers exact strings."""
-        formula = self.formula
-        return FormulaDocument(
-            topology=formula.name,
-            title=formula.title,
-            parameters=[parameter_of(p, formula.values) for p in formula.parameters if not p.fixed],
-            weights=[
-                Weight(entry=w.name, meaning=w.words, **self._forms(w.expression))
-                for w in formula.weights_text
-            ],
-            matrix=self._matrix(),
-            classes=[self._class(agents) for agents in formula.classes],
-            eigenvalues=[self._eigenvalue(one) for one in formula.spectrum],
-            characteristic_polynomial=self._optional(formula.characteristic),
-            slem=self._optional(formula.slem),
-            second_eigenvalue=self._optional(formula.second_eigenvalue),
-            deviation_matrix=[
-                DeviationEntry(
-                    pair=p.name,
-                    symbols={str(symbol): words for symbol, words in p.symbols},
-                    **self._forms(p.value),
-                )
-                for p in formula.deviation_matrix
-            ],
-            rate=self._expression(formula.rate),
-            gaussian_exponent=self._expression(formula.gaussian_exponent),
-            statements=[
-                NamedStatement(name=s.name, words=s.words, **self._forms(s.expression))
-                for s in formula.statements
-            ],
-            docs=formula.docs,
-            checks=checks_of(self.check, self.seed),
-            notes=self.notes,
-            samples=None if self.samples is None else self.samples.document(),
-        )
-
-    def tables(self) -> Sequence[RenderableType]:
+    def tables(self) -> list[RenderableType]:
         """The same for people."""
-        from peerbayes.formulas.text import formula_parts
-
         return formula_parts(self.document())
 
-    def _class(self, agents: AgentClass) -> AgentClassDocument:
-        condition = self.formula.shown(agents.condition)
-        return AgentClassDocument(
-            name=agents.name,
-            size=self._expression(agents.size),
-            stationary=self._expression(agents.stationary),
-            information=str(agents.information),
-            deviation=self._optional(self._deviation(agents)),
-            condition=None if condition in (sympy.true, sympy.false) else str(condition),
-        )
 
-    def _eigenvalue(self, one: Eigenvalues) -> Eigenvalue:
-        return Eigenvalue(
-            **self._forms(one.value),
-            multiplicity=self._expression(one.multiplicity),
-            indices=[
-                Index(
-                    symbol=str(index.symbol),
-                    first=str(self.formula.shown(index.first)),
-                    last=str(self.formula.shown(index.last)),
-                )
-                for index in one.indices
-            ],
-        )
+@dataclass(frozen=True)
+class Family:
+    """A family that has closed forms: its name, its title, and its parameters' names."""
 
-    def _forms(self, expression: sympy.Basic) -> dict[str, str]:
-        return forms(self.formula.shown(expression))
+    name: str
+    title: str
+    parameters: list[str]
 
-    def _expression(self, expression: sympy.Basic) -> Expression:
-        return Expression(**self._forms(expression))
 
-    def _deviation(self, agents: AgentClass) -> sympy.Expr | None:
-        """D_i where it has a closed form, or has one under a condition."""
-        return None if self.formula.shown(agents.condition) == sympy.false else agents.deviation
+@dataclass(frozen=True, eq=False)
+class Families(Result):
+    """Every family."""
 
-    def _optional(self, expression: sympy.Expr | None) -> Expression | None:
-        return None if expression is None else self._expression(expression)
+    families: list[Family]
 
-    def _matrix(self) -> list[list[str]] | None:
-        """W as exact strings, where all parameters are given and it is small."""
-        if not self.formula.is_numeric:
-            return None
-        member = self.formula.member()
-        if member.agents > _MOST_WEIGHTS:
-            return None
-        return [[str(weight) for weight in row] for row in member.weights]
+    quantities = ALL_FAMILIES
+
+
+# Questions --------------------------------------------------------------------------------------
 
 
 def formulas(
@@ -217,35 +234,12 @@ def formulas(
     seed: int = 0,
     samples: bool = False,
 ) -> FormulaResult | SheetResult:
-    """What `peerbayes formula` shows: of a network (:func:`formula_of`), or of risk.
-
-    Raises
-    ------
-    ValueError
-        As of :func:`formula_of`.
-    """
-    if topology != RISK:
-        return formula_of(topology, values, weights=weights, seed=seed, samples=samples)
-    if weights is not None or samples:
-        option, got = ("--samples", "it") if samples else ("--weights", "a matrix")
-        raise fail(option, "none, for risk: it is of no network", got, "leave it out")
-    return risk_of(values, points=POINTS, seed=seed)
-
-
-def formula_of(
-    topology: str,
-    values: Mapping[str, str],
-    *,
-    weights: str | None = None,
-    seed: int = 0,
-    samples: bool = False,
-) -> FormulaResult:
-    """The closed forms of a family, of a matrix, or of a problem's network; checked.
+    """What `peerbayes formula` shows: closed forms of a network, or bounds on risk; checked.
 
     Parameters
     ----------
     topology
-        A family of `theory.symbolic.FAMILIES`; "weights"; or a problem's file or name.
+        A family of `theory.symbolic.FAMILIES`; "weights"; a problem's file or name; or "risk".
     values
         Exact values of parameters, as text, by name or letter.
     weights
@@ -261,6 +255,12 @@ def formula_of(
         In one line, if the topology is unknown, a value is not exact or outside its domain, a
         parameter is foreign, or a number of agents is too large to print.
     """
+    if topology == RISK:
+        if weights is not None or samples:
+            option, got = ("--samples", "it") if samples else ("--weights", "a matrix")
+            raise fail(option, "none, for risk: it is of no network", got, "leave it out")
+        sheet = risk_formulas().substitute(**values)
+        return SheetResult(sheet, check_risk(sheet, points=POINTS, seed=seed), seed)
     family = _formula(topology, weights)
     own = {
         name: value
@@ -277,7 +277,9 @@ def formula_of(
     sizes = None
     if samples:
         rest = {name: value for name, value in values.items() if name not in own}
-        sizes = sizes_of(formula, rest, points=POINTS, seed=seed)
+        sheet = sample_size_formulas(formula).substitute(**rest)
+        found = check_sample_sizes(formula, sheet, points=POINTS, seed=seed)
+        sizes = SheetResult(sheet, found, seed, formula)
     return FormulaResult(formula, check_formula(formula, points=POINTS, seed=seed), seed, sizes)
 
 
@@ -296,14 +298,47 @@ def _formula(topology: str, weights: str | None) -> Formula:
     if weights is not None:
         raise fail("--weights", "none, for any topology but 'weights'", "a matrix", "leave it out")
     if topology not in FAMILIES:
-        from peerbayes.formulas.problem_formula import names_a_problem, problem_formula
+        from peerbayes.problem.builtins.loading import names_a_problem
 
         if names_a_problem(topology):
-            return problem_formula(topology)
+            return _of_problem(topology)
     known = [*FAMILIES, "weights", RISK]
     wanted = f"a problem, or one of {', '.join(known)}"
     choose("TOPOLOGY", topology, known, wanted=wanted, otherwise="see 'peerbayes formula list'")
     return closed_form(topology)
+
+
+def _of_problem(name: str) -> Formula:
+    """The formula of a problem's network: its exact weights, or the family it belongs to.
+
+    Raises
+    ------
+    ValueError
+        If the problem cannot be read, has no exact weights, or is too large.
+    """
+    from peerbayes.problem.builtins.families import BUILTINS, of_images
+    from peerbayes.problem.builtins.loading import load_problem
+    from peerbayes.problem.changes_section import SequenceNetwork
+
+    remedy = "name its topology, such as 'star'"
+    family = next((f for f in BUILTINS.values() if name == f.name or name in f.variants), None)
+    if family is not None and family.make is of_images:
+        raise fail("TOPOLOGY", "a problem that is written as a file", repr(name), remedy)
+    problem = load_problem(name)
+    section = None if problem.specification is None else problem.specification.network
+    if section is None or isinstance(section, SequenceNetwork) or section.changes is not None:
+        got = "one without a file" if section is None else "one on a network that changes"
+        wanted = "a problem whose network is fixed and written down"
+        raise fail(name, wanted, got, remedy)
+    confidence = getattr(section, "edge_confidence", None)
+    if isinstance(confidence, float):
+        place, remedy = f"{name}: network.edge_confidence", 'write it as text, such as "1/2"'
+        raise fail(place, "an exact number", confidence, remedy)
+    if confidence is not None:
+        agents: Any = getattr(section, "agents", None)
+        return closed_form("star").substitute(agents=agents, edge_confidence=confidence)
+    rows = getattr(section, "weights", None) or section.build_rational(problem.name).rows
+    return weights_formula(rows, name=problem.name)
 
 
 def read_settings(named: Mapping[str, str | None], settings: Sequence[str]) -> dict[str, str]:
@@ -337,14 +372,10 @@ def families(values: Mapping[str, str] | None = None, *, weights: str | None = N
     if values or weights is not None:
         raise fail("TOPOLOGY", "a name, to which the values belong", "none",
                    f"choose one of {', '.join(FAMILIES)}, weights")  # fmt: skip
+    forms = {name: closed_form(name) for name in FAMILIES}
     entries = [
-        Family(
-            name=name,
-            title=formula.title,
-            parameters=[p.name for p in formula.parameters if not p.fixed],
-        )
-        for name, formula in ((name, closed_form(name)) for name in FAMILIES)
+        Family(name, formula.title, [p.name for p in formula.parameters if not p.fixed])
+        for name, formula in forms.items()
     ]
     title = "any small matrix of fractions and letters, such as '1-a a; b 1-b'"
-    any_matrix = Family(name="weights", title=title, parameters=["weights"])
-    return Families(families=[*entries, any_matrix])
+    return Families([*entries, Family("weights", title, ["weights"])])

@@ -12,15 +12,6 @@ from rich.text import Text
 from sympy import Symbol, latex, true
 from sympy.printing.str import StrPrinter
 
-from peerbayes.formulas.documents import (
-    Checks,
-    Eigenvalue,
-    Expression,
-    Family,
-    FormulaDocument,
-    SheetDocument,
-)
-
 # A matrix of many agents has too many entries for a table; JSON has them all.
 _MOST_PAIRS = 16
 
@@ -71,7 +62,12 @@ class FormulaPrinter(StrPrinter):  # type: ignore[misc]
         return f"{name}({', '.join(self._print(part) for part in expr.args)})"
 
 
-def formula_parts(formula: FormulaDocument) -> list[RenderableType]:
+def plain_text(expression: Any) -> str:
+    """An expression for people: powers with ^, moduli with bars, cases in words."""
+    return str(FormulaPrinter().doprint(expression))
+
+
+def formula_parts(formula: Any) -> list[RenderableType]:
     """The tables of `formula`."""
     parts: list[RenderableType] = [Text(f"{formula.topology}: {formula.title}"), Text()]
     if formula.parameters:
@@ -100,7 +96,7 @@ def formula_parts(formula: FormulaDocument) -> list[RenderableType]:
     return parts
 
 
-def sheet_parts(sheet: SheetDocument) -> list[RenderableType]:
+def sheet_parts(sheet: Any) -> list[RenderableType]:
     """The tables of sample sizes, or of risk."""
     parts: list[RenderableType] = [Text(sheet.title), Text()]
     parts.append(_rows([(bound.name, bound.text) for bound in sheet.bounds]))
@@ -124,7 +120,7 @@ def sheet_parts(sheet: SheetDocument) -> list[RenderableType]:
     return [*parts, Text("\n".join(words)), Text(checked(sheet.checks))]
 
 
-def checked(checks: Checks) -> str:
+def checked(checks: Any) -> str:
     """The last line: what the formulas were checked against, and how that ended."""
     where = f"at {checks.points} random rational parameter values"
     if checks.points == 1:
@@ -135,9 +131,9 @@ def checked(checks: Checks) -> str:
     return f"CHECK FAILED {where}: {', '.join(failed)}"
 
 
-def latex_text(formula: FormulaDocument | SheetDocument) -> str:
+def latex_text(formula: Any) -> str:
     """The formulas as LaTeX, one aligned block."""
-    if isinstance(formula, SheetDocument):
+    if not hasattr(formula, "deviation_matrix"):
         return _aligned(_sheet_lines(formula))
     lines = [f"{label} &= {expression}" for label, expression in _lines(formula, tex=True)]
     if formula.samples is not None:
@@ -145,7 +141,7 @@ def latex_text(formula: FormulaDocument | SheetDocument) -> str:
     return _aligned(lines)
 
 
-def _sheet_lines(sheet: SheetDocument) -> list[str]:
+def _sheet_lines(sheet: Any) -> list[str]:
     lines = [rf"\text{{{bound.name}}} &= {bound.latex}" for bound in sheet.bounds]
     return lines + [f"{latex(Symbol(one.symbol))} &= {one.latex}" for one in sheet.where]
 
@@ -154,7 +150,7 @@ def _aligned(lines: Sequence[str]) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
 
-def family_parts(families: Sequence[Family]) -> list[RenderableType]:
+def family_parts(families: Sequence[Any]) -> list[RenderableType]:
     """The table of `formula list`."""
     table = Table(title="Closed forms", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("topology", no_wrap=True)
@@ -166,7 +162,7 @@ def family_parts(families: Sequence[Family]) -> list[RenderableType]:
     return [table, Text("'risk' has the bounds on risk, which are of no network")]
 
 
-def _lines(formula: FormulaDocument, *, tex: bool) -> list[tuple[str, str]]:
+def _lines(formula: Any, *, tex: bool) -> list[tuple[str, str]]:
     """All formulas, as (label, expression), in text or LaTeX."""
 
     def label(letter: str, name: str) -> str:
@@ -175,8 +171,8 @@ def _lines(formula: FormulaDocument, *, tex: bool) -> list[tuple[str, str]]:
     def plain(word: str, letter: str) -> str:
         return letter if tex else word
 
-    def shown(expression: Expression) -> str:
-        return expression.latex if tex else expression.text
+    def shown(expression: Any) -> str:
+        return str(expression.latex if tex else expression.text)
 
     lines = [(label("v", c.name), shown(c.stationary)) for c in formula.classes]
     lines += [
@@ -204,7 +200,7 @@ def _lines(formula: FormulaDocument, *, tex: bool) -> list[tuple[str, str]]:
     ]
 
 
-def _repeated(eigenvalue: Eigenvalue, *, tex: bool) -> str:
+def _repeated(eigenvalue: Any, *, tex: bool) -> str:
     """For which indices, and how often; nothing for a single eigenvalue."""
     words = [f"{x.symbol} = {x.first}..{x.last}".replace("**", "^") for x in eigenvalue.indices]
     if tex:
@@ -216,7 +212,7 @@ def _repeated(eigenvalue: Eigenvalue, *, tex: bool) -> str:
     return "".join((space if place == 0 else ", ") + word for place, word in enumerate(words))
 
 
-def _words(formula: FormulaDocument) -> list[str]:
+def _words(formula: Any) -> list[str]:
     """What the letters mean, and what needs a word."""
     names = {"everyone": "all agents"}
     words = [

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
-    from peerbayes.formulas.checked import FormulaResult
-    from peerbayes.formulas.sheets import SheetResult
+    from peerbayes.formulas.checked import FormulaResult, SheetResult
 
 
 def formula(

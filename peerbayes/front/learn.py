@@ -14,9 +14,7 @@ import numpy as np
 from peerbayes.documents import Numbers, Rounds
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.shared.analyse import PROBLEM
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem
 from peerbayes.quantities.quantity import Quantity, Table
 from peerbayes.quantities.result import Result
 from theory.frames import frame, long_columns

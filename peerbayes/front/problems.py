@@ -12,17 +12,19 @@ from theory.typed import require
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.problem.builtins.names import (
+    from peerbayes.problem.builtins.loading import (
         ChangingName,
         FaultyName,
         FiniteName,
         RegressionName,
     )
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.problems import AnyProblem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        AnyProblem,
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from peerbayes.settings.groups import Data
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
@@ -178,10 +180,12 @@ def problem_of(
     >>> type(problem_of(Network([[.9, .1], [.6, .4]]), model)).__name__
     'Problem'
     """
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from theory import FiniteModel, Network
     from theory.changing.delays import AnyNetwork
     from theory.messages import QUANTISERS
@@ -198,7 +202,7 @@ def problem_of(
     require("network", network, *get_args(AnyNetwork))
     require("model", model, FiniteModel, RegressionModel)
     if batch is not None:
-        from peerbayes.problem.new_batch import batches_on
+        from peerbayes.problem.writing import batches_on
 
         model = model.batched(batches_on(batch, network, model))
     if messages is not None:
@@ -230,7 +234,7 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
         If it is neither, or the batch does not fit.
     """
     if how is not None and how.batch is not None:
-        from peerbayes.problem.new_batch import with_batch
+        from peerbayes.problem.writing import with_batch
 
         return with_batch(as_problem(value, replace(how, batch=None)), how.batch)
     from peerbayes.kinds.registry import is_problem

@@ -1,8 +1,8 @@
 """Types of questions whose answer depends on the kind of problem, for editors and type checkers.
 
 The kind of a problem object is its class, and that of a built-in follows from its name
-(`peerbayes.problem.builtins.names`). Of a file nothing is known before it is read: its answers are
-of type ``Any``.
+(`peerbayes.problem.builtins.loading`). Of a file nothing is known before it is read: its answers
+are of type ``Any``.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
-    from peerbayes.problem.builtins.names import (
+    from peerbayes.problem.builtins.loading import (
         ChangingName,
         FaultyName,
         FiniteName,
         RegressionName,
     )
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.problems import AnyProblem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import (
+        AnyProblem,
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
+    )
     from peerbayes.settings.declared import Settings
 
 P = ParamSpec("P")

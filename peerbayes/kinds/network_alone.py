@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
-from peerbayes.problem.network_alone import NetworkAlone
+from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
 from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.result import Result

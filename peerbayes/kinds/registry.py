@@ -168,7 +168,7 @@ _SOCIAL_LEARNING = {
 KINDS = (
     Kind(
         None,
-        "problem.finite:Problem",
+        "problem.problems:Problem",
         ("delta", "exact", "certify", "rounds"),
         {
             "analyse": "kinds.finite.analyse:analyse",
@@ -184,7 +184,7 @@ KINDS = (
     ),
     Kind(
         "changing",
-        "problem.changing:ChangingProblem",
+        "problem.problems:ChangingProblem",
         ("delta",),
         {
             "analyse": "kinds.changing.analyse:analyse_changing",
@@ -197,7 +197,7 @@ KINDS = (
     ),
     Kind(
         "faulty",
-        "problem.faulty:FaultyProblem",
+        "problem.problems:FaultyProblem",
         (),
         {
             "analyse": "kinds.faulty.analyse:analyse_faulty",
@@ -210,7 +210,7 @@ KINDS = (
     ),
     Kind(
         "regression",
-        "problem.regression:RegressionProblem",
+        "problem.problems:RegressionProblem",
         ("exact",),
         {
             "analyse": "kinds.regression.analyse:analyse_regression",
@@ -225,13 +225,12 @@ KINDS = (
     ),
     Kind(
         "network",
-        "problem.network_alone:NetworkAlone",
+        "problem.problems:NetworkAlone",
         (),
         {"analyse": "kinds.network_alone:analyse_network"},
     ),
 )
-# The module of a problem's class has the name of its kind.
-_BY_NAME = {str(kind.of).partition(":")[0].rpartition(".")[2]: kind for kind in KINDS}
+_BY_NAME = {str(kind.of).partition(":")[2]: kind for kind in KINDS}  # of the problem's class
 
 
 def kind_of(problem: AnyProblem) -> Kind:
@@ -243,12 +242,12 @@ def kind_of(problem: AnyProblem) -> Kind:
     >>> kind_of(load_problem("p1-regression")).form
     'regression'
     """
-    return _BY_NAME[type(problem).__module__.rpartition(".")[2]]
+    return _BY_NAME[type(problem).__name__]
 
 
 def is_problem(value: object) -> bool:
     """Whether something is a problem of any kind; no kind is loaded that it cannot be of."""
-    kind = _BY_NAME.get(type(value).__module__.rpartition(".")[2])
+    kind = _BY_NAME.get(type(value).__name__)
     return kind is not None and type(value) is kind.problem
 
 

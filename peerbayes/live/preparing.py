@@ -13,12 +13,16 @@ from exact.sampling import kind_rows
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
 from peerbayes.messages import input_error
-from peerbayes.problem.faulty import FaultyProblem
-from peerbayes.problem.finite import Problem
 from peerbayes.problem.model_section import FiniteAgentSection
-from peerbayes.problem.network_alone import NetworkAlone
-from peerbayes.problem.problems import AnyProblem, FiniteProblem, with_model
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import (
+    AnyProblem,
+    FaultyProblem,
+    FiniteProblem,
+    NetworkAlone,
+    Problem,
+    RegressionProblem,
+    with_model,
+)
 from peerbayes.problem.writing import document_of
 from peerbayes.records import plain
 from theory import FiniteAgent, FiniteModel, Network

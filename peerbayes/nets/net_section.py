@@ -19,11 +19,11 @@ from pydantic import (
 )
 
 from peerbayes.messages import TAG, describe, guessed, problem_error
-from peerbayes.problem.declared_fields import key_of
 from peerbayes.problem.entries import (
     Row,
     Section,
     given,
+    key_of,
     known_table,
     tag_of,
 )

@@ -22,7 +22,7 @@ from peerbayes.nets.documents import (
     TestLook,
     TrainRecord,
 )
-from peerbayes.problem.changing import graph_of
+from peerbayes.problem.problems import graph_of
 from theory import Network
 from theory.changing import AnyNetwork, influence
 

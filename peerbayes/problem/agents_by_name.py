@@ -3,7 +3,8 @@
 The sections of a file (`peerbayes.problem.specification`) know agents by number, networks by
 weights or edges, and rows that sum to 1. A file may also name agents wherever it takes their
 numbers, name a graph file, and leave the sums to the reader. `by_number` rewrites such a document
-before it is checked. A text is a name first, then a number.
+before it is checked, and `in_order` sorts entries that say whose they are. A text is a name first,
+then a number.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from peerbayes.messages import Place, input_error, path_text, translate
 from peerbayes.problem.entries import Rational, Section, number_text, parse_number
+from peerbayes.problem.model_section import AgentEntry
 from peerbayes.problem.network_section import FORMS, FileNetwork
 from theory.network.labels import agent_number, numbered_edges
 from theory.validation import fail
 
 Table = dict[str, Any]
+Entry = TypeVar("Entry", bound=AgentEntry)
 
 _EACH = "*"
 # Where a file takes an agent; a star stands for every entry of a list.
@@ -78,8 +81,40 @@ def by_number(
     for path in _AGENTS:
         table = _replaced(table, path, (), found)
     for path, rest in _LISTS.items():
-        table = _listed(table, path, rest, found)
+        table = _replaced(table, path, (), _list_of(_count(table), rest, found), tables=True)
     return table
+
+
+def in_order(
+    entries: tuple[Entry, ...], names: Sequence[str] | None, source: str, place: Place
+) -> tuple[Entry, ...]:
+    """Entries of a table of agents, in the order of the network if each says whose it is.
+
+    Raises
+    ------
+    ValueError
+        If only some have a name, one describes several agents, there is no agent of a name, or
+        two describe the same.
+    """
+    if all(entry.name is None for entry in entries):
+        return entries
+    number = {name: agent for agent, name in enumerate(names or ())}
+    found: dict[int, Entry] = {}
+    for k, entry in enumerate(entries):
+        where = (*place, k, "name")
+        if entry.name is None:
+            wanted, remedy = "a name in every entry, or in none", "name its agent"
+            raise input_error(source, where, wanted, "none", remedy)
+        if entry.count != 1:
+            wanted, remedy = "1 beside a name", "give each agent an entry"
+            raise input_error(source, (*place, k, "count"), wanted, entry.count, remedy)
+        known = len(number) or len(entries)
+        agent = agent_number(_where(source, where), entry.name, number, agents=known)
+        if agent in found:
+            got = f"{entry.name!r} again"
+            raise input_error(source, where, "each agent once", got, "strike one of the entries")
+        found[agent] = entry
+    return tuple(found[agent] for agent in sorted(found))
 
 
 def transposed(document: Mapping[str, Any]) -> bool:
@@ -127,13 +162,9 @@ def _of_file(network: Table, source: str, folder: Path | None) -> Table:
         raise input_error(source, ("network", "file"), wanted, repr(section.file), remedy)
     from peerbayes.problem.graph_files import network_table
 
+    options = section.model_dump(exclude={"file", "changes"})
     try:
-        table = network_table(
-            folder / section.file,
-            rule=section.rule,
-            directed=section.directed,
-            normalise=section.normalise,
-        )
+        table = network_table(folder / section.file, **options)
     except ValueError as error:
         where = _where(source, ("network", "file"))
         raise ValueError(f"{where}: {error}") from None
@@ -202,40 +233,35 @@ def _pairs(
     return pairs, names
 
 
-def _replaced(value: Any, path: Sequence[str], place: Place, found: Any) -> Any:
-    """The value with numbers in place of the names at a path."""
+def _replaced(
+    value: Any, path: Sequence[str], place: Place, new: Any, *, tables: bool = False
+) -> Any:
+    """The value with what `new` makes of texts, or of `tables`, at a path."""
     if not path:
-        return found(value, place) if isinstance(value, str) else value
+        is_meant = isinstance(value, Mapping if tables else str)
+        return new(value, place) if is_meant else value
     step, rest = path[0], path[1:]
     if step == _EACH and isinstance(value, list | tuple):
-        return [_replaced(one, rest, (*place, k), found) for k, one in enumerate(value)]
+        return [_replaced(one, rest, (*place, k), new) for k, one in enumerate(value)]
     if isinstance(value, Mapping) and step in value:
-        return {**value, step: _replaced(value[step], rest, (*place, step), found)}
+        return {**value, step: _replaced(value[step], rest, (*place, step), new, tables=tables)}
     return value
 
 
-def _listed(table: Table, path: tuple[str, ...], rest: Any, found: Any) -> Table:
-    """The document with a list, one entry an agent, in place of a table by agent at a path."""
-    value: Any = table
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping):
-        return table
-    agents = _count(table)
-    entries = [rest] * agents
-    for name, entry in value.items():
-        agent = found(name, (*path, name))
-        if agent >= agents:
-            wanted = f"an agent from 0 to {agents - 1}"
-            raise fail(path_text((*path, name)), wanted, agent, "correct it")
-        entries[agent] = entry
-    new: Any = entries
-    for k in reversed(range(len(path))):
-        holder: Any = table
-        for step in path[:k]:
-            holder = holder[step]
-        new = {**holder, path[k]: new}
-    return dict(new)
+def _list_of(agents: int, rest: Any, found: Any) -> Any:
+    """What makes a list, one entry an agent, of a table by agent; `rest` is for all others."""
+
+    def listed(table: Mapping[str, Any], place: Place) -> list[Any]:
+        entries = [rest] * agents
+        for name, entry in table.items():
+            agent = found(name, (*place, name))
+            if agent >= agents:
+                wanted = f"an agent from 0 to {agents - 1}"
+                raise fail(path_text((*place, name)), wanted, agent, "correct it")
+            entries[agent] = entry
+        return entries
+
+    return listed
 
 
 def _count(table: Table) -> int:
@@ -244,9 +270,9 @@ def _count(table: Table) -> int:
     names = _names(network)
     if names is not None:
         return len(names)
-    assert network is None or isinstance(network, Mapping)
+    given = network if isinstance(network, Mapping) else {}
     for key in ("weights", "agents"):
-        value = (network or {}).get(key)
+        value = given.get(key)
         if isinstance(value, list | tuple):
             return len(value)
         if isinstance(value, int):

@@ -11,21 +11,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from peerbayes.messages import TAG, problem_error
+from peerbayes.messages import problem_error
 from peerbayes.problem.entries import (
     Agents,
     Distribution,
+    Name,
+    OneOf,
     PositiveNumber,
     Probability,
     Row,
     Section,
     Table,
     by_agent,
+    by_word,
+    check_agent,
+    check_one,
+    check_square,
     exactly_one,
-    known_table,
-    tag_of,
+    key,
 )
 from theory.validation import fail
 
@@ -35,273 +40,195 @@ if TYPE_CHECKING:
 
 # As theory.changing: what is said must be kept until it is heard.
 LONGEST_DELAY = 10_000
+Delay = Annotated[int, Field(ge=0, le=LONGEST_DELAY)]
 
 
-def _by_name(schema: dict[str, Any]) -> None:
-    """Change the JSON schema of rates: a table by agent will do."""
-    schema["anyOf"].append(by_agent(schema["anyOf"][0]["items"]))
+class Change(Section):
+    """What happens to a network, in one of the ways below."""
 
 
-class LinkChanges(Section):
+class LinkChanges(Change):
     """Every link is up or down in each round, by chance."""
 
     kind: Literal["links"]
-    up: Probability = Field(description="Probability that a link is up in a round, in [0, 1].")
-    on_loss: Literal["own", "renormalise", "last"] = Field(
-        default="own",
-        description="What stands in for a lost message: the own belief, what else arrived, or the "
-        "last message that came.",
+    up: Probability = key("Probability that a link is up in a round, in [0, 1].")
+    on_loss: Literal["own", "renormalise", "last"] = key(
+        "What stands in for a lost message: the own belief, what else arrived, or the last "
+        "message that came.",
+        "own",
     )
-    symmetric: bool = Field(
-        default=False, description="Whether both directions of a link fail at once."
-    )
-
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The network with failing links."""
-        from theory.changing import RandomLinks
-
-        return RandomLinks(
-            network, up=float(self.up), on_loss=self.on_loss, symmetric=self.symmetric
-        )
+    symmetric: bool = key("Whether both directions of a link fail at once.", False)
 
 
-class PresenceChanges(Section):
+class PresenceChanges(Change):
     """Agents leave and return, by chance."""
 
     kind: Literal["presence"]
-    present: Probability = Field(description="Share of the rounds in which an agent is there.")
-    mean_absence: PositiveNumber | None = Field(
-        default=None, description="Mean rounds of an absence; left out: each round by itself."
+    present: Probability = key("Share of the rounds in which an agent is there.")
+    mean_absence: PositiveNumber | None = key(
+        "Mean rounds of an absence; left out: each round by itself.", None
     )
 
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The network with agents that come and go."""
-        from theory.changing import RandomPresence
 
-        absence = None if self.mean_absence is None else np.asarray(float(self.mean_absence))
-        present = np.asarray(float(self.present))
-        return RandomPresence(network, present=present, mean_absence=absence)
-
-
-class DelayChanges(Section):
+class DelayChanges(Change):
     """Messages are late by a fixed number of rounds."""
 
     model_config = ConfigDict(json_schema_extra=exactly_one("delay", "delays"))
 
     kind: Literal["delays"]
-    delay: Annotated[int, Field(ge=0, le=LONGEST_DELAY)] | None = Field(
-        default=None, description="Age of every message, in rounds."
-    )
-    delays: Row[Row[Annotated[int, Field(ge=0, le=LONGEST_DELAY)]]] | None = Field(
-        default=None, description="Age of what agent i uses of agent j, row by row."
-    )
+    delay: Delay | None = key("Age of every message, in rounds.", None)
+    delays: Row[Row[Delay]] | None = key("Age of what agent i uses of agent j, row by row.", None)
 
     @model_validator(mode="after")
     def _one_form(self) -> DelayChanges:
-        if (self.delay is None) == (self.delays is None):
-            got = "neither" if self.delay is None else "both"
-            raise problem_error((), "exactly one of delay, delays", got, "keep one of them")
+        wanted = "exactly one of delay, delays"
+        check_one(wanted, self.delay, self.delays, neither="keep one of them")
         for i, row in enumerate(self.delays or ()):
             if len(row) != len(self.delays or ()):
                 wanted = f"{len(self.delays or ())} numbers, one for each of as many rows"
                 raise problem_error(("delays", i), wanted, len(row), "make the matrix square")
         return self
 
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The network with late messages."""
-        from theory.changing import DelayedNetwork
 
-        if self.delay is not None:
-            return DelayedNetwork(network, self.delay)
-        return DelayedNetwork(network, np.array(self.delays, dtype=np.int64))
-
-
-class GossipChanges(Section):
+class GossipChanges(Change):
     """In each round one pair of neighbours, every pair alike, averages what it believes."""
 
     kind: Literal["gossip"]
 
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """Pairwise gossip on the network's graph."""
-        from theory.changing import MarkovNetwork
 
-        return MarkovNetwork.gossip_pairs(network)
-
-
-class ClockChanges(Section):
+class ClockChanges(Change):
     """Agents wake up by clocks of their own; the one that wakes observes and pools."""
 
     kind: Literal["clocks"]
-    rates: Row[PositiveNumber] | None = Field(
-        default=None,
-        description="How often each agent's clock ticks, one an agent or by name; left out: 1.",
-        json_schema_extra=_by_name,
+    rates: Row[PositiveNumber] | None = key(
+        "How often each agent's clock ticks, one an agent or by name; left out: 1.",
+        None,
+        json_schema_extra=by_agent,
     )
 
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The network in event time: a round is a tick."""
-        from theory.changing import MarkovNetwork
 
-        rates = [1.0] * network.agents if self.rates is None else [float(r) for r in self.rates]
-        if len(rates) != network.agents:
-            remedy = "give every agent a rate"
-            raise fail("rates", f"one for each of {network.agents} agents", len(rates), remedy)
-        return MarkovNetwork.clocks(network, clock_rates=rates)
-
-
-class WalkChanges(Section):
+class WalkChanges(Change):
     """A token walks the graph; the agent that holds it observes and pools."""
 
     kind: Literal["walk"]
 
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The network whose one awake agent moves along its links."""
-        from theory.changing import MarkovNetwork
 
-        return MarkovNetwork.walk(network)
-
-
-class RotationChanges(Section):
+class RotationChanges(Change):
     """A star whose edges take turns, a group at a time (P2 section 1.4.3)."""
 
     kind: Literal["rotation"]
-    group_size: int = Field(ge=1, description="How many edges are connected at a time.")
-
-    def apply(self, network: Network, section: Section) -> ChangingNetwork:
-        """The rotating star; each group forms a star of its own with the centre."""
-        from theory.changing import rotating_star
-
-        confidence = getattr(section, "edge_confidence", None)
-        if getattr(section, "topology", None) != "star" or confidence is None:
-            raise fail(
-                "kind",
-                'a star with edge_confidence for kind = "rotation"',
-                f"{network.name!r}",
-                'write topology = "star" and edge_confidence',
-            )
-        groups, rest = divmod(network.agents - 1, self.group_size)
-        if rest:
-            raise fail(
-                "group_size",
-                f"a divisor of the {network.agents - 1} edges",
-                self.group_size,
-                "change it, or the number of agents",
-            )
-        star = rotating_star(
-            groups=groups, group_size=self.group_size, edge_confidence=float(confidence)
-        )
-        return replace(star, names=network.names)
+    group_size: int = key("How many edges are connected at a time.", ge=1)
 
 
-CHANGES: dict[
-    str,
-    type[
-        LinkChanges
-        | PresenceChanges
-        | DelayChanges
-        | GossipChanges
-        | ClockChanges
-        | WalkChanges
-        | RotationChanges
-    ],
-] = {
-    "links": LinkChanges,
-    "presence": PresenceChanges,
-    "delays": DelayChanges,
-    "gossip": GossipChanges,
-    "clocks": ClockChanges,
-    "walk": WalkChanges,
-    "rotation": RotationChanges,
-}
+CHANGES = by_word(
+    "kind",
+    *(LinkChanges, PresenceChanges, DelayChanges, GossipChanges, ClockChanges, WalkChanges),
+    RotationChanges,
+)
 """The kinds of change, and their sections."""
-
-
-def _known_kind(value: object) -> object:
-    """Refuse a table without a kind, or of one that there is not."""
-    return known_table(
-        value, key="kind", known=CHANGES, place="[network.changes]", remedy="say what changes"
-    )
-
-
-def _kind(value: object) -> str:
-    """The tag of one kind of change."""
-    return tag_of(value, key="kind")
-
-
 ChangesSection = Annotated[
-    Annotated[LinkChanges, Tag(TAG + "links")]
-    | Annotated[PresenceChanges, Tag(TAG + "presence")]
-    | Annotated[DelayChanges, Tag(TAG + "delays")]
-    | Annotated[GossipChanges, Tag(TAG + "gossip")]
-    | Annotated[ClockChanges, Tag(TAG + "clocks")]
-    | Annotated[WalkChanges, Tag(TAG + "walk")]
-    | Annotated[RotationChanges, Tag(TAG + "rotation")],
-    Discriminator(_kind),
-    BeforeValidator(_known_kind),
+    Change, OneOf("kind", CHANGES, place="[network.changes]", remedy="say what changes")
 ]
+
+
+def changing(network: Network, change: Change, section: Section) -> ChangingNetwork:
+    """The network with what happens to it.
+
+    Parameters
+    ----------
+    section
+        The table ``[network]`` around the change.
+
+    Raises
+    ------
+    ValueError
+        If this cannot happen to the network.
+    """
+    from theory.changing import DelayedNetwork, MarkovNetwork, RandomLinks, RandomPresence
+
+    match change:
+        case LinkChanges(up=up, on_loss=on_loss, symmetric=symmetric):
+            return RandomLinks(network, up=float(up), on_loss=on_loss, symmetric=symmetric)
+        case PresenceChanges(present=present, mean_absence=rounds):
+            absence = None if rounds is None else np.asarray(float(rounds))
+            return RandomPresence(network, present=np.asarray(float(present)), mean_absence=absence)
+        case DelayChanges(delay=delay, delays=delays):
+            ages = delay if delays is None else np.array(delays, dtype=np.int64)
+            assert ages is not None
+            return DelayedNetwork(network, ages)
+        case GossipChanges():
+            return MarkovNetwork.gossip_pairs(network)
+        case ClockChanges(rates=rates):
+            ticks = [1.0] * network.agents if rates is None else [float(rate) for rate in rates]
+            if len(ticks) != network.agents:
+                wanted = f"one for each of {network.agents} agents"
+                raise fail("rates", wanted, len(ticks), "give every agent a rate")
+            return MarkovNetwork.clocks(network, clock_rates=ticks)
+        case RotationChanges(group_size=size):
+            return _rotating(network, size, section)
+    return MarkovNetwork.walk(network)
+
+
+def _rotating(network: Network, size: int, section: Section) -> ChangingNetwork:
+    """The rotating star; each group of this size forms a star of its own with the centre."""
+    from theory.changing import rotating_star
+
+    confidence = getattr(section, "edge_confidence", None)
+    if getattr(section, "topology", None) != "star" or confidence is None:
+        wanted = 'a star with edge_confidence for kind = "rotation"'
+        remedy = 'write topology = "star" and edge_confidence'
+        raise fail("kind", wanted, f"{network.name!r}", remedy)
+    groups, rest = divmod(network.agents - 1, size)
+    if rest:
+        wanted = f"a divisor of the {network.agents - 1} edges"
+        raise fail("group_size", wanted, size, "change it, or the number of agents")
+    star = rotating_star(groups=groups, group_size=size, edge_confidence=float(confidence))
+    return replace(star, names=network.names)
+
+
+# Phase by phase ---------------------------------------------------------------------------------
 
 
 class PhaseSection(Section):
     """One phase: who hears whom, and who observes."""
 
-    weights: Table = Field(description="W_ij is the weight agent i puts on j; rows sum to 1.")
-    active: Agents | None = Field(
-        default=None, description="Agents that observe in this phase; left out: all."
-    )
+    weights: Table = key("W_ij is the weight agent i puts on j; rows sum to 1.")
+    active: Agents | None = key("Agents that observe in this phase; left out: all.", None)
 
 
 class NamedAgents(Section):
     """What every form of a network has: what its agents are called."""
 
-    names: Row[Annotated[str, Field(min_length=1)]] | None = Field(
-        default=None, description="What the agents are called, each by its own name."
-    )
+    names: Row[Name] | None = key("What the agents are called, each by its own name.", None)
 
 
 class SequenceNetwork(NamedAgents):
     """A network given phase by phase; they take turns unless chance chooses them."""
 
-    sequence: Row[PhaseSection] = Field(description="The phases.")
-    probabilities: Distribution | None = Field(
-        default=None, description="Each round's phase is drawn by itself, with these."
+    sequence: Row[PhaseSection] = key("The phases.")
+    probabilities: Distribution | None = key(
+        "Each round's phase is drawn by itself, with these.", None
     )
-    transition: Table | None = Field(
-        default=None, description="The next round's phase, given this one's, row by row."
+    transition: Table | None = key("The next round's phase, given this one's, row by row.", None)
+    initial: Distribution | None = key(
+        "With transition: the first round's phase; left out: stationary.", None
     )
-    initial: Distribution | None = Field(
-        default=None, description="With transition: the first round's phase; left out: stationary."
-    )
-    event_rate: PositiveNumber | None = Field(
-        default=None, description="With transition: rounds per unit of time, if rounds are events."
+    event_rate: PositiveNumber | None = key(
+        "With transition: rounds per unit of time, if rounds are events.", None
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> SequenceNetwork:
         agents = len(self.sequence[0].weights)
         for s, phase in enumerate(self.sequence):
+            place = ("sequence", s, "weights")
             if len(phase.weights) != agents:
-                raise problem_error(
-                    ("sequence", s, "weights"),
-                    f"{agents} rows, as in the first phase",
-                    len(phase.weights),
-                    "describe the same agents in every phase",
-                )
-            for i, row in enumerate(phase.weights):
-                if len(row) != agents:
-                    raise problem_error(
-                        ("sequence", s, "weights", i),
-                        f"{agents} numbers, one for each of the {agents} rows",
-                        len(row),
-                        "make the matrix square",
-                    )
+                wanted = f"{agents} rows, as in the first phase"
+                remedy = "describe the same agents in every phase"
+                raise problem_error(place, wanted, len(phase.weights), remedy)
+            check_square(place, phase.weights)
             for k, agent in enumerate(phase.active or ()):
-                if not 0 <= agent < agents:
-                    raise problem_error(
-                        ("sequence", s, "active", k),
-                        f"an agent from 0 to {agents - 1}",
-                        agent,
-                        "correct it",
-                    )
+                check_agent(("sequence", s, "active", k), agent, agents)
         self._check_chance()
         return self
 
@@ -310,27 +237,18 @@ class SequenceNetwork(NamedAgents):
         if self.probabilities is not None and self.transition is not None:
             got = "probabilities and transition"
             raise problem_error((), "at most one law of the phases", got, "keep one of them")
-        for key in ("initial", "event_rate"):
-            if getattr(self, key) is not None and self.transition is None:
-                raise problem_error((), f"{key} beside transition", "it alone", "leave it out")
-        if self.initial is not None and len(self.initial) != phases:
-            wanted = f"one for each of the {phases} phases"
-            raise problem_error(("initial",), wanted, len(self.initial), "match the sequence")
-        if self.probabilities is not None and len(self.probabilities) != phases:
-            raise problem_error(
-                ("probabilities",),
-                f"one for each of the {phases} phases",
-                len(self.probabilities),
-                "match the sequence",
-            )
+        for name in ("initial", "event_rate"):
+            if getattr(self, name) is not None and self.transition is None:
+                raise problem_error((), f"{name} beside transition", "it alone", "leave it out")
+        for name in ("initial", "probabilities"):
+            law = getattr(self, name)
+            if law is not None and len(law) != phases:
+                wanted = f"one for each of the {phases} phases"
+                raise problem_error((name,), wanted, len(law), "match the sequence")
         for s, row in enumerate(self.transition or ()):
             if len(row) != phases or len(self.transition or ()) != phases:
-                raise problem_error(
-                    ("transition", s),
-                    f"{phases} rows of {phases} numbers, one for each phase",
-                    len(row),
-                    "match the sequence",
-                )
+                wanted = f"{phases} rows of {phases} numbers, one for each phase"
+                raise problem_error(("transition", s), wanted, len(row), "match the sequence")
 
     def build(self, name: str) -> ChangingNetwork:
         """The network described."""
@@ -343,16 +261,16 @@ class SequenceNetwork(NamedAgents):
             )
             for phase in self.sequence
         ]
+        labels: dict[str, Any] = {"name": name, "names": self.names}
         if self.probabilities is not None:
             shares = np.array(self.probabilities, dtype=np.float64)
-            return MarkovNetwork.independent(phases, shares, name=name, names=self.names)
+            return MarkovNetwork.independent(phases, shares, **labels)
         if self.transition is not None:
             return MarkovNetwork(
                 tuple(phases),
                 np.array(self.transition, dtype=np.float64),
                 None if self.initial is None else np.array(self.initial, dtype=np.float64),
-                name=name,
                 event_rate=None if self.event_rate is None else float(self.event_rate),
-                names=self.names,
+                **labels,
             )
-        return PeriodicNetwork(tuple(phases), name=name, names=self.names)
+        return PeriodicNetwork(tuple(phases), **labels)

@@ -1,20 +1,26 @@
-"""Numbers, rows and tables as a problem file writes them.
+"""Numbers, rows and tables as a problem file writes them, and what its sections are made of.
 
 A number written as a string (``"9/10"``, ``"0.9"``) is an exact rational and becomes a
 `fractions.Fraction`; a bare number is a float. A distribution sums to one: exactly if all its
 numbers are exact, else up to rounding. Each type here checks itself, knows how to be written
 again, and has a JSON schema.
+
+A section is a pydantic class whose fields are declared by `key`: from the one declaration come
+what is read, what is written, the JSON schema, and what messages suggest. Where one key of a table
+says which section it is, the section's type is marked `OneOf`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Annotated, Any, TypeVar
+from functools import lru_cache, partial, reduce
+from operator import or_
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,14 +29,17 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     PlainValidator,
     Tag,
     WithJsonSchema,
 )
+from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from peerbayes.messages import TAG, describe, guessed, problem_error, shorten
+from peerbayes.messages import TAG, Place, describe, guessed, problem_error, shorten
+from peerbayes.settings.declared import Settings, declared_in
 from theory.validation import SUM_TOLERANCE
 
 _UNSIGNED = r"(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)"
@@ -40,8 +49,12 @@ _LONGEST_NUMBER = 4000
 _SHORT = 40
 # Inside this range a rational has a double that is neither zero nor infinite.
 _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
+_NUMBER = 'a number, or a string such as "9/10" or "0.9"'
 
 Rational = Fraction | float
+
+
+# Sections ---------------------------------------------------------------------------------------
 
 
 class Section(BaseModel):
@@ -51,6 +64,79 @@ class Section(BaseModel):
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
     )
+
+
+def key(meaning: str, default: Any = ..., **ends: Any) -> Any:
+    """A key of a section: what it means, its value if left out, and the ends of its domain.
+
+    >>> key("Rounds.", 3, ge=1).default
+    3
+    """
+    return Field(default, description=meaning, **ends)
+
+
+def key_of(settings: Callable[..., Settings], name: str, **also: Any) -> Any:
+    """The key of a section that is a setting too: default, ends and meaning are the setting's.
+
+    Parameters
+    ----------
+    also
+        What the file has otherwise, such as another ``default``.
+
+    Examples
+    --------
+    >>> from peerbayes.settings.nets import Train
+    >>> key_of(Train, "batch").default
+    50
+    """
+    declared = {one.name: one for one in declared_in(settings)}[name]
+    assert declared.setting is not None
+    default = {} if declared.default is MISSING else {"default": declared.default}
+    meaning = {"description": declared.setting.help}
+    return Field(**default | meaning | declared.setting.domain.bounds | also)
+
+
+def by_word(key: str, *sections: type[Section]) -> dict[str, type[Section]]:
+    """Sections by the word that each of them has under `key`."""
+    return {get_args(section.model_fields[key].annotation)[0]: section for section in sections}
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """Marks a type as one of several sections, which the word under `key` tells apart.
+
+    Attributes
+    ----------
+    key, sections
+        The key, and the section of each word.
+    place, remedy
+        Where such a table is written, and what to do if it does not have the key.
+    """
+
+    key: str
+    sections: Mapping[str, type[Section]]
+    place: str
+    remedy: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """The union of the sections, each with its tag."""
+        known = partial(
+            known_table, key=self.key, known=self.sections, place=self.place, remedy=self.remedy
+        )
+        return handler.generate_schema(
+            Annotated[
+                tagged(self.sections),
+                Discriminator(lambda value: tag_of(value, key=self.key)),
+                BeforeValidator(known),
+            ]
+        )
+
+
+def tagged(sections: Mapping[str, type[Section]]) -> Any:
+    """The union of sections, each tagged by its word."""
+    return reduce(or_, (Annotated[one, Tag(TAG + word)] for word, one in sections.items()))
 
 
 def known_table(
@@ -87,6 +173,81 @@ def tag_of(value: object, *, key: str) -> str:
     return f"{TAG}{word}"
 
 
+@contextmanager
+def placed(source: str, place: str, section: Section) -> Iterator[None]:
+    """Put file and table in front of the messages of the packages below."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        key = text.partition(":")[0].partition("[")[0]
+        joint = "." if key in type(section).model_fields else ": "
+        prefix = f"{source}: " if source else ""
+        raise ValueError(f"{prefix}{place}{joint}{text}") from None
+
+
+@contextmanager
+def inside(*place: str | int) -> Iterator[None]:
+    """Put a place in front of that of what a section's own check refuses."""
+    try:
+        yield
+    except PydanticCustomError as error:
+        context = dict(error.context or {})
+        raise problem_error((*place, *context.pop("place")), **context) from None
+
+
+@contextmanager
+def entry(index: int) -> Iterator[None]:
+    """Put an entry of a list of agents in front of the messages of the packages below."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"agents[{index}]: {error}") from None
+
+
+# What several sections check --------------------------------------------------------------------
+
+
+def check_length(place: Place, row: Sequence[object], size: int, meaning: str) -> None:
+    """Refuse a list of another length; `meaning` says what its entries are."""
+    if len(row) != size:
+        wanted = f"a list of {size} ({meaning})"
+        raise problem_error(place, wanted, len(row), f"make it {size} long")
+
+
+def check_square(place: Place, rows: Sequence[Sequence[object]]) -> None:
+    """Refuse a matrix with a row that is not as long as there are rows."""
+    size = len(rows)
+    for i, row in enumerate(rows):
+        if len(row) != size:
+            wanted = f"{size} numbers, one for each of the {size} rows"
+            raise problem_error((*place, i), wanted, len(row), "make the matrix square")
+
+
+def check_agent(place: Place, agent: int, agents: int, *, remedy: str = "correct it") -> None:
+    """Refuse a number that no agent has."""
+    if not 0 <= agent < agents:
+        raise problem_error(place, f"an agent from 0 to {agents - 1}", agent, remedy)
+
+
+def check_distinct(place: Place, names: Sequence[str]) -> None:
+    """Refuse a name that stands twice."""
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            got = describe(name)
+            raise problem_error((*place, k), "names that differ", got, "rename one of the two")
+
+
+def check_one(wanted: str, first: object, second: object, *, neither: str) -> None:
+    """Refuse two keys of which not exactly one is given; `neither` is the remedy for none."""
+    if (first is None) == (second is None):
+        got, remedy = ("neither", neither) if first is None else ("both", "keep one of them")
+        raise problem_error((), wanted, got, remedy)
+
+
+# JSON schemas of sections -----------------------------------------------------------------------
+
+
 def given(key: str) -> dict[str, Any]:
     """The JSON schema of a table that has this key; null stands for one that is left out."""
     return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
@@ -107,17 +268,23 @@ def at_most_one(*keys: str) -> dict[str, Any]:
     return {"oneOf": [*present, {"not": {"anyOf": present}}]}
 
 
-def only_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON schema of a table that has `key` if others have these values, and only then."""
-    values = {name: {"const": value} for name, value in others.items()}
-    named = {"required": list(others), "properties": values}
-    return {"if": named, "then": given(key), "else": {"not": given(key)}}
+def only_with(key: str, other: str, *values: str) -> dict[str, Any]:
+    """The JSON schema of a table that has `key` if `other` has one of these values, and else not.
+
+    >>> only_with("radius", "rule", "clip")["if"]
+    {'required': ['rule'], 'properties': {'rule': {'const': 'clip'}}}
+    """
+    return {"if": _is(other, *values), "then": given(key), "else": {"not": given(key)}}
 
 
-def allowed_with(key: str, others: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON schema of a table that may have `key` if others have these values, and only then."""
-    values = {name: {"const": value} for name, value in others.items()}
-    return {"if": given(key), "then": {"required": list(others), "properties": values}}
+def allowed_with(key: str, other: str, *values: str) -> dict[str, Any]:
+    """The JSON schema of a table that may have `key` if `other` has one of these values."""
+    return {"if": given(key), "then": _is(other, *values)}
+
+
+def _is(key: str, *values: str) -> dict[str, Any]:
+    one = {"const": values[0]} if len(values) == 1 else {"enum": list(values)}
+    return {"required": [key], "properties": {key: one}}
 
 
 def without_agents(schema: dict[str, Any]) -> None:
@@ -128,9 +295,15 @@ def without_agents(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [given("agents"), given("names"), {"properties": {key: named}}]
 
 
-def by_agent(entry: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of a table with one entry an agent, by name."""
-    return {"type": "object", "minProperties": 1, "additionalProperties": entry}
+def by_agent(schema: dict[str, Any]) -> None:
+    """Change the JSON schema of a list, one entry an agent: a table by agent will do."""
+    kinds = [kind for one in schema["anyOf"] for kind in one.get("oneOf", [one])]
+    entry = next(kind["items"] for kind in kinds if "items" in kind)
+    table = {"type": "object", "minProperties": 1, "additionalProperties": entry}
+    schema["anyOf"].append(table)
+
+
+# Numbers ----------------------------------------------------------------------------------------
 
 
 def parse_number(value: object) -> Rational:
@@ -139,7 +312,6 @@ def parse_number(value: object) -> Rational:
     >>> parse_number("9/10"), parse_number("0.25"), parse_number(2)
     (Fraction(9, 10), Fraction(1, 4), 2.0)
     """
-    wanted = 'a number, or a string such as "9/10" or "0.9"'
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             real = float(value)
@@ -152,23 +324,22 @@ def parse_number(value: object) -> Rational:
     if isinstance(value, str):
         return _parse_short(value) if len(value) <= _SHORT else _parse_text(value)
     if not isinstance(value, Fraction):
-        raise problem_error((), wanted, describe(value), "give a number")
+        raise problem_error((), _NUMBER, describe(value), "give a number")
     _check_size(value)
     return value
 
 
 def _parse_text(value: str) -> Fraction:
     """The rational that a text writes."""
-    wanted = 'a number, or a string such as "9/10" or "0.9"'
     text = value.strip()
     if len(text) > _LONGEST_NUMBER:
-        raise problem_error((), wanted, f"{len(text)} characters", "use fewer digits")
+        raise problem_error((), _NUMBER, f"{len(text)} characters", "use fewer digits")
     if not _RATIONAL.fullmatch(text):
-        raise problem_error((), wanted, describe(value), "write a decimal or a fraction")
+        raise problem_error((), _NUMBER, describe(value), "write a decimal or a fraction")
     try:
         number = Fraction(text)
     except ZeroDivisionError:
-        raise problem_error((), wanted, describe(value), "mend the denominator") from None
+        raise problem_error((), _NUMBER, describe(value), "mend the denominator") from None
     _check_size(number)
     return number
 
@@ -191,16 +362,16 @@ def number_text(value: Rational) -> str:
     return shorten(str(value)) if isinstance(value, Fraction) else f"{value:g}"
 
 
-def _dump_number(value: Rational) -> str | float:
+def dumped(value: Rational) -> str | float:
+    """A number as a file writes it."""
     return str(value) if isinstance(value, Fraction) else value
 
 
 def _parse_probability(value: object) -> Rational:
     number = parse_number(value)
     if number < 0:
-        raise problem_error(
-            (), "a number of at least 0", number_text(number), "make it non-negative"
-        )
+        got = number_text(number)
+        raise problem_error((), "a number of at least 0", got, "make it non-negative")
     return number
 
 
@@ -222,23 +393,29 @@ def sums_to_one(
         If it does not; `place` says where, and `of` whose numbers they are.
     """
     remedy = 'mend the row, or write fractions such as "1/3"'
-    exact = [entry for entry in row if isinstance(entry, Fraction)]
-    if len(exact) == len(row):
-        total = sum((entry for entry in exact if entry), Fraction(0))
-        if total != 1:
-            got = f"a sum of {shorten(str(total))} = {float(total):.12g}"
-            raise problem_error(place, f"exact numbers that sum to exactly 1{of}", got, remedy)
-        return row
-    size = math.fsum(float(entry) for entry in row)
-    # A decimal typed in full is off by at most half a unit in the last place, hence the second
-    # term; the first is the tolerance of every distribution in the project.
-    if abs(size - 1) > SUM_TOLERANCE + len(row) * 2.0**-52:
-        raise problem_error(place, f"numbers that sum to 1{of}", f"a sum of {size:.12g}", remedy)
+    size = total_of(row)
+    if not is_one(size, len(row)):
+        wanted, got = f"numbers that sum to 1{of}", f"a sum of {float(size):.12g}"
+        if isinstance(size, Fraction):
+            wanted = f"exact numbers that sum to exactly 1{of}"
+            got = f"a sum of {shorten(str(size))} = {float(size):.12g}"
+        raise problem_error(place, wanted, got, remedy)
     return row
 
 
-def _distribution(row: tuple[Rational, ...]) -> tuple[Rational, ...]:
-    return sums_to_one(row)
+def total_of(numbers: Collection[Rational]) -> Rational:
+    """The sum, exactly if all numbers are exact."""
+    if all(isinstance(number, Fraction) for number in numbers):
+        return sum((number for number in numbers if number), Fraction(0))
+    return math.fsum(map(float, numbers))
+
+
+def is_one(total: Rational, count: int) -> bool:
+    """Whether a sum of `count` numbers is 1: exactly if it is exact, else up to rounding."""
+    # A decimal typed in full is off by at most half a unit in the last place, hence the second
+    # term; the first is the tolerance of every distribution in the project.
+    exact = isinstance(total, Fraction)
+    return total == 1 if exact else abs(total - 1) <= SUM_TOLERANCE + count * 2.0**-52
 
 
 def list_only(value: object) -> object:
@@ -265,7 +442,7 @@ Number = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(parse_number),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=True),
     ],
 )
@@ -274,7 +451,7 @@ PositiveNumber = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(_parse_positive),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=False, exclusiveMinimum=0),
     ],
 )
@@ -283,28 +460,28 @@ Probability = TypeAliasType(
     Annotated[
         Fraction | float,
         PlainValidator(_parse_probability),
-        PlainSerializer(_dump_number),
+        PlainSerializer(dumped),
         json_number(signed=False, minimum=0, maximum=1),
     ],
 )
 
+# Rows, names and agents -------------------------------------------------------------------------
+
 Item = TypeVar("Item")
 # Strict mode would ask for a Python tuple; files give lists.
 Row = Annotated[tuple[Item, ...], Field(strict=False, min_length=1), BeforeValidator(list_only)]
-Names = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...],
-    Field(strict=False, min_length=2),
-    BeforeValidator(list_only),
-]
+Several = Annotated[tuple[Item, ...], Field(strict=False)]
+"""A list that may be empty."""
+Name = Annotated[str, Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], Field(strict=False, min_length=2), BeforeValidator(list_only)]
 """Two names or more."""
 _NAME: dict[str, Any] = {"type": "string", "minLength": 1, "description": "an agent's name"}
 _OF_AGENT = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, _NAME]})
 Agent = Annotated[int, Field(ge=0), _OF_AGENT]
 """An agent's number; its name in a file (`peerbayes.problem.agents_by_name`)."""
-Agents = Annotated[tuple[Agent, ...], Field(strict=False)]
+Agents = Several[Agent]
 NameOrNumber = Annotated[
-    Annotated[int, Field(ge=0), Tag(TAG + "number")]
-    | Annotated[str, Field(min_length=1), Tag(TAG + "name")],
+    Annotated[int, Field(ge=0), Tag(TAG + "number")] | Annotated[Name, Tag(TAG + "name")],
     Discriminator(lambda value: TAG + ("name" if isinstance(value, str) else "number")),
 ]
 """An agent of a network that is not known yet."""
@@ -315,21 +492,8 @@ Pair = Annotated[
 ]
 """Two agents' numbers; their names in a file."""
 Distribution = TypeAliasType(
-    "Distribution", Annotated[Row[Probability], AfterValidator(_distribution)]
+    "Distribution", Annotated[Row[Probability], AfterValidator(lambda row: sums_to_one(row))]
 )
 """Probabilities that sum to one."""
 Table = Row[Distribution]
 """A distribution over y for each x."""
-
-
-@contextmanager
-def placed(source: str, place: str, section: Section) -> Iterator[None]:
-    """Put file and table in front of the messages of the packages below."""
-    try:
-        yield
-    except ValueError as error:
-        text = str(error)
-        key = text.partition(":")[0].partition("[")[0]
-        joint = "." if key in type(section).model_fields else ": "
-        prefix = f"{source}: " if source else ""
-        raise ValueError(f"{prefix}{place}{joint}{text}") from None

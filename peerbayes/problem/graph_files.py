@@ -19,30 +19,167 @@ the agents of these numbers. What is kept and recorded is the table, not the fil
 
 from __future__ import annotations
 
+import ast
+import csv
 import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.messages import describe, shorten
 from peerbayes.problem import GRAPH_ENDINGS, is_graph_file
+from peerbayes.problem.entries import dumped, is_one, total_of
 from peerbayes.problem.files import read_text
-from peerbayes.problem.graph_texts import Graph, Weight, of_csv, of_lines
 from theory.network.graphs import NodeOrder, layout_of_graph
 from theory.network.labels import numbered
-from theory.validation import SUM_TOLERANCE, fail
+from theory.numbers.rational import read_fraction
+from theory.validation import fail
 
 if TYPE_CHECKING:
     import networkx as nx
 
+
+# Graphs that are written by hand -----------------------------------------------------------------
+
+
+# What is no weight but marks an edge.
+_MARKS = (None, 1, "1", "1.0")
+
+Weight = float | Fraction
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a graph file says: edges (speaker, listener, weight), by the nodes' texts."""
+
+    nodes: list[str]
+    edges: list[tuple[str, str, Any]]
+    directed: bool
+    positions: list[list[float]] | None = None
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether edges carry weights: what is 1 throughout is a mark of the edge."""
+        return any(weight not in _MARKS for _, _, weight in self.edges)
+
+
+def of_lines(text: str, source: str, *, directed: bool) -> Graph:
+    """A list of edges."""
+    edges: list[tuple[str, str, Any]] = []
+    weight: Any
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.partition("#")[0].strip()
+        if not line:
+            continue
+        parts = [part.strip() for part in line.split("\t", 2)] if "\t" in line else []
+        parts = parts if len(parts) > 1 else line.split(None, 2)
+        if len(parts) < 2 or "" in parts[:2]:
+            wanted, where = "two nodes, or two and a weight", f"{source}: line {number}"
+            raise fail(where, wanted, repr(shorten(line)), "write one edge a line")
+        weight = _edge_data(parts[2], f"{source}: line {number}") if len(parts) == 3 else None
+        edges.append((parts[0], parts[1], weight))
+    return Graph(list(dict.fromkeys(end for a, b, _ in edges for end in (a, b))), edges, directed)
+
+
+def _edge_data(text: str, where: str) -> Any:
+    """What follows the two nodes: a weight, or the attributes that networkx writes."""
+    if text.startswith("{"):
+        try:
+            return ast.literal_eval(text).get("weight")
+        except (ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
+            raise fail(where, "attributes in braces", repr(shorten(text)), "correct them") from None
+    return _number(text, where)
+
+
+def _number(text: str, where: str) -> Weight:
+    """A number of at least 0, exact if it is written as a fraction."""
+    try:
+        value = read_fraction(text) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        wanted = "a number of at least 0, or a fraction such as 1/3"
+        raise fail(where, wanted, repr(shorten(text)), "correct it")
+    return value
+
+
+def of_csv(text: str, source: str) -> Graph:
+    """A square table, with names in its first row and column or without."""
+    first = text.splitlines()[0]
+    mark = max((",", ";", "\t"), key=first.count)
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=mark) if any(row)]
+    except csv.Error as error:
+        raise fail(source, "a table of numbers", str(error), "save it as CSV again") from None
+    width = len(rows[0]) if rows else 0
+    for k, row in enumerate(rows):
+        if len(row) != width:
+            wanted = f"{width} numbers in every row, as in the first"
+            raise fail(f"{source}: row {k + 1}", wanted, len(row), "make the table square")
+    headed = len(rows) == width + 1 or any(not _is_number(cell) for cell in rows[0])
+    names = [cell.strip() for cell in rows[0]] if headed else []
+    body, column = rows[headed:], []
+    has_column = headed and not (rows[0][0].strip() and all(_is_number(row[0]) for row in body))
+    if has_column:
+        names, column = names[1:], [row[0].strip() for row in body]
+        body = [row[1:] for row in body]
+    if not body or len(body) != len(body[0]):
+        size = f"{len(body)} rows of {len(body[0]) if body else 0}"
+        raise fail(source, "a square table: a row and a column a node", size, "add what is missing")
+    if has_column and column != names:
+        k = next(k for k, name in enumerate(names) if column[k] != name)
+        wanted = "the same names down as across, in the same order"
+        got = f"{column[k]!r} in row {k + 1} and {names[k]!r} in column {k + 1}"
+        raise fail(source, wanted, got, "sort one like the other")
+    names = names or [str(k) for k in range(len(body))]
+    if len(set(names)) < len(names) or "" in names:
+        got = "an empty one" if "" in names else f"{Counter(names).most_common(1)[0][0]!r} twice"
+        raise fail(source, "a name of its own for each node", got, "rename it")
+    return _of_matrix(list(_positive(body, names, source, exact="/" in text)), names)
+
+
+def _positive(
+    body: list[list[str]], names: list[str], source: str, *, exact: bool
+) -> Iterator[tuple[int, int, Weight]]:
+    """The positive entries (row, column, number); an empty cell is 0."""
+    for i, row in enumerate(body):
+        for j, cell in enumerate(row):
+            if cell in ("", "0", "0.0"):
+                continue
+            value = _number(cell.strip(), f"{source}: row {names[i]!r}, column {names[j]!r}")
+            if value:
+                yield i, j, Fraction(value) if exact and float(value).is_integer() else value
+
+
+def _of_matrix(entries: list[tuple[int, int, Weight]], names: list[str]) -> Graph:
+    """Rows hear columns; in a table of 0 and 1, which has no weights, both ways are one edge."""
+    if any(value != 1 for _, _, value in entries):
+        return Graph(names, [(names[j], names[i], value) for i, j, value in entries], True)
+    pairs = {(i, j) for i, j, _ in entries}
+    directed = any((j, i) not in pairs for i, j in pairs)
+    edges = [(names[j], names[i], None) for i, j, _ in entries if directed or i <= j]
+    return Graph(names, edges, directed)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        read_fraction(cell) if "/" in cell else float(cell)
+    except (ValueError, ZeroDivisionError):
+        return False
+    return True
+
+
+# Graph files -------------------------------------------------------------------------------------
+
+
 _EDGE_LISTS = (".edges", ".edgelist")
 _MOST_BYTES = 1 << 28
-_EPS = 2.0**-52
 # Sums of such weights are finite.
 _LARGEST = 1e290
 
@@ -116,43 +253,23 @@ def _links(
             row, j = rows[number[listener]], number[speaker]
             row[j] = row[j] + weight if j in row else weight
             columns[j] += weight
-    sums = [_sum(row.values()) for row in rows]
-    wrong = next((i for i, total in enumerate(sums) if not _is_one(total, len(rows[i]))), None)
-    if wrong is not None and not normalise:
-        name = next(node for node, i in number.items() if i == wrong)
-        remedy = "normalise them (normalise = true beside file in [network]), or name a rule there"
-        if all(_is_one(total, len(rows)) for total in columns):
-            remedy = "the other direction does sum to 1: turn the edges round, or the table"
-        raise fail(
-            source,
-            "weights that sum to 1 over all that a node hears, itself included",
-            f"a sum of {float(sums[wrong]):.12g} for {name!r}",
-            remedy,
-        )
-    if normalise and any(not row for row in rows):
-        empty = next(i for i, row in enumerate(rows) if not row)
-        name = next(node for node, i in number.items() if i == empty)
-        raise fail(source, "an edge that every node hears", f"none for {name!r}", "add one")
+    sums = [total_of(row.values()) for row in rows]
+    for node, i in sorted(number.items(), key=lambda pair: pair[1]):
+        if normalise and not rows[i]:
+            raise fail(source, "an edge that every node hears", f"none for {node!r}", "add one")
+        if not normalise and not is_one(sums[i], len(rows[i])):
+            remedy = (
+                "normalise them (normalise = true beside file in [network]), or name a rule there"
+            )
+            if all(is_one(total, len(rows)) for total in columns):
+                remedy = "the other direction does sum to 1: turn the edges round, or the table"
+            wanted = "weights that sum to 1 over all that a node hears, itself included"
+            raise fail(source, wanted, f"a sum of {float(sums[i]):.12g} for {node!r}", remedy)
     return [
-        [i, j, _written(weight / sums[i] if normalise else weight)]
+        [i, j, dumped(weight / sums[i] if normalise else weight)]
         for i, row in enumerate(rows)
         for j, weight in row.items()
     ]
-
-
-def _sum(weights: Any) -> Weight:
-    exact = all(isinstance(weight, Fraction) for weight in weights)
-    return sum(weights, Fraction(0)) if exact else math.fsum(weights)
-
-
-def _is_one(total: Weight, count: int) -> bool:
-    if isinstance(total, Fraction):
-        return total == 1
-    return abs(total - 1) <= SUM_TOLERANCE + count * _EPS
-
-
-def _written(weight: Weight) -> Any:
-    return str(weight) if isinstance(weight, Fraction) else weight
 
 
 def _weight(given: Any, a: str, b: str, source: str) -> Weight:
@@ -197,26 +314,22 @@ def _of_networkx(graph: nx.Graph[Any], source: str) -> Graph:
 
 def _read(text: str, ending: str, source: str) -> nx.Graph[Any]:
     """A graph as networkx reads it."""
-    if ending == ".graphml":
-        name, read = "GraphML", _of_graphml
-    else:
-        name, read = ("GML", _of_gml) if ending == ".gml" else ("Pajek", _of_pajek)
+    name, read = {".graphml": ("GraphML", _of_graphml), ".gml": ("GML", _of_gml)}.get(
+        ending, ("Pajek", _of_pajek)
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return read(text)
     except _RefusedError as error:
-        raise fail(source, error.expected, error.got, error.remedy) from None
+        raise fail(source, *error.args) from None
     except Exception as error:  # networkx raises whatever its parts raise
         got = shorten(str(error) or type(error).__name__, length=120)
         raise fail(source, f"valid {name}", got, "save the graph again") from None
 
 
 class _RefusedError(Exception):
-    """What is wrong with a graph that its reader takes."""
-
-    def __init__(self, expected: str, got: str, remedy: str) -> None:
-        self.expected, self.got, self.remedy = expected, got, remedy
+    """What is wrong with a graph that its reader takes: expected, got, remedy."""
 
 
 def _of_graphml(text: str) -> nx.Graph[Any]:
@@ -226,14 +339,11 @@ def _of_graphml(text: str) -> nx.Graph[Any]:
         # Entities may stand for each other, so that a few lines become gigabytes.
         got = "a document type"
         raise _RefusedError("GraphML without entities", got, "leave out <!DOCTYPE …> of the file")
-    declared = re.findall(r"<node\b[^>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')", _uncommented(text))
+    seen = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    declared = re.findall(r"<node\b[^>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')", seen)
     graph: nx.Graph[Any] = nx.parse_graphml(text)
     _check_declared(len(graph), len(declared), len(set(declared)))
     return graph
-
-
-def _uncommented(text: str) -> str:
-    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL) if "<!--" in text else text
 
 
 def _check_declared(nodes: int, declared: int, different: int) -> None:

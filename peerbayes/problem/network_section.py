@@ -10,16 +10,22 @@ irreducible and aperiodic is checked by `theory.Network`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, model_validator
 
 from peerbayes.messages import TAG, describe, nearest, problem_error
-from peerbayes.problem.changes_section import ChangesSection, NamedAgents, SequenceNetwork
+from peerbayes.problem.changes_section import (
+    ChangesSection,
+    NamedAgents,
+    SequenceNetwork,
+    changing,
+)
 from peerbayes.problem.entries import (
     Agent,
     Number,
@@ -29,18 +35,22 @@ from peerbayes.problem.entries import (
     Row,
     Section,
     Table,
+    check_agent,
+    check_square,
     json_number,
+    key,
     list_only,
     placed,
     sums_to_one,
+    tagged,
     without_agents,
 )
+from theory import Network
 from theory.network.labels import called
 from theory.network.stationary import DENSE_AGENTS
 from theory.scientific import sparse
 
 if TYPE_CHECKING:
-    from theory import Network
     from theory.changing import AnyNetwork
     from theory.rational import RationalNetwork
 
@@ -59,6 +69,9 @@ Topology = Literal[
 ]
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)
 _NOT_NEGATIVE = json_number(signed=False, minimum=0).json_schema
+_RULE = "How weights are put on the edges."
+_NO_CHANGES = "What happens to the network; left out: it stays as it is."
+_AGENTS = "Number of agents; left out: of the names."
 
 
 def _any_rows(schema: dict[str, Any]) -> None:
@@ -72,15 +85,14 @@ def _any_rows(schema: dict[str, Any]) -> None:
 class FixedNetwork(NamedAgents):
     """What the forms of a network of its own have in common."""
 
-    positions: Row[Annotated[Row[Number], Field(min_length=2, max_length=2)]] | None = Field(
-        default=None, description="Where the agents are drawn: x and y of each."
+    positions: Row[Annotated[Row[Number], Field(min_length=2, max_length=2)]] | None = key(
+        "Where the agents are drawn: x and y of each.", None
     )
-    changes: ChangesSection | None = Field(
-        default=None, description="What happens to the network; left out: it stays as it is."
-    )
+    changes: ChangesSection | None = key(_NO_CHANGES, None)
 
-    def labelled(self, network: Network) -> Network:
-        """The network with the names and the positions that the file gives to its agents."""
+    def build(self, name: str) -> Network:
+        """The network described, with the names and the positions that the file gives."""
+        network = self._build(name)
         if self.names is None and self.positions is None:
             return network
         layout = network.layout
@@ -88,39 +100,33 @@ class FixedNetwork(NamedAgents):
             layout = np.array(self.positions, dtype=np.float64)
         return replace(network, names=self.names, layout=layout)
 
+    @abstractmethod
+    def _build(self, name: str) -> Network:
+        """The network of this form."""
+
+    @abstractmethod
+    def build_rational(self, name: str) -> RationalNetwork:
+        """The network described, exactly; doubles are read as the binary fractions they are."""
+
 
 class WeightsNetwork(FixedNetwork):
     """A network given by its weight matrix."""
 
     model_config = ConfigDict(json_schema_extra=_any_rows)
 
-    weights: Table = Field(description="W_ij is the weight agent i puts on agent j; rows sum to 1.")
-    normalise: bool = Field(
-        default=False, description="Whether each row is divided by its sum first."
-    )
+    weights: Table = key("W_ij is the weight agent i puts on agent j; rows sum to 1.")
+    normalise: bool = key("Whether each row is divided by its sum first.", False)
 
     @model_validator(mode="after")
     def _square(self) -> WeightsNetwork:
-        agents = len(self.weights)
-        for i, row in enumerate(self.weights):
-            if len(row) != agents:
-                raise problem_error(
-                    ("weights", i),
-                    f"{agents} numbers, one for each of the {agents} rows",
-                    len(row),
-                    "make the matrix square",
-                )
+        check_square(("weights",), self.weights)
         return self
 
-    def build(self, name: str) -> Network:
-        """The network described."""
-        from theory import Network
-
+    def _build(self, name: str) -> Network:
         weights = np.array(self.weights, dtype=np.float64)
-        return self.labelled(Network(weights, name=name, names=self.names))
+        return Network(weights, name=name, names=self.names)
 
     def build_rational(self, name: str) -> RationalNetwork:
-        """The network described, exactly; doubles are read as the binary fractions they are."""
         from theory.rational import RationalNetwork
 
         return RationalNetwork.from_rows(self.weights, name=name)
@@ -139,49 +145,40 @@ class LinksNetwork(FixedNetwork):
 
     model_config = ConfigDict(json_schema_extra=without_agents)
 
-    links: Row[Link] = Field(
-        description="[i, j, W_ij] for every positive weight, also those on oneself; the weights of "
-        "an agent i sum to 1."
+    links: Row[Link] = key(
+        "[i, j, W_ij] for every positive weight, also those on oneself; the weights of an agent i "
+        "sum to 1."
     )
-    agents: int = Field(ge=1, description="Number of agents; left out: of the names.")
+    agents: int = key(_AGENTS, ge=1)
 
     @model_validator(mode="after")
     def _stochastic(self) -> LinksNetwork:
+        # Names that are not one for each agent are refused later.
+        names = self.names if len(self.names or ()) == self.agents else None
         rows: list[dict[int, Rational]] = [{} for _ in range(self.agents)]
         for k, (listener, speaker, weight) in enumerate(self.links):
             for end, agent in enumerate((listener, speaker)):
-                if agent >= self.agents:
-                    wanted, remedy = f"an agent from 0 to {self.agents - 1}", "correct the link"
-                    raise problem_error(("links", k, end), wanted, agent, remedy)
+                check_agent(("links", k, end), agent, self.agents, remedy="correct the link")
             if speaker in rows[listener]:
-                ends = called(listener, self._known), called(speaker, self._known)
-                got = f"{ends[0]} hears {ends[1]} twice"
+                got = f"{called(listener, names)} hears {called(speaker, names)} twice"
                 raise problem_error(("links", k), "each link once", got, "keep one of them")
             rows[listener][speaker] = weight
         for agent, row in enumerate(rows):
             if not row:
-                wanted, got = "weights of every agent", f"none of {called(agent, self._known)}"
+                wanted, got = "weights of every agent", f"none of {called(agent, names)}"
                 raise problem_error(("links",), wanted, got, "list what it puts on whom")
-            sums_to_one(tuple(row.values()), ("links",), of=f" for {called(agent, self._known)}")
+            sums_to_one(tuple(row.values()), ("links",), of=f" for {called(agent, names)}")
         return self
 
-    @property
-    def _known(self) -> tuple[str, ...] | None:
-        """The names, if there is one for each agent."""
-        return self.names if len(self.names or ()) == self.agents else None
-
-    def build(self, name: str) -> Network:
-        """The network described; stored as a sparse array above 2000 agents."""
-        from theory import Network
-
+    def _build(self, name: str) -> Network:
+        """Stored as a sparse array above 2000 agents."""
         listener, speaker, weight = zip(*self.links, strict=True)
         values = np.array(weight, dtype=np.float64)
         table = sparse.csr_array((values, (listener, speaker)), shape=(self.agents, self.agents))
         stored = table if self.agents > DENSE_AGENTS else table.toarray()
-        return self.labelled(Network(stored, name=name, names=self.names))
+        return Network(stored, name=name, names=self.names)
 
     def build_rational(self, name: str) -> RationalNetwork:
-        """The network described, exactly; doubles are read as the binary fractions they are."""
         from theory.rational import RationalNetwork
 
         rows: list[list[Rational]] = [[Fraction(0)] * self.agents for _ in range(self.agents)]
@@ -195,90 +192,65 @@ class EdgesNetwork(FixedNetwork):
 
     model_config = ConfigDict(json_schema_extra=without_agents)
 
-    edges: Row[Pair] = Field(
-        description="Pairs [a, b] of agents, by name or counted from 0; if directed, b hears a."
+    edges: Row[Pair] = key(
+        "Pairs [a, b] of agents, by name or counted from 0; if directed, b hears a."
     )
-    agents: int = Field(ge=1, description="Number of agents; left out: of the names.")
-    rule: Rule = Field(default="uniform", description="How weights are put on the edges.")
+    agents: int = key(_AGENTS, ge=1)
+    rule: Rule = key(_RULE, "uniform")
     directed: bool = False
 
     @model_validator(mode="after")
     def _in_range(self) -> EdgesNetwork:
+        remedy = "correct the edge, or raise network.agents"
         for k, edge in enumerate(self.edges):
             for end, agent in enumerate(edge):
-                if not 0 <= agent < self.agents:
-                    raise problem_error(
-                        ("edges", k, end),
-                        f"an agent from 0 to {self.agents - 1}",
-                        agent,
-                        "correct the edge, or raise network.agents",
-                    )
+                check_agent(("edges", k, end), agent, self.agents, remedy=remedy)
         return self
 
-    def build(self, name: str) -> Network:
-        """The network described."""
-        from theory import Network
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"agents": self.agents, "rule": self.rule, "directed": self.directed}
 
-        network = Network.from_edges(
-            self.edges,
-            agents=self.agents,
-            rule=self.rule,
-            directed=self.directed,
-            name=name,
-            names=self.names,
-        )
-        return self.labelled(network)
+    def _build(self, name: str) -> Network:
+        return Network.from_edges(self.edges, name=name, names=self.names, **self._options)
 
     def build_rational(self, name: str) -> RationalNetwork:
-        """The network described, exactly: every rule gives fractions."""
         from theory.rational import RationalNetwork
 
-        return RationalNetwork.from_edges(
-            self.edges, agents=self.agents, rule=self.rule, directed=self.directed, name=name
-        )
+        return RationalNetwork.from_edges(self.edges, name=name, **self._options)
 
 
 class TopologyNetwork(FixedNetwork):
     """A network given by the name of its topology."""
 
     topology: Topology
-    agents: int | None = Field(
-        default=None, ge=1, description="Number of agents; left out: of the names."
+    agents: int | None = key(_AGENTS, None, ge=1)
+    shape: Row[Annotated[int, Field(ge=1)]] | None = key(
+        "Rows and columns of a grid or torus.", None
     )
-    shape: Row[Annotated[int, Field(ge=1)]] | None = Field(
-        default=None, description="Rows and columns of a grid or torus."
+    rule: Rule | None = key(_RULE, None)
+    edge_confidence: PositiveNumber | None = key(
+        "Star: the weight that every edge agent puts on the centre.", None
     )
-    rule: Rule | None = Field(default=None, description="How weights are put on the edges.")
-    edge_confidence: PositiveNumber | None = Field(
-        default=None, description="Star: the weight that every edge agent puts on the centre."
-    )
-    probability: float | None = Field(
-        default=None, gt=0, le=1, description="Erdős–Rényi: probability of an edge."
-    )
-    radius: float | None = Field(
-        default=None, gt=0, description="Geometric: agents closer than this are neighbours."
-    )
-    branching: int | None = Field(default=None, ge=1, description="Tree: children of an agent.")
-    dimension: int | None = Field(default=None, ge=1, description="Hypercube: the dimension.")
-    seed: int | None = Field(
-        default=None, ge=0, description="Seed of a random topology; left out: 0."
-    )
+    probability: float | None = key("Erdős–Rényi: probability of an edge.", None, gt=0, le=1)
+    radius: float | None = key("Geometric: agents closer than this are neighbours.", None, gt=0)
+    branching: int | None = key("Tree: children of an agent.", None, ge=1)
+    dimension: int | None = key("Hypercube: the dimension.", None, ge=1)
+    seed: int | None = key("Seed of a random topology; left out: 0.", None, ge=0)
 
-    def build(self, name: str) -> Network:
-        """The network described; its own name is that of the topology."""
-        from theory import Network
-
-        options = self._options()
+    def _build(self, name: str) -> Network:
+        """Its own name is that of the topology."""
+        options = self._options
         if self.edge_confidence is not None:
             options["edge_confidence"] = float(self.edge_confidence)
-        return self.labelled(Network.from_topology(self.topology, **options))
+        return Network.from_topology(self.topology, **options)
 
     def build_rational(self, name: str) -> RationalNetwork:
-        """The network described, exactly: every rule gives fractions."""
         from theory.rational import RationalNetwork
 
-        return RationalNetwork.from_topology(self.topology, **self._options())
+        return RationalNetwork.from_topology(self.topology, **self._options)
 
+    @property
     def _options(self) -> dict[str, Any]:
         own = {"topology", "changes", "names", "positions"}
         options = self.model_dump(exclude=own, exclude_none=True)
@@ -290,51 +262,34 @@ class TopologyNetwork(FixedNetwork):
 class FileNetwork(Section):
     """A network given by a graph file, whose nodes are the agents, by name."""
 
-    file: str = Field(
+    file: str = key(
+        "GraphML, GML, Pajek, edge list or CSV, by its ending; a path from the folder of this "
+        "file.",
         min_length=1,
-        description="GraphML, GML, Pajek, edge list or CSV, by its ending; a path from the "
-        "folder of this file.",
     )
-    rule: Rule | None = Field(
-        default=None,
-        description="How weights are put on the edges; left out: as the edges carry them, or "
-        "uniform.",
-    )
-    directed: bool = Field(
-        default=False, description="Edge lists: whether edges lead one way; b hears a of a b."
-    )
-    normalise: bool = Field(
-        default=False, description="Whether what an agent hears is divided by its sum."
-    )
-    changes: ChangesSection | None = Field(
-        default=None, description="What happens to the network; left out: it stays as it is."
-    )
+    rule: Rule | None = key(f"{_RULE[:-1]}; left out: as the edges carry them, or uniform.", None)
+    directed: bool = key("Edge lists: whether edges lead one way; b hears a of a b.", False)
+    normalise: bool = key("Whether what an agent hears is divided by its sum.", False)
+    changes: ChangesSection | None = key(_NO_CHANGES, None)
 
     @model_validator(mode="after")
     def _one_way(self) -> FileNetwork:
         if self.rule is not None and self.normalise:
-            wanted, remedy = "at most one of rule, normalise", "keep one of them"
-            raise problem_error((), wanted, "both", remedy)
+            wanted = "at most one of rule, normalise"
+            raise problem_error((), wanted, "both", "keep one of them")
         return self
 
 
-FORMS: dict[
-    str,
-    type[
-        WeightsNetwork
-        | LinksNetwork
-        | TopologyNetwork
-        | EdgesNetwork
-        | FileNetwork
-        | SequenceNetwork
-    ],
-] = {
+_BUILT: dict[str, type[FixedNetwork | SequenceNetwork]] = {
     "weights": WeightsNetwork,
     "links": LinksNetwork,
     "topology": TopologyNetwork,
     "edges": EdgesNetwork,
-    "file": FileNetwork,
     "sequence": SequenceNetwork,
+}
+FORMS: dict[str, type[FixedNetwork | FileNetwork | SequenceNetwork]] = {
+    key: _BUILT.get(key, FileNetwork)
+    for key in ("weights", "links", "topology", "edges", "file", "sequence")
 }
 """The key that tells each form of a network apart, and its section."""
 
@@ -365,15 +320,12 @@ def _form(value: object) -> str:
     return TAG + next(form for form in FORMS if form in value)
 
 
-NetworkSection = Annotated[
-    Annotated[WeightsNetwork, Tag(TAG + "weights")]
-    | Annotated[LinksNetwork, Tag(TAG + "links")]
-    | Annotated[TopologyNetwork, Tag(TAG + "topology")]
-    | Annotated[EdgesNetwork, Tag(TAG + "edges")]
-    | Annotated[SequenceNetwork, Tag(TAG + "sequence")],
-    Discriminator(_form),
-    BeforeValidator(_one_form),
-]
+if TYPE_CHECKING:
+    NetworkSection = (
+        WeightsNetwork | LinksNetwork | TopologyNetwork | EdgesNetwork | SequenceNetwork
+    )
+else:
+    NetworkSection = Annotated[tagged(_BUILT), Discriminator(_form), BeforeValidator(_one_form)]
 
 
 def with_graph_files(schema: dict[str, Any]) -> None:
@@ -398,12 +350,10 @@ def build_network(section: NetworkSection, name: str, *, source: str) -> AnyNetw
     ValueError
         If it is none, in one line that names the file, `source`, and the table.
     """
-    from theory import Network
-
     with placed(source, "network", section):
         built = section.build(name)
     if isinstance(section, SequenceNetwork) or section.changes is None:
         return built
     assert isinstance(built, Network)
     with placed(source, "network.changes", section.changes):
-        return section.changes.apply(built, section)
+        return changing(built, section.changes, section)

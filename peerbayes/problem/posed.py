@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
     from peerbayes.documents import GraphDocument
     from peerbayes.problem.specification import FileSpecification
-    from theory import FiniteModel
     from theory.changing.delays import AnyNetwork
     from theory.network.structure import Weights
     from theory.rational import RationalNetwork
-    from theory.regression import RegressionModel
 
 _LABELS = {"name", "layout"}
 
@@ -150,16 +148,3 @@ def _entries(weights: Weights) -> tuple[object, ...]:
     table.eliminate_zeros()
     table.sort_indices()
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data
-
-
-def finite_parts(model: FiniteModel) -> tuple[object, ...]:
-    """A finite model, agent by agent."""
-    kinds = [model.kinds[kind] for kind in model.assignment]
-    return model.hypotheses, kinds, model.log_priors[model.assignment]
-
-
-def regression_parts(model: RegressionModel) -> tuple[object, ...]:
-    """A regression, agent by agent."""
-    kinds = [model.kinds[kind] for kind in model.assignment]
-    rest = (model.prior_covariance, model.prior_mean, model.test_second_moment)
-    return model.theta, kinds, *rest

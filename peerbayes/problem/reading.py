@@ -12,32 +12,38 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from peerbayes.messages import input_error, translate
-from peerbayes.problem.agents_by_name import by_number, transposed
+from peerbayes.messages import Place, input_error, translate
+from peerbayes.problem.agents_by_name import by_number, in_order, transposed
 from peerbayes.problem.entries import Section, placed
-from peerbayes.problem.faults_section import FaultsSection, StuckFault
+from peerbayes.problem.exchange_sections import FaultsSection
 from peerbayes.problem.files import read_document, source_of
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.learning_section import check_batches
-from peerbayes.problem.model_section import ModelSection
+from peerbayes.problem.model_section import ModelSection, check_batches
 from peerbayes.problem.network_section import build_network, changes_of
+from peerbayes.problem.problems import (
+    ChangingProblem,
+    FaultyProblem,
+    ModelledProblem,
+    NetworkAlone,
+    Problem,
+    RegressionProblem,
+)
 from peerbayes.problem.specification import (
     SECTIONS,
+    FileSpecification,
     ProblemSpecification,
     RegressionSpecification,
+    section_of,
 )
+from theory import Network
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.problems import ModelledProblem
-    from peerbayes.problem.regression import RegressionProblem
     from theory import FiniteModel
+    from theory.changing import AnyNetwork
     from theory.robustness import Behaviour
 
 
@@ -99,27 +105,72 @@ def problem_from_document(
     >>> problem.network.agents, problem.is_exact
     (2, True)
     """
-    variant: _Variant = {"family": family, "parameters": dict(parameters or {})}
     document = by_number(document, source=source, folder=folder)
-    if "regression" in document:
-        return _regression(document, source, variant)
+    specification = _specified(document, source)
+    posed: dict[str, Any] = {
+        "name": specification.name,
+        "title": specification.title or "",
+        "network": _network(specification, source),
+        "specification": specification,
+        "family": family,
+        "parameters": dict(parameters or {}),
+    }
+    with placed(source, specification.table_name, specification.table):
+        posed[specification.table_name] = model or specification.build()
+        if isinstance(specification, RegressionSpecification):
+            table = specification.regression
+            node = None if table.node is None else table.node.build(table.noise_std)
+            return RegressionProblem(node=node, **posed)
+    if not isinstance(posed["network"], Network):
+        return ChangingProblem(**posed)
+    messages, faults = specification.messages, specification.faults
+    sent = None if messages is None else messages.build()
+    with placed(source, "messages", messages or specification):
+        problem = Problem(messages=sent, **posed)
+    if faults is None:
+        return problem
+    with placed(source, "faults", faults):
+        return _faulty(problem, faults, specification.model)
+
+
+def _specified(
+    document: Mapping[str, Any], source: str
+) -> ProblemSpecification | RegressionSpecification:
+    """A document, checked; its agents in the order of the network."""
+
+    def refused(place: Place, wanted: str, got: object, remedy: str) -> ValueError:
+        return input_error(source, place, wanted, got, remedy)
+
+    is_regression = "regression" in document
+    if is_regression and "messages" in document:
+        wanted = "none with [regression], whose beliefs are sent as they are"
+        raise refused(("messages",), wanted, "some", "leave it out")
+    if is_regression and "model" in document:
+        wanted = "exactly one of the tables model, regression"
+        raise refused((), wanted, "both", "keep one of them")
     if set(document) <= {"name", "title", "network"} and "network" in document:
-        wanted = "the key 'model', or 'regression'"
-        raise input_error(source, ("model",), wanted, "none", "add it")
+        raise refused(("model",), "the key 'model', or 'regression'", "none", "add it")
+    kind = RegressionSpecification if is_regression else ProblemSpecification
     try:
-        specification = ProblemSpecification.model_validate(document)
+        specification = kind.model_validate(document)
     except ValidationError as error:
-        raise _refused(error, document, source, ProblemSpecification) from None
-    if changes_of(specification.network) is not None:
-        return _changing(specification, source, variant, model)
-    if specification.faults is None:
-        return _finite(specification, source, variant, model)
-    if specification.messages is not None:
+        raise _refused(error, document, source, kind) from None
+    given = [key for key in ("faults", "messages") if getattr(specification, key, None) is not None]
+    change = changes_of(specification.network)
+    if change is not None and is_regression:
+        wanted = "a network that stays as it is, for a regression"
+        raise refused(("network", change), wanted, change, "give weights that do not change")
+    if change is not None and given:
+        remedy = f"leave out [{given[0]}], or what changes"
+        raise refused((given[0],), "a network that stays the same", "one that changes", remedy)
+    if len(given) > 1:
         remedy = "leave out one of the two tables"
-        raise input_error(source, ("messages",), "none with [faults]", "both", remedy)
-    problem = _finite(specification, source, variant, model)
-    with placed(source, "faults", specification.faults):
-        return _faulty(problem, specification.faults, specification.model)
+        raise refused(("messages",), "none with [faults]", "both", remedy)
+    name, section = specification.table_name, specification.table
+    agents = in_order(section.agents, specification.network.names, source, (name, "agents"))
+    if agents is section.agents:
+        return specification
+    return specification.model_copy(update={name: section.model_copy(update={"agents": agents})})
 
 
 def _refused(
@@ -135,61 +186,21 @@ def _refused(
     return refused
 
 
-class _Variant(TypedDict):
-    """Which variant of a built-in a document is, if it is one."""
-
-    family: str
-    parameters: dict[str, float | int | str]
-
-
-def _finite(
-    specification: ProblemSpecification,
-    source: str,
-    variant: _Variant,
-    model: FiniteModel | None,
-) -> Problem:
-    from theory import Network
-
+def _network(specification: FileSpecification, source: str) -> AnyNetwork:
+    """The network, of as many agents as the entries of the other table describe together."""
     network = build_network(specification.network, specification.name, source=source)
-    assert isinstance(network, Network)
-    _check_agents(source, "model", specification.model.agent_count, network.agents)
-    check_batches(source, "model", specification.learning, specification.model.agents)
-    with placed(source, "model", specification.model):
-        model = model or specification.build_model()
-    title = specification.title or ""
-    messages = None if specification.messages is None else specification.messages.build()
-    with placed(source, "messages", specification.messages or specification):
-        return Problem(
-            specification.name, title, network, model, specification, messages=messages, **variant
-        )
-
-
-def _changing(
-    specification: ProblemSpecification,
-    source: str,
-    variant: _Variant,
-    model: FiniteModel | None,
-) -> ChangingProblem:
-    from peerbayes.problem.changing import ChangingProblem
-    from theory import Network
-
-    for key in ("faults", "messages"):
-        if getattr(specification, key) is not None:
-            wanted = "a network that stays the same"
-            remedy = f"leave out [{key}], or what changes"
-            raise input_error(source, (key,), wanted, "one that changes", remedy)
-    network = build_network(specification.network, specification.name, source=source)
-    assert not isinstance(network, Network)
-    _check_agents(source, "model", specification.model.agent_count, network.agents)
-    check_batches(source, "model", specification.learning, specification.model.agents)
-    with placed(source, "model", specification.model):
-        model = model or specification.build_model()
-    title = specification.title or ""
-    return ChangingProblem(specification.name, title, network, model, specification, **variant)
+    table, agents = specification.table_name, specification.table.agents
+    described = sum(agent.count for agent in agents)
+    if described != network.agents:
+        wanted = f"{network.agents} agents, as many as the network has"
+        got = f"{described} (the sum of the counts)"
+        remedy = f"change a count in [[{table}.agents]], or the network"
+        raise input_error(source, (table, "agents"), wanted, got, remedy)
+    check_batches(source, table, specification.learning, agents)
+    return network
 
 
 def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> FaultyProblem:
-    from peerbayes.problem.faulty import FaultyProblem
     from theory.robustness import Faults
     from theory.robustness.faults import checked_faults
 
@@ -201,11 +212,7 @@ def _faulty(problem: Problem, section: FaultsSection, model: ModelSection) -> Fa
                 wanted = f"an agent from 0 to {problem.network.agents - 1}"
                 raise fail(f"agents[{k}].agents[{index}]", wanted, agent, "correct it")
             with _entry(k):
-                if isinstance(fault, StuckFault):
-                    behaviour = fault.build(entries[agent].outcome_names)
-                else:
-                    behaviour = fault.build()
-                faults[agent] = behaviour
+                faults[agent] = behaviour = fault.build(entries[agent].outcome_names)
                 if len(faults) < problem.network.agents:
                     checked_faults(problem.network, problem.model, {agent: behaviour})
     among = Faults(
@@ -227,49 +234,17 @@ def _entry(index: int) -> Iterator[None]:
         raise ValueError(f"agents[{index}].{text}") from None
 
 
-def _regression(document: Mapping[str, Any], source: str, variant: _Variant) -> RegressionProblem:
-    from peerbayes.problem.regression import RegressionProblem
-    from theory import Network
+def read_network(path: Path) -> NetworkAlone:
+    """The network of a graph file.
 
-    if "messages" in document:
-        wanted = "none with [regression], whose beliefs are sent as they are"
-        raise input_error(source, ("messages",), wanted, "some", "leave it out")
-    if "model" in document:
-        wanted = "exactly one of the tables model, regression"
-        raise input_error(source, (), wanted, "both", "keep one of them")
-    try:
-        specification = RegressionSpecification.model_validate(dict(document))
-    except ValidationError as error:
-        raise _refused(error, document, source, RegressionSpecification) from None
-    key = changes_of(specification.network)
-    if key is not None:
-        wanted = "a network that stays as it is, for a regression"
-        raise input_error(source, ("network", key), wanted, key, "give weights that do not change")
-    network = build_network(specification.network, specification.name, source=source)
+    Raises
+    ------
+    ValueError
+        If it is none, in one line that names the file.
+    """
+    from peerbayes.problem.graph_files import network_table
+
+    section = section_of(network_table(path), source=str(path))
+    network = build_network(section, path.stem, source=str(path))
     assert isinstance(network, Network)
-    _check_agents(source, "regression", specification.regression.agent_count, network.agents)
-    table = specification.regression
-    check_batches(source, "regression", specification.learning, table.agents)
-    with placed(source, "regression", table):
-        regression = specification.build_regression()
-        node = None if table.node is None else table.node.build(table.noise_std)
-    return RegressionProblem(
-        specification.name,
-        specification.title or "",
-        network,
-        regression,
-        specification,
-        node=node,
-        **variant,
-    )
-
-
-def _check_agents(source: str, table: str, described: int, agents: int) -> None:
-    if described != agents:
-        raise input_error(
-            source,
-            (table, "agents"),
-            f"{agents} agents, as many as the network has",
-            f"{described} (the sum of the counts)",
-            f"change a count in [[{table}.agents]], or the network",
-        )
+    return NetworkAlone(path.stem, network)

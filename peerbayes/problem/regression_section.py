@@ -12,38 +12,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import (
     ConfigDict,
-    Field,
     PlainSerializer,
     PlainValidator,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from peerbayes.messages import Place, describe, problem_error
 from peerbayes.problem.entries import (
+    Name,
     Number,
     PositiveNumber,
     Rational,
     Row,
     Section,
     at_most_one,
+    check_length,
+    check_one,
+    dumped,
+    entry,
     exactly_one,
+    inside,
     json_number,
+    key,
     number_text,
     parse_number,
 )
+from peerbayes.problem.model_section import COUNT, NAME, AgentEntry
 from theory.validation import FloatArray, fail
-
-if TYPE_CHECKING:
-    from theory.regression import RegressionAgent, RegressionModel
-    from theory.regression.rational_model import RationalRegressionAgent, RationalRegressionModel
 
 # Of two entries that should be equal, relative to them: what typing and rounding may spoil.
 _SYMMETRY = 1e-12
@@ -55,65 +57,53 @@ Matrix = Row[Row[Number]]
 
 def _parse_range(value: object) -> tuple[Rational, Rational]:
     """A range [low, high]; a number stands for the range of that one point."""
-    if isinstance(value, list | tuple):
-        if len(value) != 2:
-            raise problem_error((), "a range [low, high]", describe(value), "give both ends")
-        ends = []
-        for k, end in enumerate(value):
-            try:
-                ends.append(parse_number(end))
-            except PydanticCustomError as error:
-                context = dict(error.context or {})
-                raise problem_error((k, *context.pop("place")), **context) from None
-        low, high = ends
-        if low > high:
-            got = f"[{number_text(low)}, {number_text(high)}]"
-            raise problem_error((), "a range [low, high]", got, "swap its ends")
-        return low, high
-    number = parse_number(value)
-    return number, number
+    if not isinstance(value, list | tuple):
+        number = parse_number(value)
+        return number, number
+    if len(value) != 2:
+        raise problem_error((), "a range [low, high]", describe(value), "give both ends")
+    ends = []
+    for k, end in enumerate(value):
+        with inside(k):
+            ends.append(parse_number(end))
+    low, high = ends
+    if low > high:
+        got = f"[{number_text(low)}, {number_text(high)}]"
+        raise problem_error((), "a range [low, high]", got, "swap its ends")
+    return low, high
 
 
 def _dump_range(value: tuple[Rational, Rational]) -> list[str | float]:
-    return [str(end) if isinstance(end, Fraction) else end for end in value]
+    return [dumped(end) for end in value]
 
 
 _JSON_NUMBER: dict[str, Any] = json_number(signed=True).json_schema or {}
+_JSON_PAIR = {"type": "array", "items": _JSON_NUMBER, "minItems": 2, "maxItems": 2}
+_MEANING = "uniform on [low, high]; a number is a constant; 0 is not seen"
 Range = TypeAliasType(
     "Range",
     Annotated[
         tuple[Rational, Rational],
         PlainValidator(_parse_range),
         PlainSerializer(_dump_range),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    _JSON_NUMBER,
-                    {"type": "array", "items": _JSON_NUMBER, "minItems": 2, "maxItems": 2},
-                ],
-                "description": "uniform on [low, high]; a number is a constant; 0 is not seen",
-            }
-        ),
+        WithJsonSchema({"anyOf": [_JSON_NUMBER, _JSON_PAIR], "description": _MEANING}),
     ],
 )
 
 
 _PRIORS = ("prior_std", "prior_variance", "prior_covariance")
+_ONE_PRIOR = f"one of {', '.join(_PRIORS)}"
 
 
 class PriorSection(Section):
     """A normal prior: at most one of three forms of its covariance."""
 
-    prior_mean: Row[Number] | None = Field(default=None, description="Left out: zero.")
-    prior_std: PositiveNumber | None = Field(
-        default=None, description="Standard deviation of every coordinate, independent."
+    prior_mean: Row[Number] | None = key("Left out: zero.", None)
+    prior_std: PositiveNumber | None = key(
+        "Standard deviation of every coordinate, independent.", None
     )
-    prior_variance: PositiveNumber | None = Field(
-        default=None, description="Variance of every coordinate, independent."
-    )
-    prior_covariance: Matrix | None = Field(
-        default=None, description="Covariance matrix, positive definite."
-    )
+    prior_variance: PositiveNumber | None = key("Variance of every coordinate, independent.", None)
+    prior_covariance: Matrix | None = key("Covariance matrix, positive definite.", None)
 
     @property
     def prior_forms(self) -> list[str]:
@@ -122,19 +112,19 @@ class PriorSection(Section):
 
     def covariance(self, dimension: int) -> Sequence[Sequence[Rational]] | None:
         """The prior's covariance, exact where the file is; None if none is given."""
-        if self.prior_covariance is not None:
-            return self.prior_covariance
         variance = self.prior_variance
         if self.prior_std is not None:
             variance = self.prior_std * self.prior_std
-        return None if variance is None else diagonal(variance, dimension)
+        if variance is None:
+            return self.prior_covariance
+        zero, each = Fraction(0), range(dimension)
+        return [[variance if i == j else zero for j in each] for i in each]
 
     def check_prior(self, dimension: int) -> None:
         """Whether the prior fits θ*."""
         forms = self.prior_forms
         if len(forms) > 1:
-            wanted = "one of prior_std, prior_variance, prior_covariance"
-            raise problem_error((), wanted, " and ".join(forms), "keep one of them")
+            raise problem_error((), _ONE_PRIOR, " and ".join(forms), "keep one of them")
         if self.prior_mean is not None:
             _check_length(("prior_mean",), self.prior_mean, dimension)
         if self.prior_covariance is not None:
@@ -149,7 +139,7 @@ class Prior:
     covariance: Sequence[Sequence[Rational]]
 
 
-class RegressionAgentSection(PriorSection):
+class RegressionAgentSection(PriorSection, AgentEntry):
     """What an agent sees: one of ``ranges``, ``second_moment`` and ``inputs``."""
 
     model_config = ConfigDict(
@@ -158,33 +148,26 @@ class RegressionAgentSection(PriorSection):
         }
     )
 
-    count: int = Field(default=1, ge=1, description="How many agents in a row share this entry.")
-    ranges: Row[Range] | None = Field(
-        default=None,
-        description="A range [low, high] for each coordinate: independent uniform inputs; "
-        "[1, 1] is a bias, 0 a coordinate that is not seen.",
+    count: int = COUNT
+    name: Name | None = NAME
+    ranges: Row[Range] | None = key(
+        "A range [low, high] for each coordinate: independent uniform inputs; [1, 1] is a bias, "
+        "0 a coordinate that is not seen.",
+        None,
     )
-    second_moment: Matrix | None = Field(
-        default=None, description="E x xᵀ of normal inputs of mean zero, positive semidefinite."
+    second_moment: Matrix | None = key(
+        "E x xᵀ of normal inputs of mean zero, positive semidefinite.", None
     )
-    inputs: Matrix | None = Field(
-        default=None, description="Rows of a data set, drawn with replacement."
+    inputs: Matrix | None = key("Rows of a data set, drawn with replacement.", None)
+    targets: Row[Number] | None = key(
+        "The label of each row; left out: theta times the row and noise.", None
     )
-    targets: Row[Number] | None = Field(
-        default=None, description="The label of each row; left out: theta times the row and noise."
+    batch: int | None = key("Samples a round; left out: that of [learning], or 1.", None, ge=1)
+    noise_std: PositiveNumber | None = key("True noise, if not that of the table.", None)
+    claimed_noise_std: PositiveNumber | None = key(
+        "Noise that the agent reckons with; left out: the true one.", None
     )
-    batch: int | None = Field(
-        default=None, ge=1, description="Samples a round; left out: that of [learning], or 1."
-    )
-    noise_std: PositiveNumber | None = Field(
-        default=None, description="True noise, if not that of the table."
-    )
-    claimed_noise_std: PositiveNumber | None = Field(
-        default=None, description="Noise that the agent reckons with; left out: the true one."
-    )
-    tempering: PositiveNumber | None = Field(
-        default=None, description="Exponent of the agent's likelihood; left out: 1."
-    )
+    tempering: PositiveNumber | None = key("Exponent of the agent's likelihood; left out: 1.", None)
 
     def check(self, dimension: int) -> None:
         """Whether the entry fits θ*, and sees something."""
@@ -194,16 +177,8 @@ class RegressionAgentSection(PriorSection):
             return
         if self.targets is not None:
             raise problem_error((), "targets only beside inputs", "none", "give the inputs")
-        _check_inputs(self.ranges, self.second_moment, dimension, prefix="")
-        moment = moment_of(self.ranges, self.second_moment)
-        if not any(entry for row in moment for entry in row):
-            place = "ranges" if self.ranges is not None else "second_moment"
-            raise problem_error(
-                (place,),
-                "an agent that sees something",
-                "only zeros",
-                "give a coordinate a range or a variance",
-            )
+        remedy = "give a coordinate a range or a variance"
+        _check_inputs(self.ranges, self.second_moment, dimension, who="an agent", remedy=remedy)
 
     def _check_data(self, dimension: int) -> None:
         """Whether the rows of a data set fit θ* and their labels."""
@@ -217,38 +192,22 @@ class RegressionAgentSection(PriorSection):
             wanted = f"a list of {len(self.inputs)} (one for each row of inputs)"
             raise problem_error(("targets",), wanted, len(self.targets), "match them")
 
-    def build(self, noise_std: Rational) -> RegressionAgent:
-        """The agent described; `noise_std` is the table's."""
-        from theory.regression import RegressionAgent
-
-        noise = float(self.noise_std if self.noise_std is not None else noise_std)
-        claimed = self.claimed_noise_std
-        laws = ("ranges", "second_moment", "inputs", "targets")
-        given = {name: getattr(self, name) for name in laws}
-        inputs = {name: array(value) for name, value in given.items() if value is not None}
-        return RegressionAgent(
-            noise_std=noise,
-            claimed_noise_std=noise if claimed is None else float(claimed),
-            batch=self.batch or 1,
-            tempering=1.0 if self.tempering is None else float(self.tempering),
-            **inputs,
-        )
-
-    def build_rational(self, noise_std: Rational) -> RationalRegressionAgent:
-        """The agent described, exactly; doubles are read as the binary fractions they are."""
-        from theory.regression.rational_model import RationalRegressionAgent
-
-        if self.inputs is not None:
+    def build(self, noise_std: Rational, *, exact: bool = False) -> Any:
+        """The agent described; `noise_std` is the table's, `exact`: of fractions."""
+        if exact and self.inputs is not None:
             wanted = "ranges or a second moment, for exact numbers"
             raise fail("inputs", wanted, "a data set", "leave out --exact")
-        return RationalRegressionAgent(
-            ranges=self.ranges,
-            second_moment=self.second_moment,
-            noise_std=self.noise_std if self.noise_std is not None else noise_std,
-            claimed_noise_std=self.claimed_noise_std,
-            batch=self.batch or 1,
-            tempering=1 if self.tempering is None else self.tempering,
-        )
+        names = ("ranges", "second_moment", "inputs", "targets", "claimed_noise_std", "tempering")
+        given = {name: getattr(self, name) for name in names}
+        laws = {name: value for name, value in given.items() if value is not None}
+        laws["noise_std"] = noise_std if self.noise_std is None else self.noise_std
+        if exact:
+            from theory.regression.rational_model import RationalRegressionAgent
+
+            return RationalRegressionAgent(batch=self.batch or 1, **laws)
+        from theory.regression import RegressionAgent
+
+        return RegressionAgent(batch=self.batch or 1, **laws)
 
 
 class RegressionSection(PriorSection):
@@ -260,49 +219,36 @@ class RegressionSection(PriorSection):
         }
     )
 
-    theta: Row[Number] = Field(description="The true coefficients.")
-    noise_std: PositiveNumber = Field(description="Standard deviation of the noise.")
-    agents: Row[RegressionAgentSection] = Field(description="The agents, in the network's order.")
-    node: RegressionAgentSection | None = Field(
-        default=None, description="What a central node sees; left out: the test's inputs."
+    theta: Row[Number] = key("The true coefficients.")
+    noise_std: PositiveNumber = key("Standard deviation of the noise.")
+    agents: Row[RegressionAgentSection] = key("The agents, in the network's order.")
+    node: RegressionAgentSection | None = key(
+        "What a central node sees; left out: the test's inputs.", None
     )
-    test_ranges: Row[Range] | None = Field(
-        default=None, description="Inputs of the test, as ranges; or give test_second_moment."
+    test_ranges: Row[Range] | None = key(
+        "Inputs of the test, as ranges; or give test_second_moment.", None
     )
-    test_second_moment: Matrix | None = Field(
-        default=None, description="E x xᵀ of the test's inputs."
-    )
+    test_second_moment: Matrix | None = key("E x xᵀ of the test's inputs.", None)
 
     @model_validator(mode="after")
     def _consistent(self) -> RegressionSection:
         dimension = len(self.theta)
         self.check_prior(dimension)
-        _check_inputs(self.test_ranges, self.test_second_moment, dimension, prefix="test_")
-        if not any(entry for row in self.test_moment for entry in row):
-            key = "test_ranges" if self.test_ranges is not None else "test_second_moment"
-            remedy = "give a coordinate a range"
-            raise problem_error((key,), "a test that sees something", "only zeros", remedy)
+        ranges, moment = self.test_ranges, self.test_second_moment
+        remedy = "give a coordinate a range"
+        _check_inputs(ranges, moment, dimension, prefix="test_", who="a test", remedy=remedy)
         entries: list[tuple[Place, RegressionAgentSection]] = [
             (("agents", k), agent) for k, agent in enumerate(self.agents)
         ]
         if self.node is not None:
             entries.append((("node",), self.node))
         for where, agent in entries:
-            try:
+            with inside(*where):
                 agent.check(dimension)
                 if not self.prior_forms and not agent.prior_forms:
-                    wanted = "one of prior_std, prior_variance, prior_covariance"
-                    raise problem_error((), wanted, "none", "add one, here or to [regression]")
-            except PydanticCustomError as error:
-                context = dict(error.context or {})
-                place = (*where, *context.pop("place"))
-                raise problem_error(place, **context) from None
+                    remedy = "add one, here or to [regression]"
+                    raise problem_error((), _ONE_PRIOR, "none", remedy)
         return self
-
-    @property
-    def agent_count(self) -> int:
-        """Number of agents that the entries describe together."""
-        return sum(agent.count for agent in self.agents)
 
     @property
     def test_moment(self) -> Sequence[Sequence[Rational]]:
@@ -317,74 +263,52 @@ class RegressionSection(PriorSection):
         assert covariance is not None
         return Prior([Fraction(0)] * dimension if mean is None else mean, covariance)
 
-    def build(self) -> RegressionModel:
-        """The model described."""
-        from theory.regression import RegressionModel
-
-        counts = [agent.count for agent in self.agents]
-        priors = [self.prior_of(agent) for agent in self.agents]
-        means = [prior.mean for prior in priors]
-        covariances = [prior.covariance for prior in priors]
-        # One prior for all takes d² numbers, one for each agent N d².
-        shared = all(prior == priors[0] for prior in priors)
-        return RegressionModel.from_agents(
-            array(self.theta),
-            self._kinds(),
-            counts=counts,
-            prior_mean=array(means[0]) if shared else np.repeat(array(means), counts, axis=0),
-            prior_covariance=array(covariances[0])
-            if shared
-            else np.repeat(array(covariances), counts, axis=0),
-            test_second_moment=array(self.test_moment),
-        )
-
-    def build_rational(self) -> RationalRegressionModel:
-        """The model described, exactly; doubles are read as the binary fractions they are.
+    def build(self, *, exact: bool = False) -> Any:
+        """The model described; `exact`: of fractions, as which doubles are read too.
 
         Raises
         ------
         ValueError
-            If the agents have different priors.
+            If it is to be exact, and the agents have different priors or a data set.
         """
-        from theory.regression.rational_model import RationalRegressionModel
-
+        counts = [agent.count for agent in self.agents]
         priors = [self.prior_of(agent) for agent in self.agents]
-        for k, prior in enumerate(priors):
-            if prior != priors[0]:
-                raise fail(
-                    f"agents[{k}]",
-                    "the prior of the first agent, for exact numbers",
-                    "another",
-                    "give one prior under [regression], or leave out --exact",
-                )
-        return RationalRegressionModel(
-            self.theta,
-            [agent.build_rational(self.noise_std) for agent in self.agents],
-            priors[0].covariance,
-            self.test_moment,
-            priors[0].mean,
-            [k for k, agent in enumerate(self.agents) for _ in range(agent.count)],
-        )
-
-    def _kinds(self) -> list[RegressionAgent]:
-        kinds = []
+        other = next((k for k, prior in enumerate(priors) if prior != priors[0]), None)
+        if exact and other is not None:
+            wanted = "the prior of the first agent, for exact numbers"
+            remedy = "give one prior under [regression], or leave out --exact"
+            raise fail(f"agents[{other}]", wanted, "another", remedy)
+        kinds: list[Any] = []
         for k, agent in enumerate(self.agents):
-            try:
-                kinds.append(agent.build(self.noise_std))
-            except ValueError as error:
-                raise ValueError(f"agents[{k}]: {error}") from None
-        return kinds
+            with entry(k):
+                kinds.append(agent.build(self.noise_std, exact=exact))
+        if exact:
+            from theory.regression.rational_model import RationalRegressionModel
+
+            first, assignment = priors[0], np.repeat(np.arange(len(kinds)), counts).tolist()
+            moment = self.test_moment
+            return RationalRegressionModel(
+                self.theta, kinds, first.covariance, moment, first.mean, assignment
+            )
+        from theory.regression import RegressionModel
+
+        def of_all(values: list[Any]) -> FloatArray:
+            # One prior for all takes d² numbers, one for each agent N d².
+            return array(values[0]) if other is None else np.repeat(array(values), counts, axis=0)
+
+        return RegressionModel.from_agents(
+            array(self.theta),
+            kinds,
+            counts=counts,
+            prior_mean=of_all([prior.mean for prior in priors]),
+            prior_covariance=of_all([prior.covariance for prior in priors]),
+            test_second_moment=array(self.test_moment),
+        )
 
 
 def array(values: object) -> FloatArray:
     """Nested rows of numbers as an array of doubles."""
     return np.array(values, dtype=np.float64)
-
-
-def diagonal(value: Rational, dimension: int) -> list[list[Rational]]:
-    """The matrix with this value on its diagonal."""
-    zero = Fraction(0)
-    return [[value if i == j else zero for j in range(dimension)] for i in range(dimension)]
 
 
 def moment_of(
@@ -408,26 +332,28 @@ def moment_of(
 
 
 def _check_inputs(
-    ranges: Sequence[object] | None,
+    ranges: Sequence[tuple[Rational, Rational]] | None,
     second_moment: Sequence[Sequence[Rational]] | None,
     dimension: int,
     *,
-    prefix: str,
+    prefix: str = "",
+    who: str,
+    remedy: str,
 ) -> None:
-    if (ranges is None) == (second_moment is None):
-        got, remedy = ("neither", "add one") if ranges is None else ("both", "keep one of them")
-        wanted = f"exactly one of {prefix}ranges and {prefix}second_moment"
-        raise problem_error((), wanted, got, remedy)
+    """Whether inputs have one law, which fits θ* and sees something; else see the `remedy`."""
+    wanted = f"exactly one of {prefix}ranges and {prefix}second_moment"
+    check_one(wanted, ranges, second_moment, neither="add one")
+    place = f"{prefix}second_moment" if ranges is None else f"{prefix}ranges"
     if ranges is not None:
-        _check_length((f"{prefix}ranges",), ranges, dimension)
+        _check_length((place,), ranges, dimension)
     if second_moment is not None:
-        _check_matrix((f"{prefix}second_moment",), second_moment, dimension, strict=False)
+        _check_matrix((place,), second_moment, dimension, strict=False)
+    if not any(share for row in moment_of(ranges, second_moment) for share in row):
+        raise problem_error((place,), f"{who} that sees something", "only zeros", remedy)
 
 
 def _check_length(place: Place, row: Sequence[object], dimension: int) -> None:
-    if len(row) != dimension:
-        wanted = f"a list of {dimension} (one for each coordinate of theta)"
-        raise problem_error(place, wanted, len(row), f"make it {dimension} long")
+    check_length(place, row, dimension, "one for each coordinate of theta")
 
 
 def _check_matrix(

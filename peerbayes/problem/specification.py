@@ -5,31 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from peerbayes.messages import translate
 from peerbayes.problem.changes_section import CHANGES, PhaseSection
 from peerbayes.problem.design_section import DesignSection, LinkAvailability, LinkCost
-from peerbayes.problem.entries import Section, given
-from peerbayes.problem.faults_section import FAULTS, FaultsSection
-from peerbayes.problem.learning_section import LearningSection, batches_of
-from peerbayes.problem.messages_section import MessagesSection
+from peerbayes.problem.entries import Name, Section, given, key
+from peerbayes.problem.exchange_sections import FAULTS, FaultsSection, MessagesSection
 from peerbayes.problem.model_section import (
-    FiniteAgentSection,
-    GaussianAgentSection,
+    AGENTS,
+    LearningSection,
     ModelSection,
-    OutcomesAgentSection,
+    batches_of,
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
 from peerbayes.problem.regression_section import RegressionAgentSection, RegressionSection
-
-if TYPE_CHECKING:
-    from theory.learning import FiniteModel
-    from theory.rational import RationalModel
-    from theory.regression import RegressionModel
-    from theory.regression.rational_model import RationalRegressionModel
 
 # They draw a random graph, whose weights then come from degrees: no formula sees them.
 _GRAPH_ONLY = frozenset({"probability", "radius"})
@@ -38,21 +30,23 @@ _GRAPH_ONLY = frozenset({"probability", "radius"})
 class FileSpecification(Section):
     """What every problem file has: a name and a network; numbers that were strings are exact."""
 
-    name: str = Field(min_length=1, description="Short name; left out: the file's name.")
-    title: str | None = Field(default=None, description="One line that says what it is about.")
+    table_name: ClassVar[str] = "model"
+
+    name: Name = key("Short name; left out: the file's name.")
+    title: str | None = key("One line that says what it is about.", None)
     network: NetworkSection
-    learning: LearningSection | None = Field(
-        default=None, description="How agents learn; left out: from one observation a round."
+    learning: LearningSection | None = key(
+        "How agents learn; left out: from one observation a round.", None
     )
-    design: DesignSection | None = Field(
-        default=None, description="What a design has to respect; left out: the graph alone."
+    design: DesignSection | None = key(
+        "What a design has to respect; left out: the graph alone.", None
     )
 
     @property
     def is_exact(self) -> bool:
         """Whether every number that enters a formula was written as a string."""
         formulas = self.model_dump(exclude={"design"})
-        return not any(isinstance(number, float) for number in _entries(formulas))
+        return not any(isinstance(number, float) for number in leaves(formulas))
 
     def document(self) -> dict[str, Any]:
         """The file's content again, as plain tables, lists, strings and numbers."""
@@ -62,47 +56,39 @@ class FileSpecification(Section):
         """The problem as a JSON file; reading it gives an equal specification."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
 
+    @property
+    def table(self) -> Any:
+        """The table of what agents see."""
+        return getattr(self, self.table_name)
+
+    def build(self, *, exact: bool = False) -> Any:
+        """The model or regression described, its agents drawing what they draw in a round.
+
+        With fractions if `exact`, as which doubles are read too.
+        """
+        model, batches = self.table.build(exact=exact), batches_of(self.learning, self.table.agents)
+        is_made = self.learning is None and self.table_name == "regression"
+        return model if is_made or set(batches) == {1} else model.batched(batches)
+
 
 class ProblemSpecification(FileSpecification):
     """A problem with finitely many hypotheses, as parsed."""
 
     model: ModelSection
-    faults: FaultsSection | None = Field(
-        default=None, description="Faulty agents, and how the others pool; left out: none."
+    faults: FaultsSection | None = key(
+        "Faulty agents, and how the others pool; left out: none.", None
     )
-    messages: MessagesSection | None = Field(
-        default=None, description="What agents send; left out: their beliefs, as they are."
+    messages: MessagesSection | None = key(
+        "What agents send; left out: their beliefs, as they are.", None
     )
-
-    def build_model(self) -> FiniteModel:
-        """The model described, its agents drawing what they draw in a round."""
-        model, batches = self.model.build(), batches_of(self.learning, self.model.agents)
-        return model if set(batches) == {1} else model.batched(batches)
-
-    def build_rational_model(self) -> RationalModel:
-        """The same, exactly; doubles are read as the binary fractions they are."""
-        model, batches = self.model.build_rational(), batches_of(self.learning, self.model.agents)
-        return model if set(batches) == {1} else model.batched(batches)
 
 
 class RegressionSpecification(FileSpecification):
     """A linear-Gaussian problem, as parsed."""
 
+    table_name: ClassVar[str] = "regression"
+
     regression: RegressionSection
-
-    def build_regression(self) -> RegressionModel:
-        """The model described, its agents drawing what they draw in a round."""
-        regression, batches = (
-            self.regression.build(),
-            batches_of(self.learning, self.regression.agents),
-        )
-        return regression if self.learning is None else regression.batched(batches)
-
-    def build_rational_regression(self) -> RationalRegressionModel:
-        """The same, exactly."""
-        regression = self.regression.build_rational()
-        batches = batches_of(self.learning, self.regression.agents)
-        return regression if self.learning is None else regression.batched(batches)
 
 
 SECTIONS: Mapping[str, type[Section]] = {
@@ -114,15 +100,14 @@ SECTIONS: Mapping[str, type[Section]] = {
     "design": DesignSection,
     "link_costs": LinkCost,
     "link_availability": LinkAvailability,
-    **{f"form:{key}": section for key, section in FORMS.items()},
-    **{f"form:{key}": section for key, section in CHANGES.items()},
     "faults": FaultsSection,
-    **{f"form:{key}": section for key, section in FAULTS.items()},
     "learning": LearningSection,
     "messages": MessagesSection,
-    "form:finite": FiniteAgentSection,
-    "form:gaussian": GaussianAgentSection,
-    "form:outcomes": OutcomesAgentSection,
+    **{
+        f"form:{word}": section
+        for several in (FORMS, CHANGES, FAULTS, AGENTS)
+        for word, section in several.items()
+    },
 }
 """The section that the keys at a place belong to, by the last name or tag of the place."""
 
@@ -141,14 +126,13 @@ def section_of(network: Mapping[str, Any], *, source: str = "network") -> Any:
         raise translate(error, source=source, sections=SECTIONS) from None
 
 
-def _entries(value: object) -> Iterator[object]:
+def leaves(value: object) -> Iterator[object]:
+    """All that stands in tables and lists, however deep, but for what draws random graphs."""
     if isinstance(value, Mapping):
-        for key, entry in value.items():
-            if key not in _GRAPH_ONLY:
-                yield from _entries(entry)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _entries(entry)
+        value = [one for name, one in value.items() if name not in _GRAPH_ONLY]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from leaves(one)
     else:
         yield value
 

@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.kinds.finite.analyse import analyse
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 from peerbayes.settings.questions import Analyse

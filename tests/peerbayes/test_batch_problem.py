@@ -13,9 +13,8 @@ from jsonschema import Draft202012Validator
 
 import peerbayes as pb
 from peerbayes.kinds.finite.proofs import fingerprint
-from peerbayes.problem.new_batch import with_batch
 from peerbayes.problem.reading import problem_from_document
-from peerbayes.problem.writing import document_of
+from peerbayes.problem.writing import document_of, with_batch
 from peerbayes.schemas import read_schema
 from tests.peerbayes.documents import GAUSSIAN, TWO_COINS
 from tests.peerbayes.regressions import LINE

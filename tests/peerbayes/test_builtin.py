@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerbayes.problem.builtins.digit_readers import READERS, TRUE_READER, confusion_table
-from peerbayes.problem.builtins.families import BUILTINS, EDGE_CONFIDENCES
+from peerbayes.problem.builtins.families import BUILTINS, EDGE_CONFIDENCES, WrittenBuiltin
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.reading import read_problem
 from tests.peerbayes.commands import Patch
@@ -18,6 +17,14 @@ from tests.peerbayes.documents import TWO_COINS
 from theory import learning_rate
 
 FILES = ("two-coins", "p2-star", "p2-grid")
+STAR = BUILTINS["p2-star"]
+assert isinstance(STAR, WrittenBuiltin)
+MODEL = STAR.documents[STAR.default][0]["model"]
+READERS: dict[str, list[list[Fraction]]] = {  # exact tables of confusions by name, the true first
+    name: [[Fraction(entry) for entry in row] for row in table]
+    for name, table in zip(MODEL["hypotheses"], MODEL["agents"][0]["likelihood"], strict=True)
+}
+NAMES = tuple(READERS)
 
 
 def test_two_coins_is_the_documented_file(tmp_path: Path) -> None:
@@ -59,12 +66,12 @@ def test_a_file_is_not_mistaken_for_a_builtin(tmp_path: Path, monkeypatch: Patch
 
 @pytest.mark.parametrize("reader", READERS)
 def test_confusion_tables_are_exact_distributions(reader: str) -> None:
-    table = [[Fraction(entry) for entry in row] for row in confusion_table(reader)]
+    table, honest = READERS[reader], READERS[NAMES[0]]
     assert all(sum(row) == 1 for row in table)
     assert all(min(row) > 0 for row in table)
-    honest = [[Fraction(entry) for entry in row] for row in confusion_table(TRUE_READER)]
     named = {int(digit) for digit in reader if digit.isdigit()}
     assert {x for x in range(10) if table[x] != honest[x]} == named
+    assert {share for row in honest for share in row} == {Fraction(1, 50), Fraction(41, 50)}
 
 
 def exact_rates(centre_weight: float) -> dict[str, float]:
@@ -85,7 +92,7 @@ def exact_rates(centre_weight: float) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("problem", load_variants("p2-star"), ids=EDGE_CONFIDENCES)
+@pytest.mark.parametrize("problem", load_variants("p2-star"), ids=lambda p: p.name)
 def test_star_rates_follow_the_closed_form(problem) -> None:  # type: ignore[no-untyped-def]
     a = float(problem.parameters["edge_confidence"])
     v = 9 * a / (9 * a + 8)
@@ -127,15 +134,15 @@ def test_grid_rates_follow_the_closed_form(problem) -> None:  # type: ignore[no-
 def test_who_sees_what(name: str) -> None:
     for problem in load_variants(name):
         information = problem.model.information(0)
-        informative = information[:, READERS.index("confuses 4 and 9")] > 0
+        informative = information[:, NAMES.index("confuses 4 and 9")] > 0
         assert informative.sum() == 1
         np.testing.assert_array_equal(
-            information[:, READERS.index("confuses 0 and 1")] > 0, ~informative
+            information[:, NAMES.index("confuses 0 and 1")] > 0, ~informative
         )
         np.testing.assert_array_equal(
-            information[:, READERS.index("confuses 3 and 8")] > 0, informative
+            information[:, NAMES.index("confuses 3 and 8")] > 0, informative
         )
-        assert (information[:, READERS.index("confuses 1 and 7")] > 0).all()
+        assert (information[:, NAMES.index("confuses 1 and 7")] > 0).all()
         centre_weight = problem.network.stationary_distribution[informative.argmax()]
         expected = {"centre": 5 / 33, "side": 4 / 33, "corner": 3 / 33}
         if name == "p2-grid":
@@ -149,9 +156,7 @@ def test_digits_train_once_for_all_variants() -> None:
     assert calls == [(k, 10) for k in range(1, 11)]
     assert len(problems) == 12
     stars = [problem for problem in problems if "edge_confidence" in problem.parameters]
-    assert [problem.parameters["edge_confidence"] for problem in stars] == [
-        float(Fraction(a)) for a in EDGE_CONFIDENCES
-    ] * 2
+    assert [problem.parameters["edge_confidence"] for problem in stars] == [*EDGE_CONFIDENCES] * 2
     for problem in problems:
         assert problem.specification is None
         assert not problem.is_exact

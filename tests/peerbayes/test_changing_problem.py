@@ -14,7 +14,7 @@ from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.changing.analyse import analyse_changing, kind_of_change
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.problems import ChangingProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, json_of

@@ -15,7 +15,7 @@ import peerbayes.designs.objectives as objectives_room
 from peerbayes.designs.request import runs_of
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

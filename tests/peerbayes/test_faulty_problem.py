@@ -15,7 +15,7 @@ from peerbayes.front.verify import verify
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.faulty.verify import verify_faulty
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, json_of, text_of

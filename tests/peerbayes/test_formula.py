@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 import peerbayes.formulas.checked
 from peerbayes import cli
-from peerbayes.formulas.checked import families, formula_of
-from peerbayes.formulas.documents import Checks, ComparisonDocument
+from peerbayes.formulas.checked import families, formulas
+from peerbayes.formulas.quantities import CHECKS
 from peerbayes.formulas.text import checked
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, text_of
@@ -138,7 +138,7 @@ def test_edges_and_rules_of_a_problem_are_exact(tmp_path: Path, monkeypatch: Pat
         [["1/2", "1/2"]], [["1/4", "3/4"]]]}]}  # fmt: skip
     network = {"edges": [[0, 1], [1, 2]], "agents": 3, "rule": "metropolis"}
     Path("line.json").write_text(json.dumps({"network": network, "model": model}))
-    result = formula_of("line.json", {}).as_json()
+    result = formulas("line.json", {}).as_json()
     assert result["matrix"] == [["2/3", "1/3", "0"], ["1/3", "1/3", "1/3"], ["0", "1/3", "2/3"]]
     assert [c["stationary"]["expression"] for c in result["classes"]] == ["1/3"] * 3
 
@@ -155,16 +155,16 @@ def test_a_failed_check_is_exit_code_1(monkeypatch: Patch, capsys: Capture) -> N
 
 
 def test_the_seed_moves_the_points() -> None:
-    first, again, other = (formula_of("two-agents", {}, seed=s).check.points for s in (1, 1, 2))
+    first, again, other = (formulas("two-agents", {}, seed=s).check.points for s in (1, 1, 2))
     assert first == again
     assert first != other
 
 
 def test_the_last_line() -> None:
-    compared = ComparisonDocument(quantity="v", method="exact", points=12, failures=[])
-    checks = Checks(
-        points=12, seed=0, passed=True, values=[{"a": "1/2"}] * 12, comparisons=[compared]
-    )
+    compared = {"quantity": "v", "method": "exact", "points": 12, "failures": []}
+    values = [{"a": "1/2"}] * 12
+    tree = {"points": 12, "seed": 0, "passed": True, "values": values, "comparisons": [compared]}
+    checks = CHECKS.read(tree)
     assert checked(checks) == (
         "checked at 12 random rational parameter values against exact arithmetic"
     )

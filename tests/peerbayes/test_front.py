@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.problem.builtins import names
+from peerbayes.problem.builtins import loading
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import AnyProblem
@@ -50,10 +50,10 @@ def test_the_names_are_few_explained_and_there() -> None:
 
 def test_type_checkers_know_the_kind_of_each_built_in() -> None:
     kinds = {
-        pb.Problem: names.FiniteName,
-        pb.ChangingProblem: names.ChangingName,
-        pb.FaultyProblem: names.FaultyName,
-        pb.RegressionProblem: names.RegressionName,
+        pb.Problem: loading.FiniteName,
+        pb.ChangingProblem: loading.ChangingName,
+        pb.FaultyProblem: loading.FaultyName,
+        pb.RegressionProblem: loading.RegressionName,
     }
     known = [name for literal in kinds.values() for name in get_args(literal)]
     assert sorted(known) == sorted(pb.BUILTINS)

@@ -10,16 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from peerbayes.problem.builtins.families import BUILTINS
-from peerbayes.problem.builtins.label_forecast import alike_pairs, label_forecast
 from peerbayes.problem.builtins.label_partitions import (
     LABELS,
     LOOKS,
     PARTITIONS,
     LabelPartition,
+    alike_pairs,
+    label_forecast,
     label_weights,
 )
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from theory import learning_rate
 from theory.learnability import disputes, learnability
 from theory.rational import rational_rate

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 import peerbayes as pb
 from peerbayes.cli import main
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.messages_section import MessagesSection, messages_table
+from peerbayes.problem.exchange_sections import MessagesSection, messages_table
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
 from peerbayes.schemas import read_schema

@@ -26,7 +26,7 @@ LAZY = [["1/2" if i == j or i == (j + 1) % 4 else "0" for j in range(4)] for i i
 
 
 def posed(network: dict[str, Any], **tables: Any) -> Any:
-    document = {"name": "p", "network": network, "model": MODEL, **tables}
+    document = {"name": "p", "network": network, "model": MODEL} | tables
     return problem_from_document(json.loads(json.dumps(document)))
 
 
@@ -79,6 +79,68 @@ def test_the_other_tables_too() -> None:
     assert [list(edge) for edge in section.edges] == RING
     assert section.link_costs[0].link == (3, 0)
     assert section.link_availability[0].link == (1, 0)
+
+
+BLIND = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["1/2", "1/2"]]]}
+
+
+def described(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"model": {**MODEL, "agents": [*entries]}}
+
+
+def test_entries_of_agents_may_say_whose_they_are(tmp_path: Path) -> None:
+    edges = {"edges": RING, "agents": 4, "names": NAMES}
+    mixed = [{**COIN, "name": "2"}, {**BLIND, "name": "Mole"}, {**COIN, "name": "Kai süd"},
+             {**COIN, "name": "Hafen", "batch": 2}]  # fmt: skip
+    problem = posed(edges, **described(*mixed))
+    ordered = described({**COIN, "batch": 2}, BLIND, {**COIN, "count": 2})
+    assert problem == posed(edges, **ordered)
+    # A fault is that of its own agent, whose outcomes it names.
+    fault = {"agents": ["Mole"], "behaviour": "stuck-data", "outcome": "low"}
+    named_outcomes = [{**mixed[1], "outcomes": ["low", "high"]}, mixed[0], *mixed[2:]]
+    faulty = posed(edges, **described(*named_outcomes), faults={"agents": [fault]})
+    assert [*faulty.faults.behaviours] == [1]
+    # Names are written back, in the network's order.
+    again = pb.load(pb.save(problem, tmp_path / "p.toml"))
+    assert again == problem
+    written = again.specification.document()["model"]["agents"]
+    assert [entry["name"] for entry in written] == NAMES
+    # Without names in the network a text may be a number.
+    by_text = described(*({**entry, "name": str(NAMES.index(entry["name"]))} for entry in mixed))
+    assert posed({"edges": RING, "agents": 4}, **by_text) == posed(
+        {"edges": RING, "agents": 4}, **ordered
+    )
+    seen = {"ranges": ["1", ["-1", "1"]]}
+    table = {"theta": ["1", "2"], "noise_std": "1", "prior_std": "1", "test_ranges": seen["ranges"]}
+    lines = [
+        problem_from_document(
+            {"name": "line", "network": edges, "regression": table | {"agents": a}}
+        )
+        for a in (
+            [{**seen, "name": n, "tempering": str(1 + NAMES.index(n))} for n in sorted(NAMES)],
+            [{**seen, "tempering": str(1 + k)} for k in range(4)],
+        )
+    ]
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ([{**COIN, "name": "Moole"}], "model.agents[0].name: expected an agent (Hafen, Mole, Kai"),
+        ([{**COIN, "name": "Mole"}, {**COIN, "name": "Hafen"}, {**COIN, "name": "Mole"}],
+         "model.agents[2].name: expected each agent once, got 'Mole' again"),
+        ([{**COIN, "name": "Mole"}, COIN], "model.agents[1].name: expected a name in every entry"),
+        ([{**COIN, "name": "Mole", "count": 2}], "model.agents[0].count: expected 1 beside a name"),
+        ([{**COIN, "name": "Mole"}], "model.agents: expected 4 agents, as many as the network has"),
+        ([{**COIN, "name": ""}], "model.agents[0].name: expected a name, got an empty text"),
+    ],
+)  # fmt: skip
+def test_entries_of_nobody_are_refused(entries: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        posed({"edges": RING, "agents": 4, "names": NAMES}, **described(*entries))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_without_names_a_text_may_be_a_number() -> None:

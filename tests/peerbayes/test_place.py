@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from peerbayes.front.place import place
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from peerbayes.settings.questions import Placement

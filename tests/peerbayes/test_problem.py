@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document, read_problem
 from tests.peerbayes.documents import COINS, GAUSSIAN, TWO_COINS, changed
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network

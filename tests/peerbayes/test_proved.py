@@ -17,7 +17,7 @@ from peerbayes.kinds.finite.analyse import analyse, at_rounds
 from peerbayes.kinds.finite.proofs import PartStore, fingerprint, prove
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.quantities.showing import text
 from peerbayes.schemas import read_schema

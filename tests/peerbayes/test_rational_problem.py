@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 
 WRITTEN = [*load_variants("two-coins"), *load_variants("p2-star"), *load_variants("p2-grid")]

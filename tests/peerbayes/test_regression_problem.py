@@ -16,10 +16,8 @@ from jsonschema import Draft202012Validator
 from peerbayes.cli import main
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.problems import of_kind
+from peerbayes.problem.problems import Problem, RegressionProblem, of_kind
 from peerbayes.problem.reading import problem_from_document, read_problem
-from peerbayes.problem.regression import RegressionProblem
 from peerbayes.problem.regression_section import moment_of
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, complaint

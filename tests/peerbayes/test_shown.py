@@ -16,7 +16,7 @@ from peerbayes.documents import Documented
 from peerbayes.front.figures import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verify import Verified
-from peerbayes.problem.network_alone import NetworkAlone
+from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.result import Result
 from peerbayes.sources.catalogue import FIGURES
 from tests.house.test_showing import check_html, check_text

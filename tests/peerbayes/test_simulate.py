@@ -13,7 +13,7 @@ import exact
 import peerbayes as pb
 from exact import Run
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

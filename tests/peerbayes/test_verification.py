@@ -16,7 +16,7 @@ from peerbayes.front.verify import verification_parts, verify
 from peerbayes.kinds.finite.verify import ProblemVerification, find_sweeps, verify_problem
 from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

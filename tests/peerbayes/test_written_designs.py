@@ -22,11 +22,9 @@ from peerbayes.designs.weight_text import row_text
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.new_weights import with_network
+from peerbayes.problem.problems import ChangingProblem, Problem
 from peerbayes.problem.reading import problem_from_document
-from peerbayes.problem.writing import write_problem
+from peerbayes.problem.writing import with_network, write_problem
 from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Capture, Patch, complaint
 from tests.peerbayes.documents import STATIONS, changed

@@ -138,7 +138,7 @@ class LowRank:
     rank
         r, at least 1.
     kind
-        Format of the numbers, as of :class:`~empirical.messages.codecs.plain.Plain`.
+        Format of the numbers, as of :class:`~empirical.messages.codecs.low_rank.Plain`.
 
     Raises
     ------
@@ -266,7 +266,7 @@ class Seeds:
     share
         Of the coordinates, in (0, 1]; ⌈share · d⌉ of them are sent.
     kind
-        Format of the values, as of :class:`~empirical.messages.codecs.plain.Plain`.
+        Format of the values, as of :class:`~empirical.messages.codecs.low_rank.Plain`.
 
     Raises
     ------

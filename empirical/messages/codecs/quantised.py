@@ -154,7 +154,7 @@ class Wavelet:
     depth
         Levels of the transform at most, at least 1; short vectors have fewer.
     values, step
-        As of :class:`~empirical.messages.codecs.topk.TopK`.
+        As of :class:`~empirical.messages.codecs.quantised.TopK`.
 
     Raises
     ------

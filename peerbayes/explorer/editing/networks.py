@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from peerbayes.explorer.editing.rows import Row, Table, as_number, written
 from peerbayes.problem.network_section import FORMS, EdgesNetwork, TopologyNetwork
-from peerbayes.problem.new_weights import MOST_ROWS
 from peerbayes.problem.specification import section_of
+from peerbayes.problem.writing import MOST_ROWS
 from theory.network.graphs import links_of_edges, weight_denominators
 from theory.network.topologies import build_topology
 from theory.validation import fail

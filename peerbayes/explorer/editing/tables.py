@@ -14,7 +14,7 @@ from peerbayes.explorer.editing.rows import Table, as_number, written
 from peerbayes.messages import choose
 from peerbayes.problem.changes_section import CHANGES
 from peerbayes.problem.design_section import DesignSection
-from peerbayes.problem.faults_section import FAULTS
+from peerbayes.problem.exchange_sections import FAULTS
 from theory.validation import fail
 
 _LONG_NAMES = {"random-links": "links", "random-presence": "presence", "delayed": "delays"}

@@ -17,13 +17,12 @@ from pydantic import Field
 
 from peerbayes.documents import PerAgent, Probability
 from peerbayes.figures.wording import Fact, agents_with, number
-from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
-from peerbayes.problem.changing import ChangingProblem
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, WithSizes
+from peerbayes.problem.problems import ChangingProblem
 from peerbayes.quantities import learning, sizes
 from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
 from peerbayes.quantities.network import Count, count_fact
 from peerbayes.quantities.quantity import Quantity, Table, part
-from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import several
 from peerbayes.quantities.sizes import SAMPLES, Sizes
 from peerbayes.settings.questions import USUAL, Analyse
@@ -48,7 +47,7 @@ from theory.progress import Progress
 from theory.validation import FloatArray, as_probability
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
@@ -140,7 +139,7 @@ CHANGING_ANALYSIS = Table(
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingAnalysis(Result):
+class ChangingAnalysis(WithSizes):
     """Predictions for a network that changes, each defined in the package it is from."""
 
     problem: ChangingProblem
@@ -187,15 +186,6 @@ class ChangingAnalysis(Result):
             f"repaired: {self.samples.repaired.note}",
             f"chernoff: {self.samples.chernoff.note}",
         ]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """How many rounds each statement asks for.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.figures.rows import draw_ladder
-
-        return draw_ladder(self.document().samples, ax)
 
 
 def analyse_changing(

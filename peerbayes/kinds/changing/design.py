@@ -27,9 +27,8 @@ from peerbayes.kinds.changing.analyse import (
     ChangingAnalysis,
     analyse_changing,
 )
-from peerbayes.problem.changing import ChangingProblem
-from peerbayes.problem.new_weights import with_network
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, ChangingProblem
+from peerbayes.problem.writing import with_network
 from peerbayes.quantities.learning import CHANGING_LEARNING
 from peerbayes.quantities.result import short_facts
 from peerbayes.settings.questions import Analyse, Design

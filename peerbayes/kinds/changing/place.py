@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from peerbayes.designs.place import PlacementResult, search_options
 from peerbayes.designs.request import named_hypothesis
-from peerbayes.problem.changing import ChangingProblem
+from peerbayes.problem.problems import ChangingProblem
 from peerbayes.settings.questions import Placement
 from theory import learning_rate
 from theory.changing import influence

@@ -21,7 +21,7 @@ from peerbayes.kinds.shared.verify import (
     size_statement,
     verified,
 )
-from peerbayes.problem.changing import ChangingProblem, graph_of
+from peerbayes.problem.problems import ChangingProblem, graph_of
 from peerbayes.settings.questions import Analyse
 from theory import SampleSize, expected_log_ratio
 from theory.changing import ChangingNetwork, MarkovNetwork, PeriodicNetwork

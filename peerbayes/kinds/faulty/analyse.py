@@ -20,7 +20,7 @@ from rich.text import Text
 
 from peerbayes.documents import Natural, Number, PerAgent
 from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.learning import batches_of
 from peerbayes.quantities.network import NETWORK, Count, in_doubles, spectrum_notes
 from peerbayes.quantities.quantity import Quantity, Table, part

@@ -27,7 +27,7 @@ from peerbayes.comparison import (
 from peerbayes.documents import Document, Number, Numbers, Probability, Rounds
 from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS, FaultyAnalysis, rule_name
 from peerbayes.kinds.shared.verify import Verified, verified
-from peerbayes.problem.faulty import FaultyProblem
+from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.quantity import Part, Quantity, Table
 from theory import LogRatioLaw, observation_reach
 from theory.progress import Progress

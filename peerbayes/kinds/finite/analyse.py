@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from peerbayes.documents import Number, Rounds
-from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
-from peerbayes.problem.finite import Problem
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, WithSizes
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
 from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCosts
@@ -50,8 +50,6 @@ from theory.showing import Value
 from theory.validation import as_probability
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from theory import Network, SampleSizes
     from theory.messages import CompressedLearning
     from theory.numbers import Enclosure
@@ -260,7 +258,7 @@ class InDoubles(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis(Result):
+class Analysis(WithSizes):
     """Predictions for one problem, in numbers of one arithmetic.
 
     Attributes
@@ -336,15 +334,6 @@ class Analysis(Result):
     def ladder(self) -> SampleSizes | None:
         """The rounds that are enough in a run, compressed or not; None: nothing is guaranteed."""
         return self.samples if self.messages is None else self.messages.compressed
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """How many rounds each statement asks for, and both certified ends.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.figures.rows import draw_ladder
-
-        return draw_ladder(self.document().samples, ax)
 
 
 # `peerbayes analyse` -----------------------------------------------------------------------------

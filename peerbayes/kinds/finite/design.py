@@ -29,9 +29,8 @@ from peerbayes.designs.shared import certified
 from peerbayes.designs.weights import expected, kept_weights
 from peerbayes.documents import GraphDocument, names_of, numbers
 from peerbayes.problem.entries import placed
-from peerbayes.problem.finite import Problem
-from peerbayes.problem.new_weights import with_network
-from peerbayes.problem.problems import AnyProblem
+from peerbayes.problem.problems import AnyProblem, Problem
+from peerbayes.problem.writing import with_network
 from peerbayes.settings import questions
 from theory import Network
 from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre

@@ -15,7 +15,7 @@ import numpy as np
 from exact import Run, prepare
 from peerbayes.designs.place import PlacementResult, kept_agents, search_options
 from peerbayes.designs.request import named_hypothesis
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.resources import check_hours
 from peerbayes.settings.questions import Placement
 from theory import FiniteModel, Network, SampleSizes, error_exponent, learning_rate, sample_sizes

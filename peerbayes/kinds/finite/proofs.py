@@ -25,7 +25,7 @@ from peerbayes.kinds.shared.analyse import (
     NetworkProofs,
     check_exact,
 )
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.quantities.learning import Learnt, batches_of, name_of, settled
 from peerbayes.quantities.messages import MessageCosts
 from peerbayes.quantities.network import NetworkNumbers

@@ -31,7 +31,7 @@ from peerbayes.kinds.shared.verify import (
     verified,
 )
 from peerbayes.measured import SlowestDocument, SweepDocument, SweepPoint, SweepSeries
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.settings.questions import Analyse
 from theory import FiniteAgent, SampleSize, log_ratio_spread
 from theory.progress import Progress

@@ -28,7 +28,7 @@ from peerbayes.documents import Number, Numbers, PerAgent
 from peerbayes.figures.wording import DASH, Fact, count
 from peerbayes.figures.wording import number as page_number
 from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, NetworkProofs, check_exact
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.quantities.network import (
     EXACT_NETWORK,
     NETWORK,

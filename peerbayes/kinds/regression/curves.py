@@ -18,7 +18,7 @@ from exact.regression import RegressionSimulation, simulate_regression
 from peerbayes.comparison import STANDARD_ERRORS, Mean, allowed_deviation
 from peerbayes.kinds.regression.analyse import coefficient
 from peerbayes.measured import CoordinateCurve, ErrorCurve, Predicted
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from theory import Network
 from theory.progress import Progress
 from theory.regression import (

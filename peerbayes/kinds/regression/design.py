@@ -23,9 +23,8 @@ from peerbayes.designs.shared import certified
 from peerbayes.designs.weights import Weights, weights_for
 from peerbayes.documents import GraphDocument, names_of, number, numbers
 from peerbayes.problem.entries import placed
-from peerbayes.problem.new_weights import with_network
-from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import AnyProblem, RegressionProblem
+from peerbayes.problem.writing import with_network
 from peerbayes.settings.questions import Design
 from theory import Network
 from theory.design import Certificate, baselines

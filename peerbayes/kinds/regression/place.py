@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 
 from peerbayes.designs.place import DataOrder, PlacementResult, kept_agents
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.settings.questions import Placement
 from theory.progress import Progress
 from theory.regression import RegressionLimits, RegressionModel, regression_limits

@@ -14,7 +14,7 @@ from exact.regression import prepare_regression
 from peerbayes.documents import Number, PerAgent
 from peerbayes.kinds.shared.simulate import Simulated, measured_run, printed_run, recorded_run
 from peerbayes.measured import MeasuredErrors
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.showing import around
 from peerbayes.tables import figures_table, number

@@ -37,7 +37,7 @@ from peerbayes.kinds.regression.simulate import recorded_rounds
 from peerbayes.kinds.shared.verify import Verified, verified
 from peerbayes.measured import CoordinateCurve, ErrorCurve
 from peerbayes.messages import input_error
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import RegressionProblem
 from peerbayes.quantities.quantity import Quantity
 from theory.progress import Progress, part_of
 from theory.regression import predicted_error

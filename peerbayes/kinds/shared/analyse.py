@@ -13,12 +13,12 @@ from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
 from peerbayes.quantities.quantity import NOTE, Quantity, Table
+from peerbayes.quantities.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.regression import RegressionProblem
+    from peerbayes.problem.problems import Problem, RegressionProblem
     from theory.certified.network import CertifiedNetwork
     from theory.progress import Progress
     from theory.rational import RationalNetwork
@@ -32,6 +32,19 @@ TITLE = Quantity("title", str, get=attrgetter("problem.title"))
 def form_of(kind: str | None) -> Quantity:
     """What names the kind of problem in records; None for finitely many hypotheses."""
     return Quantity("form", str | None, get=lambda _: kind, older=kind, optional=True)
+
+
+class WithSizes(Result):
+    """Base of analyses that have sample sizes."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for, and both certified ends if there are any.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.rows import draw_ladder
+
+        return draw_ladder(self.document().samples, ax)
 
 
 class Recorded:

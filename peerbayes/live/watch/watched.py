@@ -9,9 +9,7 @@ import numpy as np
 
 from peerbayes.live.members import Members
 from peerbayes.live.share import Share
-from peerbayes.problem.network_alone import NetworkAlone
-from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.regression import RegressionProblem
+from peerbayes.problem.problems import AnyProblem, NetworkAlone, RegressionProblem
 from theory import FiniteModel
 from theory.showing import Shown
 from theory.validation import FloatArray

@@ -1,205 +1,301 @@
 """The families of built-in problems: names, titles, variants, and how to build them.
 
 Each built-in is a family of variants, one of which is the default: ``p2-star`` stands for five
-edge confidences. Most families are written as problem files and can be saved, changed and read
-back; ``digits`` and ``fashion-mnist`` have classifiers trained on images as hypotheses
-(`peerbayes.problem.builtins.images`) and live in memory. What reads problem files is imported when
-a problem is built: listing names is quick.
+edge confidences. Most families are written as problem files (``families.toml``, or
+`peerbayes.problem.builtins.label_partitions`) and can be saved, changed and read back. The others
+are made of data and live in memory: ``digits`` and ``fashion-mnist`` have classifiers trained on
+images as hypotheses, ``diabetes`` is a regression on a data set. What reads problem files is
+imported when a problem is built: listing names is quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.problem.builtins.changing import (
-    liars_documents,
-    restless_ring_documents,
-    rotating_star_documents,
-)
-from peerbayes.problem.builtins.diabetes import DiabetesBuiltin
-from peerbayes.problem.builtins.digit_readers import GRID_PLACES, grid_document, star_document
-from peerbayes.problem.builtins.images import image_problems, image_variants
-from peerbayes.problem.builtins.labels import LabelBuiltin
-from peerbayes.problem.builtins.regressions import p1_documents, p2_documents
+from peerbayes.problem.builtins.label_partitions import PARTITIONS, label_document
 
 if TYPE_CHECKING:
-    from peerbayes.problem.problems import AnyProblem
+    from empirical import RegressionTable
+    from peerbayes.problem.problems import AnyProblem, Parameters, Problem, RegressionProblem
     from theory.progress import Progress
+    from theory.regression import RegressionModel
 
-EDGE_CONFIDENCES = ("1/10", "1/5", "3/10", "1/2", "7/10")
+Table = dict[str, Any]
 
-TWO_COINS: dict[str, Any] = {
-    "name": "two-coins",
-    "title": "two agents decide whether a coin is fair; what they see depends on an input",
-    "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
-    "model": {
-        "hypotheses": ["fair", "loaded"],
-        "agents": [
-            {
-                "count": 2,
-                "inputs": ["1/2", "1/2"],
-                "truth": [["1/2", "1/2"], ["1/2", "1/2"]],
-                "likelihood": [
-                    [["1/2", "1/2"], ["1/2", "1/2"]],
-                    [["3/4", "1/4"], ["1/2", "1/2"]],
-                ],
-                "prior": ["1/2", "1/2"],
-            }
-        ],
-    },
-}
+EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
+"""Weights of the edges on the centre, in all families of stars."""
 
 
 @dataclass(frozen=True)
-class WrittenBuiltin:
-    """Variants that are problem files: for each name the document and what was varied."""
+class Builtin:
+    """A family of problems that go by name.
+
+    Attributes
+    ----------
+    name, title, default
+        Its name, a line about it, and the variant that goes by the family's name alone.
+    parameters
+        What tells each variant from the others, by the variants' names.
+    make
+        Makes the problems of some variants, from the family, their names, the folder of the image
+        files and a progress function.
+    needs_data
+        Whether image files are needed.
+    """
 
     name: str
     title: str
     default: str
-    documents: Mapping[str, tuple[dict[str, Any], dict[str, float | int | str]]]
+    parameters: Mapping[str, Parameters]
+    make: Callable[..., tuple[AnyProblem, ...]]
     needs_data: bool = False
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The variants' names, in order."""
-        return tuple(self.documents)
+        return tuple(self.parameters)
 
     def build(
         self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
     ) -> tuple[AnyProblem, ...]:
-        """The problems of some of the variants."""
+        """The problems of some of the variants; classifiers are trained once for all of them."""
+        return self.make(self, [name for name in self.variants if name in names], data, progress)
+
+    def from_file(self, name: str, document: Table) -> AnyProblem:
+        """The problem of one variant, of its file."""
         from peerbayes.problem.reading import problem_from_document
 
-        problems = []
-        for name in names:
-            document, parameters = self.documents[name]
-            problems.append(
-                problem_from_document(
-                    document, source=name, family=self.name, parameters=parameters
-                )
-            )
-        return tuple(problems)
+        parameters = self.parameters[name]
+        return problem_from_document(document, source=name, family=self.name, parameters=parameters)
+
+
+# Files ------------------------------------------------------------------------------------------
+
+_FILE = tomllib.loads((files(__package__) / "families.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
-class ImageBuiltin:
-    """Variants on one set of images, with the same trained classifiers."""
+class WrittenBuiltin(Builtin):
+    """Variants that are problem files, of ``families.toml``."""
 
-    name: str
-    title: str
-    default: str
-    needs_data: bool
+    @classmethod
+    def named(cls, name: str) -> WrittenBuiltin:
+        """The family of that name."""
+        family = _FILE[name]
+        parameters = {name: own["parameters"] for name, own in family["variants"].items()}
+        return cls(name, family["title"], family["default"], parameters, _of_files)
 
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """The variants' names, in order."""
-        return tuple(variant.name for variant in image_variants(self.name, _confidences()))
-
-    def build(
-        self, names: tuple[str, ...], *, data: Path | None, progress: Progress | None
-    ) -> tuple[AnyProblem, ...]:
-        """The problems of some of the variants; the classifiers are trained once."""
-        every = image_variants(self.name, _confidences())
-        chosen = [variant for variant in every if variant.name in names]
-        return image_problems(self.name, chosen, data=data, progress=progress)
-
-
-Builtin = WrittenBuiltin | ImageBuiltin | LabelBuiltin | DiabetesBuiltin
-"""A family: its name, title, variants and default, and how to build some of them."""
+    @cached_property
+    def documents(self) -> Mapping[str, tuple[Table, Parameters]]:
+        """For each name the document, and what was varied."""
+        family = _FILE[self.name]
+        found = {}
+        for name, own in family["variants"].items():
+            document = _like_shared(_merged({"name": name, **family["problem"]}, own))
+            found[name] = document, document.pop("parameters")
+        return found
 
 
-def _confidences() -> list[float]:
-    return [float(Fraction(a)) for a in EDGE_CONFIDENCES]
+def _of_files(family: WrittenBuiltin, names: list[str], *_: Any) -> tuple[AnyProblem, ...]:
+    return tuple(family.from_file(name, family.documents[name][0]) for name in names)
 
 
-def _families() -> tuple[Builtin, ...]:
-    stars = [star_document(a) for a in EDGE_CONFIDENCES]
-    grids = {place: grid_document(place) for place in GRID_PLACES}
-    return (
-        WrittenBuiltin(
-            "two-coins",
-            "two agents, a coin that is fair or loaded",
-            "two-coins",
-            {"two-coins": (TWO_COINS, {})},
-        ),
-        WrittenBuiltin(
-            "p2-star",
-            "P2's star of nine digit readers, five edge confidences a",
-            "p2-star a=0.5",
-            {
-                document["name"]: (document, {"edge_confidence": a})
-                for document, a in zip(stars, _confidences(), strict=True)
-            },
-        ),
-        WrittenBuiltin(
-            "p2-grid",
-            "P2's 3 x 3 grid of digit readers, three places of the informative one",
-            "p2-grid centre",
-            {
-                document["name"]: (document, {"informative_agent": place})
-                for place, document in grids.items()
-            },
-        ),
-        ImageBuiltin(
-            "digits",
-            "ten classifiers of scikit-learn's digits, on stars and grids",
-            "digits star a=0.7 split 1",
-            needs_data=False,
-        ),
-        ImageBuiltin(
-            "fashion-mnist",
-            "ten classifiers of Fashion-MNIST, on stars and grids",
-            "fashion-mnist star a=0.7 split 1",
-            needs_data=True,
-        ),
-        LabelBuiltin(
-            "label-partitions",
-            "who holds which labels in the papers' experiments: which labels suffer",
-            "label-partitions star-mnist-2",
-        ),
-        WrittenBuiltin(
-            "rotating-star",
-            "P2's stars that take turns: 25 agents by fives, 100 by tens",
-            "rotating-star 25",
-            rotating_star_documents(),
-        ),
-        WrittenBuiltin(
-            "restless-ring",
-            "eight digit readers on a ring, under every kind of change",
-            "restless-ring links",
-            restless_ring_documents(),
-        ),
-        WrittenBuiltin(
-            "liars-torus",
-            "25 agents on a torus, up to three of them liars, by four rules",
-            "liars-torus trimmed-mean 1",
-            liars_documents(),
-        ),
-        WrittenBuiltin(
-            "p1-regression",
-            "P1's two nodes, a linear regression; two variants of its own",
-            "p1-regression",
-            p1_documents(),
-        ),
-        WrittenBuiltin(
-            "p2-regression",
-            "P2's four nodes, a linear regression; two variants of its own",
-            "p2-regression",
-            p2_documents(),
-        ),
-        DiabetesBuiltin(
-            "diabetes",
-            "scikit-learn's diabetes data, a regression split over agents in three ways",
-            "diabetes features",
-        ),
+def _merged(base: Table, over: Table) -> Table:
+    """Tables are merged key by key; anything else is replaced."""
+    return base | {
+        key: _merged(base[key], value)
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+        else value
+        for key, value in over.items()
+    }
+
+
+def _like_shared(value: Any) -> Any:
+    """The value, its tables with the keys of the shared ones that they are like."""
+    if isinstance(value, list):
+        return [_like_shared(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    own = {key: _like_shared(one) for key, one in value.items() if key != "like"}
+    return _like_shared(_FILE["shared"][value["like"]]) | own if "like" in value else own
+
+
+def _of_partitions(family: Builtin, names: list[str], *_: Any) -> tuple[AnyProblem, ...]:
+    """Who holds which labels: problem files, written when they are asked for."""
+    partitions = (PARTITIONS[str(family.parameters[name]["partition"])] for name in names)
+    return tuple(
+        family.from_file(name, label_document(partition, name=name))
+        for name, partition in zip(names, partitions, strict=True)
     )
 
 
-BUILTINS: Mapping[str, Builtin] = MappingProxyType({family.name: family for family in _families()})
+# Classifiers of images --------------------------------------------------------------------------
+
+# Of the classifiers' training samples and of the deal of images: part of the problems' definition.
+# Chosen from twelve: with it no two hypotheses nearly tie at any of the edge confidences,
+# so that every rate can be measured to 2 % in seconds.
+_IMAGE_SEED = 5
+
+
+def _image_family(name: str, title: str, *, needs_data: bool) -> Builtin:
+    """Two stars a label split and edge confidence, and the grid with two placements.
+
+    Label splits are those of P2's Fashion-MNIST runs; the informative agent is in the centre of a
+    star, or at a place of the 3 x 3 grid.
+    """
+    stars = {
+        f"{name} star a={a:g} split {split}": {"edge_confidence": a, "label_split": split}
+        for split in (1, 2)
+        for a in EDGE_CONFIDENCES
+    }
+    grids = {
+        f"{name} grid {place}": {"informative_agent": place, "label_split": 1}
+        for place in ("centre", "corner")
+    }
+    variants: Mapping[str, Parameters] = {**stars, **grids}
+    return Builtin(name, title, f"{name} star a=0.7 split 1", variants, of_images, needs_data)
+
+
+def of_images(
+    family: Builtin, names: list[str], data: Path | None, progress: Progress | None
+) -> tuple[Problem, ...]:
+    """Ten classifiers, trained once, are the hypotheses of all variants (docs: concepts).
+
+    Variants differ in who holds which images, and in the network. Agents draw from their own images
+    with replacement, so that every divergence is an exact average over images.
+
+    Raises
+    ------
+    ValueError
+        If the image files are absent (then it is an ``empirical.DataNotFound``) or damaged.
+    """
+    from empirical import (
+        GRID_PLACEMENTS,
+        LABEL_SPLITS,
+        classifier_model,
+        likelihood_table,
+        load_digits,
+        load_images,
+        star_partition,
+    )
+    from peerbayes.problem.problems import Problem
+    from theory.network import Network
+
+    is_small = family.name == "digits"
+    images = load_digits() if is_small else load_images(family.name, directory=data)
+    table = likelihood_table(images, seed=_IMAGE_SEED, progress=progress)
+    problems = []
+    for name in names:
+        parameters: Mapping[str, Any] = family.parameters[name]
+        split = LABEL_SPLITS[f"star-fmnist-{parameters['label_split']}"]
+        partition = star_partition(
+            images.labels, centre_labels=split.centre, edge_labels=split.edges, seed=_IMAGE_SEED
+        )
+        place = parameters.get("informative_agent")
+        if place is None:
+            a = parameters["edge_confidence"]
+            network = Network.from_topology("star", agents=partition.agents, edge_confidence=a)
+            where = "in the centre of a star"
+        else:
+            partition = partition.placed_at(GRID_PLACEMENTS[place])
+            network = Network.from_topology("grid", shape=[3, 3])
+            where = f"at the {place} of a grid"
+        title = f"ten classifiers of {family.name}, the informative agent {where}"
+        model = classifier_model(table, partition)
+        problems.append(Problem(name, title, network, model, None, family.name, parameters))
+    return tuple(problems)
+
+
+# A regression on data ---------------------------------------------------------------------------
+
+# Of the split into training and test patients, and of the deal: part of the problems' definition.
+_PATIENT_SEED = 0
+_SHARES = (0.5, 0.25, 0.25)
+_SPLITS = {
+    "features": "three agents with a group of features each, on all patients",
+    "components": "three agents with a group of principal components each, on all patients",
+    "rows": "three agents with all features, of patients of their own",
+}
+
+
+def _of_patients(family: Builtin, names: list[str], *_: Any) -> tuple[RegressionProblem, ...]:
+    """Three ways to split scikit-learn's diabetes data over a path of three agents.
+
+    Labels are those of the data, which no linear model explains: errors are those against the
+    regression on all features of all training patients. Beside the network stands a central node
+    that sees all features of one patient a round.
+    """
+    from empirical import load_diabetes
+    from peerbayes.problem.problems import RegressionProblem
+    from theory.network import Network
+    from theory.regression import RegressionAgent
+
+    problems = []
+    for name in names:
+        split = str(family.parameters[name]["split"])
+        table = load_diabetes(seed=_PATIENT_SEED)
+        if split == "components":
+            table = table.principal_components()
+        noise = table.noise_std
+        node = RegressionAgent(inputs=table.inputs, targets=table.targets, noise_std=noise)
+        problem = RegressionProblem(
+            name=name,
+            title=f"scikit-learn's diabetes data, {_SPLITS[split]}",
+            network=Network.from_topology("path", agents=3),
+            regression=_patients(table, split),
+            family=family.name,
+            parameters={"split": split},
+            node=node,
+        )
+        problems.append(problem)
+    return tuple(problems)
+
+
+def _patients(table: RegressionTable, split: str) -> RegressionModel:
+    from empirical import split_features, split_rows
+
+    if split == "rows":
+        return split_rows(table, _SHARES, seed=_PATIENT_SEED)
+    if split == "features":
+        return split_features(table)
+    names = table.features[1:]
+    groups = {"first": names[:4], "second": names[4:7], "third": names[7:]}
+    return split_features(table, groups)
+
+
+# All of them ------------------------------------------------------------------------------------
+
+_FAMILIES = (
+    *map(WrittenBuiltin.named, ("two-coins", "p2-star", "p2-grid")),
+    _image_family(
+        "digits", "ten classifiers of scikit-learn's digits, on stars and grids", needs_data=False
+    ),
+    _image_family(
+        "fashion-mnist", "ten classifiers of Fashion-MNIST, on stars and grids", needs_data=True
+    ),
+    Builtin(
+        "label-partitions",
+        "who holds which labels in the papers' experiments: which labels suffer",
+        "label-partitions star-mnist-2",
+        {f"label-partitions {name}": {"partition": name} for name in PARTITIONS},
+        _of_partitions,
+    ),
+    *map(WrittenBuiltin.named, ("rotating-star", "restless-ring", "liars-torus")),
+    *map(WrittenBuiltin.named, ("p1-regression", "p2-regression")),
+    Builtin(
+        "diabetes",
+        "scikit-learn's diabetes data, a regression split over agents in three ways",
+        "diabetes features",
+        {f"diabetes {split}": {"split": split} for split in _SPLITS},
+        _of_patients,
+    ),
+)
+BUILTINS: Mapping[str, Builtin] = MappingProxyType({family.name: family for family in _FAMILIES})
 """The built-in families by name."""

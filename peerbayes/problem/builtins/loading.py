@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from peerbayes.messages import input_error, nearest
 from peerbayes.problem import is_graph_file
 from peerbayes.problem.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from peerbayes.problem.builtins.names import (
-        ChangingName,
-        FaultyName,
-        FiniteName,
-        RegressionName,
+    from peerbayes.problem.problems import (
+        AnyProblem,
+        ChangingProblem,
+        FaultyProblem,
+        Problem,
+        RegressionProblem,
     )
-    from peerbayes.problem.changing import ChangingProblem
-    from peerbayes.problem.faulty import FaultyProblem
-    from peerbayes.problem.finite import Problem
-    from peerbayes.problem.problems import AnyProblem
-    from peerbayes.problem.regression import RegressionProblem
     from theory.progress import Progress
+
+
+# Names of the built-in problems, by their kind ---------------------------------------------------
+
+
+FiniteName: TypeAlias = Literal[
+    "two-coins", "p2-star", "p2-grid", "digits", "fashion-mnist", "label-partitions"
+]
+ChangingName: TypeAlias = Literal["rotating-star", "restless-ring"]
+FaultyName: TypeAlias = Literal["liars-torus"]
+RegressionName: TypeAlias = Literal["p1-regression", "p2-regression", "diabetes"]
+
+
+# Problems that go by name wherever a file is accepted --------------------------------------------
 
 
 def load_problem(
@@ -114,13 +124,22 @@ def load_variants(
         raise input_error(text, (), "a file's name", got, "leave out the slash")
     if isinstance(name_or_path, Path) or _looks_like_path(text):
         if is_graph_file(text):
-            from peerbayes.problem.network_alone import read_network
+            from peerbayes.problem.reading import read_network
 
             return (read_network(Path(text)),)
         from peerbayes.problem.reading import read_problem
 
         return (read_problem(text),)
     raise _unknown(text)
+
+
+def names_a_problem(name: str) -> bool:
+    """Whether this is a problem's file, a built-in, or one of its variants."""
+    from peerbayes.problem.builtins.families import BUILTINS
+
+    if name in BUILTINS or any(name in family.variants for family in BUILTINS.values()):
+        return True
+    return name.endswith((".toml", ".json")) or "/" in name or Path(name[:200]).is_file()
 
 
 def _ends_as_file(text: str) -> bool:

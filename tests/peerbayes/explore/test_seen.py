@@ -12,7 +12,7 @@ from peerbayes.explorer.documents import opened, problem_of
 from peerbayes.explorer.edits import EDITS, edited
 from peerbayes.explorer.seen import view_of
 from peerbayes.front.problems import load
-from peerbayes.problem.changing import graph_of
+from peerbayes.problem.problems import graph_of
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts
 
 STARTS = {name: edited(document, []) for name, document in starts().items()}

@@ -14,7 +14,7 @@ from peerbayes.cli import main
 from peerbayes.designs.edges import NEXT_EDGE
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem, load_variants
-from peerbayes.problem.finite import Problem
+from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view, finding
 from peerbayes.settings.questions import Design

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from peerbayes.problem.builtins.digit_readers import GRID_PLACES
 from peerbayes.problem.builtins.loading import load_variants
 from theory import FiniteModel, Network
 from theory.design import place
@@ -20,12 +19,12 @@ def grid(name: str) -> tuple[Network, FiniteModel]:
     return problem.network, problem.model
 
 
-@pytest.mark.parametrize("name", GRID_PLACES)
+@pytest.mark.parametrize("name", SHARE)
 def test_the_centre_is_best_for_the_rate(name: str) -> None:
     network, model = grid(name)
     found = place(network, model)
     assert (found.placements, found.classes, found.ties) == (9, 3, 1)
-    informative = found.model.assignment[GRID_PLACES["centre"]]
+    informative = found.model.assignment[4]  # the centre: agents are counted row by row
     assert (found.model.assignment == informative).sum() == 1
     own = float(model.kind_divergences[informative, 1])
     assert found.value == pytest.approx(float(SHARE["centre"]) * own, rel=1e-12)
