@@ -6,7 +6,8 @@ As a Sphinx extension it gives pages written in Markdown a directive,
     ```
 
 which becomes the table of that command's options: each with its keyword in Python, what it is where
-it is left out, and what it means.
+it is left out, and what it means. With the name of a section of problem files, `[design]`, it
+becomes the table of its keys.
 """
 
 from __future__ import annotations
@@ -20,18 +21,26 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from peerbayes.commands.table import COMMANDS
+from peerbayes.problem.design_section import DesignSection
 from peerbayes.settings.declared import Declared
 from peerbayes.settings.domains import Flag
 
 
 def table(command: str) -> Iterator[str]:
-    """Yield the lines of the table of a command's options, in Markdown.
+    """Yield the lines of the table of a command's options, or a section's keys, in Markdown.
 
     Raises
     ------
     ValueError
         If there is no such command.
     """
+    if command == "[design]":
+        yield "| key | | left out |"
+        yield "|---|---|---|"
+        for name, key in DesignSection.model_fields.items():
+            left_out = "" if key.default in (None, (), False) else f"`{key.default}`"
+            yield f"| `{name}` | {key.description} | {left_out} |"
+        return
     named = [one for one in COMMANDS if one.name == command]
     if not named:
         raise ValueError(f"settings: expected a command, got {command!r}")

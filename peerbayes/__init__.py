@@ -43,12 +43,11 @@ if TYPE_CHECKING:
     from peerbayes import faults as faults
     from peerbayes import quantisers as quantisers
     from peerbayes.front.analyse import analyse
-    from peerbayes.front.design import design
+    from peerbayes.front.design import design, place
     from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
     from peerbayes.front.launch import launch
     from peerbayes.front.learn import learn
-    from peerbayes.front.place import place
     from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run

@@ -74,10 +74,10 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
             "design --json",
             "The best weights with a certificate, or the edges worth adding; keys may be added.",
             (
-                "designs.documents:FiniteDesignDocument",
-                "designs.documents:ChangingDesignDocument",
-                "designs.documents:RegressionDesignDocument",
-                "designs.edges:NEXT_EDGE",
+                "designs.quantities:FINITE_DESIGN",
+                "designs.quantities:CHANGING_DESIGN",
+                "designs.quantities:REGRESSION_DESIGN",
+                "designs.quantities:NEXT_EDGE",
             ),
         ),
         "place": _Printed(

@@ -124,7 +124,7 @@ COMMANDS = (
         "Which agent should hold which data.",
         "The best placement of the agents' data, the network as it is; leaves a record.",
         (Placement,),
-        "peerbayes.front.place:place",
+        "peerbayes.front.design:place",
         "peerbayes place 'p2-grid corner'",
         PROBLEM,
         leaves=("record",),

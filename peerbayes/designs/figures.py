@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from peerbayes.designs.details import TradeOffPoint
-from peerbayes.designs.documents import CurveDocument
+from peerbayes.designs.quantities import CurveDocument
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, floats, linear_scale, log_scale, series_style
 from peerbayes.figures.wording import number
@@ -59,7 +59,7 @@ def failures_plot(curves: Sequence[CurveDocument], *, delta: float) -> Plot:
     )
 
 
-def trade_off_plot(points: Sequence[TradeOffPoint]) -> Plot:
+def trade_off_plot(points: Sequence[Any]) -> Plot:
     """Rate against mixing: achieved, and the bound on the mixing for each v."""
     bounds = [point.slem_bound for point in points if point.slem_bound is not None]
     x = linear_scale([point.rate for point in points], room=0.06)

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.designs.advice import edge_advice
-from peerbayes.designs.edges import EFFECT, NEXT_EDGE, edge_words
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.request import DesignTask, section_of
-from peerbayes.designs.shared import MOST_ROWS
+from peerbayes.designs.quantities import BOUNDED, CERTIFIED, EFFECT, NEXT_EDGE
+from peerbayes.designs.request import DesignTask, section_in, section_of
+from peerbayes.designs.shared import MOST_ROWS, ProblemRecord, called
 from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
-from peerbayes.problem.problems import AnyProblem, Problem
-from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import grid
+from peerbayes.problem.problems import Problem
+from peerbayes.quantities.showing import ends_text, grid
 from peerbayes.settings.questions import Design
-from peerbayes.tables import notes_text
+from peerbayes.tables import notes_text, rounds
 from theory.design import DesignGraph, RankedEdges, rank_edges, rank_removals
+from theory.showing import Words
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -29,11 +28,10 @@ _CERTIFIED = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NextEdge(DesignOutcome, Result):
+class NextEdge(DesignOutcome):
     """Candidate edges with what each would do, and the edges that are least missed."""
 
     quantities = NEXT_EDGE
-    _title = Result._title  # both bases would say of which problem
 
     problem: Problem
     added: RankedEdges
@@ -47,18 +45,13 @@ class NextEdge(DesignOutcome, Result):
         yield from self._remarked()
 
     @property
-    def failed(self) -> bool:
-        """No solver is involved that could give up."""
-        return False
-
-    @property
     def notes(self) -> list[str]:
         """What is to be said of the numbers, one sentence each."""
         return list(dict.fromkeys([*self.remarks, *self.added.notes, *self.removed.notes]))
 
-    def document(self) -> Any:
-        """What `design --objective next-edge` prints, checked: its keys are attributes."""
-        return self.quantities.document(self)
+    def record(self) -> ProblemRecord:
+        """What is left on disk."""
+        return ProblemRecord(**self.recorded())
 
     def tables(self) -> list[RenderableType]:
         """Both lists of edges, each below the network as it is; bridges and notes."""
@@ -70,20 +63,18 @@ class NextEdge(DesignOutcome, Result):
         for words, effects in lists.items():
             title = f"{result.problem}: {words} (weights: {result.rule})"
             rows = [(edge_words(result, effect.edge), effect) for effect in effects[:MOST_ROWS]]
-            rows = [("as it is", result.base), *rows]
-            parts.append(grid(EFFECT, rows, title=title, names="edge"))
+            parts.append(
+                grid(EFFECT, [("as it is", result.base), *rows], title=title, names="edge")
+            )
         if result.bridges:
             bridges = ", ".join(edge_words(result, edge) for edge in result.bridges[:MOST_ROWS])
             parts.append(Text(f"without any of these the network falls apart: {bridges}"))
         return [*parts, notes_text(result.notes)]
 
-    def designed_problem(self) -> AnyProblem:
-        """No weights were designed."""
-        raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
 
-    def pictures(self) -> dict[str, Any]:
-        """Nothing is drawn."""
-        return {}
+def edge_words(document: Any, edge: tuple[int, int]) -> str:
+    """An edge by the names of its ends."""
+    return " - ".join(called(document, agent) for agent in edge)
 
 
 def next_edge(problem: Problem, request: Design) -> NextEdge:
@@ -94,9 +85,8 @@ def next_edge(problem: Problem, request: Design) -> NextEdge:
     ValueError
         If the graph is complete, or the limits do not fit the network.
     """
-    section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", section_of(request, section)):
-        task = DesignTask.of(request, problem.network, section)
+    task, section = DesignTask.of(request, problem), section_in(problem)
+    with placed(problem.name, "design", section_of(request, problem)):
         candidates, remarks = _candidates(task, section)
     rule = request.rule or "uniform"
     added = rank_edges(
@@ -132,3 +122,41 @@ def _candidates(
     joined = {(int(i), int(j)) for i, j in present.links}
     listed = ((int(i), int(j)) for i, j in task.graph.links)
     return [pair for pair in listed if pair not in joined], passed
+
+
+# In a few words ---------------------------------------------------------------------------------
+
+
+def edge_advice(result: Any) -> Iterator[tuple[str, Words]]:
+    """Which edge to add, or none, and what the network takes now and with it."""
+    best = min(result.added, key=_enough, default=None)
+    before, certified = result.base, CERTIFIED
+    if best is None or best.edge is None or not _is_better(best, before):
+        yield "use", Words("no new edge: leave the network as it is")
+    else:
+        yield "use", Words(f"add {edge_words(result, best.edge)}")
+    if best is None:
+        return
+    if best.certified and before.certified:
+        now, after = ends_text(before.certified), ends_text(best.certified)
+    else:
+        certified, now, after = BOUNDED, rounds(before.chernoff), rounds(best.chernoff)
+    yield certified, Words(f"{now} as it is, {after} with the best edge")
+
+
+def _enough(effect: Any) -> float:
+    """Rounds that are proved to be enough."""
+    known = [effect.certified[1]] if effect.certified else []
+    known += [] if effect.chernoff is None else [effect.chernoff]
+    return min(known, default=float("inf"))
+
+
+def _is_better(best: Any, before: Any) -> bool:
+    """Whether fewer rounds are proved to be enough, by one kind of proof."""
+    if best.settles_on != before.settles_on:
+        return False
+    if best.certified and before.certified:
+        return bool(best.certified[1] < before.certified[1])
+    if best.chernoff is None or before.chernoff is None:
+        return best.chernoff is not None
+    return bool(best.chernoff < before.chernoff)

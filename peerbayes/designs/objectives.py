@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 import numpy as np
 
-from peerbayes.designs.details import (
-    AgentsOfRate,
-    BoundaryDocument,
-    ExactRate,
-    ObjectiveDetails,
-    StartDocument,
-    TradeOffPoint,
-)
-from peerbayes.designs.found import Found
-from peerbayes.designs.price_list import cheapest_messages
+from peerbayes.designs.details import Details, ExactRate
 from peerbayes.designs.request import DesignTask
-from peerbayes.designs.weights import Weights, exactly, expected, weights_for
-from peerbayes.documents import interval, number, numbers
-from peerbayes.problem.problems import Problem
-from peerbayes.settings.questions import Design
-from theory import FiniteModel
+from peerbayes.designs.weights import Found, Weights, exactly, expected, weights_for
+from peerbayes.documents import number
+from peerbayes.quantities.messages import in_doubles
+from theory import FiniteModel, Network
 from theory.design import (
-    InfluenceSet,
+    Certificate,
+    Constraints,
+    DesignGraph,
     best_exponent,
     exact_optimal_rate,
     fewest_samples,
@@ -29,18 +24,20 @@ from theory.design import (
     trade_off,
     worst_case_exponent,
 )
+from theory.design.time_budget import is_spent
+from theory.messages import FewestBytes, fewest_bytes
+from theory.messages.quantiser import HEADER
+from theory.network.graphs import weights_on_links
+from theory.network.structure import as_dense
 from theory.progress import Progress
+from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, fail
 
+# Distances between all pairs of more agents take seconds.
+_MOST_PATHS = 500
 
-def find(
-    problem: Problem,
-    request: Design,
-    task: DesignTask,
-    target: int,
-    *,
-    progress: Progress | None = None,
-) -> Found:
+
+def find(task: DesignTask, progress: Progress | None = None) -> Found:
     """The design that the objective asks for.
 
     Raises
@@ -48,17 +45,18 @@ def find(
     ValueError
         If no design reaches the objective, or limits exclude each other; in one line.
     """
-    if request.objective == "mixing":
-        return _mixing(request, task)
-    check_separable(problem.model, target)
+    objective = task.request.objective
+    if objective != "mixing":
+        check_separable(task.problem.model, task.target)
     search = {
+        "mixing": _mixing,
         "rate": _rate,
         "exponent": _exponent,
         "samples": _samples,
         "trade-off": _trade_off,
-        "bytes": cheapest_messages,
-    }[request.objective]
-    return search(problem, request, task, target, progress)
+        "bytes": _cheapest_messages,
+    }
+    return search[objective](task, progress)
 
 
 def check_separable(model: FiniteModel, target: int) -> None:
@@ -81,173 +79,170 @@ def check_separable(model: FiniteModel, target: int) -> None:
             )
 
 
-def _influences(task: DesignTask) -> InfluenceSet:
-    return InfluenceSet(
-        task.network.agents,
-        task.minimum_influence,
-        constraints=task.constraints,
-        graph=task.graph,
-    )
-
-
-def _mixing(request: Design, task: DesignTask) -> Found:
-    weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
+def _mixing(task: DesignTask, _: Progress | None) -> Found:
+    weights = weights_for(task, task.stationary, thorough=True)
     return Found(weights, weights.certificate, {})
 
 
-def _rate(
-    problem: Problem,
-    request: Design,
-    task: DesignTask,
-    target: int,
-    progress: Progress | None,
-) -> Found:
-    model, influences = problem.model, _influences(task)
-    best = optimal_rate(model, target=target, influences=influences)
-    names = model.hypotheses
-    certificate, notes = best.certificate, []
+def _rate(task: DesignTask, _: Progress | None) -> Found:
+    problem, model, names = task.problem, task.problem.model, task.problem.model.hypotheses
+    best = optimal_rate(model, target=task.target, influences=task.influences)
+    certificate = best.certificate
+    notes: tuple[str, ...] = ()
     if len(best.silent):
         share = f"{len(best.silent)} of {model.agents} agents"
-        notes.append(
+        notes = (
             f"K alone prefers silence from {share}, which are held at the smallest influence "
             f"allowed, {task.minimum_influence:g}; without that K would be "
-            f"{number(best.boundary_rate):.6g}"
+            f"{number(best.boundary_rate):.6g}",
         )
-    weights = weights_for(task, best.stationary_distribution, thorough=False, seed=request.seed)
-    exact: ExactRate | None = None
-    if request.exact:
+    weights, exact = weights_for(task, best.stationary_distribution), None
+    if task.request.exact:
         exact_model = problem.rational_model if problem.is_exact else model
-        proved = exact_optimal_rate(exact_model, target=target, influences=influences)
+        proved = exact_optimal_rate(exact_model, target=task.target, influences=task.influences)
         weights = exactly(weights, proved.stationary_distribution, task)
         exact = ExactRate(
             rate=str(proved.rate),
-            enclosure=proved.enclosure.as_json(),
-            stationary_distribution=list(map(str, proved.stationary_distribution)),
+            enclosure=proved.enclosure,
+            stationary_distribution=proved.stationary_distribution,
             multipliers={names[m]: str(proved.multipliers[m]) for m in proved.binding},
-            weights=None if weights.rows is None else [list(map(str, row)) for row in weights.rows],
+            weights=weights.rows,
         )
         certificate = proved.certificate
-    details = ObjectiveDetails(
-        agents=AgentsOfRate(
-            marginal_value=numbers(best.marginal_values),
-            floor_cost=numbers(best.floor_costs),
-            silent=list(best.silent),
-        ),
-        boundary=BoundaryDocument(rate=number(best.boundary_rate), price=number(best.price)),
-        is_unique=best.is_unique,
-        exact=exact,
-    )
+    details = Details(agents=best, boundary=best, is_unique=best.is_unique, exact=exact)
     binding = {names[m]: float(best.multipliers[m]) for m in best.binding}
-    return Found(weights, certificate, binding, details, tuple(notes))
+    return Found(weights, certificate, binding, details, notes)
 
 
-def _exponent(
-    problem: Problem,
-    request: Design,
-    task: DesignTask,
-    target: int,
-    progress: Progress | None,
-) -> Found:
-    model, names = problem.model, problem.model.hypotheses
-    if request.worst_case:
-        worst = worst_case_exponent(model, influences=_influences(task))
-        weights = weights_for(
-            task, worst.stationary_distribution, thorough=False, seed=request.seed
-        )
+def _exponent(task: DesignTask, _: Progress | None) -> Found:
+    model, names = task.problem.model, task.problem.model.hypotheses
+    if task.request.worst_case:
+        worst = worst_case_exponent(model, influences=task.influences)
         binding = {
             f"{names[pair.hypothesis]} when {names[pair.truth]} is true": pair.multiplier
             for pair in worst.binding
         }
-        details = ObjectiveDetails(worst_case_exponent=number(worst.exponent))
+        details = Details(worst_case_exponent=worst.exponent)
         note = "every hypothesis may be the true one: data are taken to follow its likelihoods"
+        weights = weights_for(task, worst.stationary_distribution)
         return Found(weights, worst.certificate, binding, details, (note,))
-    best = best_exponent(model, target=target, influences=_influences(task))
-    weights = weights_for(task, best.stationary_distribution, thorough=False, seed=request.seed)
+    best = best_exponent(model, target=task.target, influences=task.influences)
     binding = {names[one.hypothesis]: one.multiplier for one in best.binding}
-    details = ObjectiveDetails(uniform_exponent=number(best.uniform_exponent))
+    details = Details(uniform_exponent=best.uniform_exponent)
     notes = () if best.certificate else ("errors become impossible: there is nothing to prove",)
+    weights = weights_for(task, best.stationary_distribution)
     return Found(weights, best.certificate, binding, details, notes)
 
 
-def _samples(
-    problem: Problem,
-    request: Design,
-    task: DesignTask,
-    target: int,
-    progress: Progress | None,
+def _searched(
+    task: DesignTask, network: Network, certificate: Certificate | None, details: Details, note: str
 ) -> Found:
-    found = fewest_samples(
-        task.graph,
-        problem.model,
-        delta=request.delta,
-        target=target,
-        constraints=task.constraints,
-        minimum_influence=task.minimum_influence,
-        seed=request.seed,
-        progress=progress,
-    )
-    weights = Weights(found.network, expected(found.network, task), None, "local search")
-    starts = [
-        StartDocument(
-            name=start.name,
-            chernoff=start.chernoff,
-            certified=None if start.samples is None else interval(start.samples),
-            rate=number(start.rate),
-            error_exponent=number(start.exponent),
-            slem=number(start.slem),
-        )
-        for start in found.starts
-    ]
-    details = ObjectiveDetails(starts=starts, best_for_influence=found.best_for_influence)
-    return Found(weights, found.certificate, {}, details, (found.note,) if found.note else ())
+    """The weights that a local search found."""
+    weights = Weights(network, expected(network, task), None, "local search")
+    return Found(weights, certificate, {}, details, (note,) if note else ())
 
 
-def _trade_off(
-    problem: Problem,
-    request: Design,
-    task: DesignTask,
-    target: int,
-    progress: Progress | None,
-) -> Found:
+def _samples(task: DesignTask, progress: Progress | None) -> Found:
+    found = fewest_samples(task.graph, task.problem.model, **task.search, progress=progress)
+    details = Details(starts=found.starts, best_for_influence=found.best_for_influence)
+    return _searched(task, found.network, found.certificate, details, found.note)
+
+
+def _trade_off(task: DesignTask, progress: Progress | None) -> Found:
     curve = trade_off(
-        task.graph,
-        problem.model,
-        objective="rate",
-        delta=request.delta,
-        target=target,
-        constraints=task.constraints,
-        minimum_influence=task.minimum_influence,
-        seed=request.seed,
-        progress=progress,
+        task.graph, task.problem.model, objective="rate", **task.search, progress=progress
     )
     best = curve.recommended
-    weights = Weights(best.network, expected(best.network, task), None, "local search")
-    points = [
-        TradeOffPoint(
-            share=float(point.share),
-            rate=point.rate,
-            error_exponent=number(point.exponent),
-            slem=point.slem,
-            slem_bound=number(point.slem_bound),
-            chernoff=point.chernoff,
-            certified=None if point.certified is None else interval(point.certified),
-            efficient=bool(point.is_pareto),
-            stationary_distribution=numbers(point.network.stationary_distribution),
-        )
-        for point in curve.points
-    ]
-    details = ObjectiveDetails(trade_off=points)
-    return Found(weights, best.certificate, {}, details, (curve.note,) if curve.note else ())
+    return _searched(
+        task, best.network, best.certificate, Details(trade_off=curve.points), curve.note
+    )
+
+
+def information_at(model: FiniteModel, v: FloatArray, target: int) -> dict[int, float]:
+    """Σ_j v_j I_j(target, θ) of every hypothesis θ that is not right whenever the target is."""
+    information = v @ model.information(target)
+    right = model.optimal_hypotheses if target in model.optimal_hypotheses else (target,)
+    return {m: float(information[m]) for m in range(len(model.hypotheses)) if m not in right}
 
 
 def binding_at(model: FiniteModel, v: FloatArray, target: int) -> dict[str, float]:
     """The hypotheses that are rejected last at v: each with the share 1/number of them."""
-    information = v @ model.information(target)
-    # Those that are right whenever the target is are not rejected at all.
-    right = model.optimal_hypotheses if target in model.optimal_hypotheses else (target,)
-    rivals = [m for m in range(len(model.hypotheses)) if m not in right]
-    if not rivals:
-        return {}
-    lowest = float(information[rivals].min())
-    last = [m for m in rivals if np.isclose(information[m], lowest, rtol=1e-9, atol=0.0)]
+    against = information_at(model, v, target)
+    lowest = min(against.values(), default=0.0)
+    last = [m for m, told in against.items() if np.isclose(told, lowest, rtol=1e-9, atol=0.0)]
     return {model.hypotheses[m]: 1 / len(last) for m in last}
+
+
+# Bytes ------------------------------------------------------------------------------------------
+#
+# Bytes are links × a message × rounds. More links make rounds fewer, down to what the data need,
+# and every round dearer: so trees, which have the fewest links, are priced beside the whole graph.
+
+
+def _cheapest_messages(task: DesignTask, progress: Progress | None) -> Found:
+    """The cheapest messages on the weights as given, those of rules, the fastest, and trees."""
+    model, messages = task.problem.model, task.problem.messages
+    header = HEADER if messages is None else messages.header
+    candidates = _candidates(task)
+    found: dict[str, tuple[Weights, FewestBytes | None]] = {}
+    known: dict[bytes, FewestBytes | None] = {}
+    for done, (name, weights) in enumerate(candidates.items()):
+        if done and is_spent():
+            break
+        if progress is not None:
+            progress(done, len(candidates))
+        network = weights.network
+        mark = as_dense(network.weights).tobytes()
+        if mark not in known:
+            known[mark] = None
+            if task.target in model.reference_hypotheses(network.stationary_distribution):
+                # A network that is not proved to learn has no price.
+                with suppress(ValueError):
+                    known[mark] = fewest_bytes(
+                        network, model, delta=task.request.delta, header=header
+                    )
+        found[name] = (weights, known[mark])
+    priced = {name: price for name, (_, price) in found.items() if price is not None}
+    if not priced:
+        wanted = "bounded log-ratios, and a network that is proved to settle on the target"
+        raise fail("objective", wanted, "'bytes' without one", "see what analyse says")
+    name = min(priced, key=lambda name: priced[name].certified_bytes)
+    best = priced[name].best
+    prices = [(name, price.best if price else None) for name, (_, price) in found.items()]
+    details = Details(messages=in_doubles(best), prices=prices)
+    note = "links, steps, mixing and weights were searched, and are not proved to be the best"
+    weights = replace(found[name][0], method=f"weights {name}; a search of steps")
+    return Found(weights, None, {}, details, (note,), quantiser=best.quantiser)
+
+
+def _candidates(task: DesignTask) -> dict[str, Weights]:
+    """The networks that messages are priced on, by name: where limits are set, one within them."""
+    model = task.problem.model
+    fastest = weights_for(task, task.stationary)
+    if task.constraints != Constraints():
+        return {"fastest for its v": fastest}
+    graph = task.graph
+    given = task.usual
+    for root in _roots(graph, model, task.target):
+        word = str(root) if graph.names is None else graph.names[root]
+        tree = graph.tree_from(root)
+        weights = weights_on_links(tree.links, agents=tree.agents, rule="uniform")
+        given[f"uniform, tree from {word}"] = tree.network(weights, name="uniform")
+    known = {name: Weights(network, network, None, name) for name, network in given.items()}
+    return {**known, "fastest for its v": fastest}
+
+
+def _roots(graph: DesignGraph, model: FiniteModel, target: int) -> tuple[int, ...]:
+    """From where trees are grown: the graph's middle, and the agent whose data say most."""
+    if not graph.is_undirected or len(graph.edges) < graph.agents:
+        return ()  # no links to spare
+    if graph.agents <= _MOST_PATHS:
+        places = (np.ones(len(graph.links), dtype=bool), graph.links.T)
+        pattern = sparse.csr_array(places, shape=(graph.agents, graph.agents))
+        paths = csgraph.shortest_path(pattern, unweighted=True)
+        middle = min(range(graph.agents), key=lambda i: (paths[i].max(), paths[i].sum()))
+    else:
+        middle = int(np.argmax(graph.degrees))
+    told = model.divergences.sum(axis=1) - len(model.hypotheses) * model.divergences[:, target]
+    most = middle if told[middle] == told.max() else int(np.argmax(told))
+    return tuple(dict.fromkeys((middle, most)))

@@ -1,39 +1,136 @@
-"""The numbers of placements, each declared once, and the record that one leaves."""
+"""Placements of data: what is asked, what came of it, and its numbers, for problems of any kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
+from peerbayes.designs.request import agent_list, objective_named
 from peerbayes.designs.shared import (
+    CERTIFICATE,
+    CONSTANT,
     NAMES,
     NOTES,
     PROBLEM,
     ROUNDS,
     Agents,
+    E,
+    K,
+    Outcome,
     ProblemRecord,
     called,
-    certificate,
     certificate_words,
-    file_place,
-    form_of,
     rounds_words,
     shortened,
 )
 from peerbayes.documents import GraphDocument
-from peerbayes.quantities import sizes
+from peerbayes.figures.wording import Fact
+from peerbayes.figures.wording import number as page_number
+from peerbayes.messages import choose
 from peerbayes.quantities.numbers import NUMBER
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry, quantity, table_of
+from peerbayes.quantities.sizes import Sizes
+from peerbayes.settings.questions import Placement
 from peerbayes.tables import number
+from theory import Network
+from theory.design import Placement as Placed
+from theory.network.labels import Named, agent_numbers
+from theory.showing import Value
+from theory.validation import IntArray
 
 if TYPE_CHECKING:
-    pass
+    from theory.regression import RegressionLimits
 
-_Count = Annotated[int, Field(ge=1)]
+OBJECTIVES = ("rate", "exponent", "samples")
+METHODS = ("auto", "milp", "exhaustive", "local")
+# Settings that a record keeps.
+PLACEMENT_IDENTITY = (*(name for name in Placement.__annotations__ if name != "old"), "seed")
+
+# What is asked ----------------------------------------------------------------------------------
+
+
+def checked_placement(how: Placement) -> Placement:
+    """The settings of a placement once more, read and checked.
+
+    Raises
+    ------
+    ValueError
+        If the objective or the method is unknown, or an agent is neither a name nor a number.
+    """
+    choose("method", how.method, METHODS)
+    objective = objective_named(how.objective, OBJECTIVES)
+    fixed = () if how.fixed is None else agent_list("fixed", how.fixed)
+    return replace(how, objective=objective, fixed=fixed)
+
+
+def placement_on(how: Placement, network: Named) -> Placement:
+    """The settings with the numbers of the network's agents in place of their names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such agent.
+    """
+    return replace(how, fixed=agent_numbers("fixed", how.fixed or (), network))
+
+
+def kept_agents(how: Placement) -> tuple[int, ...]:
+    """Agents that keep their data, by number, of settings for a network that is known."""
+    assert isinstance(how.fixed, tuple)
+    return tuple(int(agent) for agent in how.fixed)
+
+
+def search_options(how: Placement) -> dict[str, Any]:
+    """Options of :func:`theory.design.place`."""
+    return {name: getattr(how, name) for name in ("objective", "delta", "method", "fixed", "seed")}
+
+
+# Alike placements -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedRate(Value):
+    """The rate of rejecting the binding hypothesis over some rounds: exact mean and measured."""
+
+    rounds: int = quantity(int, kind="given")
+    predicted: float = quantity(float)
+    mean: float = quantity(float, kind="measured")
+    standard_error: float = quantity(float, kind="measured")
+
+
+def _data_sets(value: Sequence[int], _: Any) -> str:
+    return " ".join(map(str, value[:16])) + (" ..." if len(value) > 16 else "")
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementClass(Value):
+    """Placements that predict the same: one of them, their number, predicted and measured."""
+
+    assignment: IntArray = quantity(Agents, column="data sets by agent", words=_data_sets)
+    count: int = quantity(Annotated[int, Field(ge=1)], column="of")
+    rate: float = quantity(NUMBER, **K)
+    error_exponent: float = quantity(NUMBER, **E)
+    samples: Sizes | None = quantity(ROUNDS, start=None, column="rounds", words=rounds_words)
+    simulated_rate: SimulatedRate | None = quantity(
+        table_of(SimulatedRate, "SimulatedRateDocument", str(SimulatedRate.__doc__)),
+        start=None,
+        may_lack=True,
+        column="mean rate (exact)",
+        words=lambda run, _: run and f"{run.mean:.4g} ({run.predicted:.4g})",
+    )
+
+
+PLACEMENT_CLASS = table_of(
+    PlacementClass,
+    "PlacementClassDocument",
+    str(PlacementClass.__doc__),
+    title="Placements that are alike",
+)
+
+# The quantities ---------------------------------------------------------------------------------
 
 
 def _moves(moved: Sequence[int], document: Any) -> str:
@@ -42,201 +139,235 @@ def _moves(moved: Sequence[int], document: Any) -> str:
     return shortened(order, "; ") or "none"
 
 
-def _found(key: str, type: Any, meaning: str | None = None, **more: Any) -> Quantity:
-    """A quantity of what the search found, by its own name there."""
-    return Quantity(key, type, meaning, get=attrgetter(f"found.{key}"), **more)
-
-
 def _placement(*first: Quantity, last: tuple[Quantity, ...]) -> tuple[Quantity, ...]:
     """The quantities of every placement, and those of one kind of problem."""
     return (
         NAMES,
         PROBLEM,
-        Quantity(
-            "objective",
-            Literal["rate", "exponent", "samples"],
-            get=lambda result: result.request.objective,
-            label="objective",
-            short="objective",
+        *entries(
+            objective=entry(
+                Literal["rate", "exponent", "samples"],
+                get="request.objective",
+                label="objective",
+                short="objective",
+            )
         ),
         *first,
-        _found(
-            "assignment",
-            Agents,
-            "for each agent the number of the agent whose data it gets",
-            short="assignment",
-        ),
-        _found(
-            "moved",
-            Agents,
-            "agents that get the data of others",
-            label="data that move",
-            words=_moves,
-            short="moved",
+        *entries(
+            assignment=entry(
+                Agents,
+                "for each agent the number of the agent whose data it gets",
+                "found.assignment",
+                short="assignment",
+            ),
+            moved=entry(
+                Agents,
+                "agents that get the data of others",
+                "found.moved",
+                label="data that move",
+                words=_moves,
+                short="moved",
+            ),
         ),
         *last,
-        _found(
-            "method",
-            str,
-            label="found by",
-            words=lambda value, d: f"{value}, {d.evaluated} placements looked at",
-            short="method",
+        *entries(
+            method=entry(
+                str,
+                get="found.method",
+                label="found by",
+                words=lambda value, d: f"{value}, {d.evaluated} placements looked at",
+                short="method",
+                fact=lambda value, d: Fact("Found by", value) if hasattr(d, "value") else None,
+            ),
+            evaluated=entry(Annotated[int, Field(ge=0)], "placements looked at", "found.evaluated"),
+            record=entry(str | None, get="record_path", older=None),
         ),
-        _found("evaluated", Annotated[int, Field(ge=0)], "placements looked at"),
-        file_place("record"),
         NOTES,
     )
-
-
-SIMULATED_RATE = Table(
-    "SimulatedRateDocument",
-    "The rate of rejecting the binding hypothesis over some rounds: exact mean and measured.",
-    (
-        Quantity("rounds", int),
-        Quantity("predicted", float),
-        Quantity("mean", float, kind="measured"),
-        Quantity("standard_error", float, kind="measured"),
-    ),
-)
-
-
-def _data_sets(value: Sequence[int], _: Any) -> str:
-    return " ".join(map(str, value[:16])) + (" ..." if len(value) > 16 else "")
-
-
-def _measured(run: Any, _: Any) -> str:
-    return "-" if run is None else f"{run.mean:.4g} ({run.predicted:.4g})"
-
-
-PLACEMENT_CLASS = Table(
-    "PlacementClassDocument",
-    "Placements that predict the same: one of them, their number, predicted and measured.",
-    (
-        Quantity("assignment", Agents, column="data sets by agent", words=_data_sets),
-        Quantity("count", _Count, column="of"),
-        Quantity("rate", NUMBER, column="K"),
-        Quantity("error_exponent", NUMBER, get=lambda c: c.exponent, column="E"),
-        part(
-            "samples",
-            ROUNDS,
-            lambda c: sizes.in_doubles(c.samples),
-            column="rounds",
-            words=rounds_words,
-        ),
-        part(
-            "simulated_rate",
-            SIMULATED_RATE,
-            lambda c: c.simulated,
-            may_lack=True,
-            column="mean rate (exact)",
-            words=_measured,
-        ),
-    ),
-    title="Placements that are alike",
-)
 
 
 FINITE_PLACEMENT = Table(
     "FinitePlacementDocument",
     "A placement of data about finitely many hypotheses.",
     _placement(
-        Quantity(
-            "target",
-            str,
-            get=lambda result: result.found.model.hypotheses[result.found.target],
-            label="to settle on",
-            short="target",
+        *entries(
+            target=entry(
+                str,
+                get=lambda result: result.found.model.hypotheses[result.found.target],
+                label="to settle on",
+                short="target",
+            )
         ),
-        last=(
-            _found("value", NUMBER, "of the objective", label="value", short="value"),
-            _found(
-                "original",
+        last=entries(
+            value=entry(
+                NUMBER,
+                "of the objective",
+                "found.value",
+                label="value",
+                short="value",
+                fact=lambda value, d: Fact("Value", page_number(value), d.objective),
+            ),
+            original=entry(
                 NUMBER,
                 "of the data as they are placed now",
+                "found.original",
                 label="as given",
                 short="as given",
+                fact=lambda value, _: Fact("As given", page_number(value)),
             ),
-            _found("worst", NUMBER, label="worst"),
-            certificate(
-                "found.certificate",
+            worst=entry(
+                NUMBER,
+                get="found.worst",
+                label="worst",
+                fact=lambda value, _: Fact("Worst", page_number(value)),
+            ),
+            certificate=entry(
+                CERTIFICATE,
+                get="found.certificate",
+                may_lack=True,
                 label="certificate",
-                words=lambda value, _: certificate_words(value),
+                words=certificate_words,
             ),
-            Quantity(
-                "binding",
+            binding=entry(
                 list[str],
                 get=lambda r: [r.found.model.hypotheses[m] for m in r.found.binding],
             ),
-            _found("placements", int),
-            Quantity(
-                "classes",
-                list.__class_getitem__(PLACEMENT_CLASS.type) | None,
-                get=lambda result: [PLACEMENT_CLASS(one) for one in result.classes] or None,
+            placements=entry(int, get="found.placements"),
+            classes=entry(
+                PLACEMENT_CLASS,
+                get=lambda result: result.classes or None,
+                many=True,
+                may_lack=True,
                 older=None,
-                table=PLACEMENT_CLASS,
             ),
         ),
     ),
 )
-
-
-def _error_times_n(value: Any, _: Any) -> str | None:
-    return None if value is None else number(value.excess_error_constant)
-
 
 ERROR_OF_ORDER = Table(
     "ErrorOfOrder",
     "The excess error of a regression with the data in one order.",
-    (
-        Quantity("limit", NUMBER),
-        Quantity("excess_error_constant", NUMBER, "c of the excess error c/n"),
+    entries(
+        limit=entry(NUMBER),
+        excess_error_constant=entry(NUMBER, "c of the excess error c/n"),
     ),
 )
 
 
-_REACHED = ERROR_OF_ORDER.changed(
-    excess_error_constant={"label": "error c/n with c", "short": "error, times n"}
-)
+def _error(get: str, label: str, **more: Any) -> Quantity:
+    """The errors of one order of the data."""
+
+    def words(value: Any, _: Any) -> str | None:
+        return None if value is None else number(value.excess_error_constant)
+
+    return entry(ERROR_OF_ORDER, get=get, label=label, words=words, **more)
 
 
 REGRESSION_PLACEMENT = Table(
     "RegressionPlacementDocument",
     "A placement of the data of a regression.",
     _placement(
-        last=(
-            *(replace(q, get=attrgetter(f"found.reached.{q.key}")) for q in _REACHED.quantities),
-            part(
-                "original",
-                ERROR_OF_ORDER,
-                lambda result: result.found.original,
-                label="as given",
-                words=_error_times_n,
+        last=entries(
+            limit=entry(NUMBER, get="found.reached.limit"),
+            excess_error_constant=entry(
+                NUMBER,
+                "c of the excess error c/n",
+                "found.reached.excess_error_constant",
+                **CONSTANT,
             ),
-            part(
-                "worst",
-                ERROR_OF_ORDER,
-                lambda result: result.found.worst,
-                may_lack=True,
-                label="worst",
-                words=_error_times_n,
+            original=_error(
+                "found.original",
+                "as given",
+                fact=lambda value, _: Fact(
+                    "As given", f"{page_number(value.excess_error_constant)}/n"
+                ),
             ),
+            worst=_error("found.worst", "worst", may_lack=True),
         ),
     ),
 )
 
+# Records ----------------------------------------------------------------------------------------
 
-if TYPE_CHECKING:
-    SomePlacement: TypeAlias = Any
-else:
-    SomePlacement = Annotated[
-        Annotated[FINITE_PLACEMENT.type, Tag("finite")]
-        | Annotated[REGRESSION_PLACEMENT.type, Tag("regression")],
-        Discriminator(lambda value: form_of(value, {"excess_error_constant": "regression"})),
-    ]
+PLACEMENTS = {"excess_error_constant": REGRESSION_PLACEMENT, "": FINITE_PLACEMENT}
 
 
 class PlacementRecord(ProblemRecord):
     """What `place` leaves on disk."""
 
-    result: SomePlacement
+    forms = PLACEMENTS
+
     network: GraphDocument | None = None
+
+
+# The result -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataOrder(Value):
+    """The order of a regression's data with the least error.
+
+    Attributes
+    ----------
+    assignment, moved
+        For each agent whose data it gets; those that get the data of others.
+    reached, original, worst
+        The errors of this order, of the one given and of the worst; None: not all were looked at.
+    method, evaluated, note
+        How it was found, among how many, and what proves it.
+    """
+
+    assignment: tuple[int, ...]
+    moved: tuple[int, ...]
+    reached: RegressionLimits
+    original: RegressionLimits
+    worst: RegressionLimits | None
+    method: str
+    evaluated: int
+    note: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlacementResult(Outcome):
+    """The best placement of a problem's data, and what the others would have been.
+
+    Attributes
+    ----------
+    found
+        What the search found.
+    before
+        The network that the report draws; None for one that changes.
+    classes
+        Those of the placements that predict the same, best first, where there are few.
+    """
+
+    request: Placement
+    found: Placed | DataOrder
+    before: Network | None
+    classes: Sequence[PlacementClass] = ()
+
+    @property
+    def table(self) -> Table:
+        """The quantities, by the kind of the problem."""
+        return FINITE_PLACEMENT if isinstance(self.found, Placed) else REGRESSION_PLACEMENT
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the placement, one sentence each."""
+        certificate = getattr(self.found, "certificate", None)
+        proof = f"certificate: {certificate.note}" if certificate and certificate.note else ""
+        return [note for note in (*self.remarks, self.found.note, proof) if note]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from super()._facts()
+        if isinstance(self.found, DataOrder):
+            yield "as given", self.found.original.excess_error_constant
+        elif self.found.certificate is not None:
+            yield "bound", self.found.certificate.bound
+
+    def record(self) -> PlacementRecord:
+        """What is left on disk."""
+        return PlacementRecord(
+            **self.recorded(),
+            network=None if self.before is None else GraphDocument.of(self.before),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,9 +12,11 @@ from pydantic import ValidationError
 
 from peerbayes.messages import choose, shorten, translate
 from peerbayes.problem.design_section import DesignSection
-from peerbayes.settings.questions import Design, Limits
-from theory import FiniteModel, Network, learning_rate
-from theory.design import Constraints, DesignGraph
+from peerbayes.problem.entries import placed
+from peerbayes.problem.problems import AnyProblem, ChangingProblem, Problem, RegressionProblem
+from peerbayes.settings.questions import Design, Limits, Placement
+from theory import Network, learning_rate
+from theory.design import Constraints, DesignGraph, InfluenceSet, baselines
 from theory.network import RULES
 from theory.network.labels import Named, agent_numbers, called
 from theory.numbers.rational import read_fraction
@@ -32,20 +35,9 @@ _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
-# Settings that a record of a design keeps, in this order.
-_IDENTITY = (
-    "objective",
-    "delta",
-    "target",
-    "stationary",
-    "rule",
-    "worst_case",
-    "exact",
-    "changes",
-    "replicates",
-    "seed",
-    "seconds",
-)
+# Settings that a record keeps: those of the question itself, but where the answer is written.
+_KEPT = [name for name in Design.__annotations__ if name not in ("old", "write")]
+DESIGN_IDENTITY = (*_KEPT, "changes", "seed")
 
 
 def checked_design(how: Design) -> Design:
@@ -59,28 +51,18 @@ def checked_design(how: Design) -> Design:
     objective = objective_named(how.objective, OBJECTIVES)
     limits = _limits(how.limits)
     given = {
-        "stationary": (how.stationary is not None, ("mixing",)),
-        "rule": (how.rule is not None, ("next-edge",)),
-        "worst_case": (how.worst_case, ("exponent",)),
-        "exact": (how.exact, ("rate",)),
+        "stationary": (how.stationary is not None, "mixing"),
+        "rule": (how.rule is not None, "next-edge"),
+        "worst-case": (how.worst_case, "exponent"),
+        "exact": (how.exact, "rate"),
     }
-    for name, (present, homes) in given.items():
-        if present and objective not in homes:
-            raise fail(
-                name.replace("_", "-"),
-                f"the objective {' or '.join(homes)}",
-                objective,
-                "leave it out",
-            )
-    if objective == "next-edge":
-        ignored = [*(["target"] if how.target is not None else []), *limits]
-        if ignored:
-            raise fail(
-                ignored[0].replace("_", "-"),
-                "neither target nor limits for the objective next-edge",
-                "one",
-                "leave it out",
-            )
+    for name, (present, home) in given.items():
+        if present and objective != home:
+            raise fail(name, f"the objective {home}", objective, "leave it out")
+    ignored = [*limits] if how.target is None else ["target", *limits]
+    if objective == "next-edge" and ignored:
+        wanted = "neither target nor limits for the objective next-edge"
+        raise fail(ignored[0].replace("_", "-"), wanted, "one", "leave it out")
     if how.rule is not None:
         choose("rule", how.rule, RULES)
     changed: dict[str, Any] = dict.fromkeys(Limits.__annotations__)
@@ -101,11 +83,6 @@ def design_on(how: Design, network: Named) -> Design:
         fixed = agent_numbers("fixed_agents", changes["fixed_agents"], network)
         changes["fixed_agents"] = fixed
     return replace(how, changes=changes)
-
-
-def identity_of(how: Design) -> dict[str, Any]:
-    """What a design is known again by, on record."""
-    return {name: getattr(how, name) for name in _IDENTITY}
 
 
 def runs_of(how: Design) -> int:
@@ -135,9 +112,14 @@ def check_runs(how: Design) -> None:
         )
 
 
-def section_of(how: Design, given: DesignSection | None) -> DesignSection:
+def section_in(problem: AnyProblem) -> DesignSection | None:
+    """The table of limits of a problem's file; None if it has none."""
+    return None if problem.specification is None else problem.specification.design
+
+
+def section_of(how: Design, problem: AnyProblem) -> DesignSection:
     """The problem's table of limits, with what the settings change."""
-    section = DesignSection() if given is None else given
+    section = section_in(problem) or DesignSection()
     return section.model_copy(update=dict(how.changes)) if how.changes else section
 
 
@@ -175,14 +157,11 @@ def shares(argument: str, given: Any) -> Any:
         raise fail(argument, wanted, shorten(repr(given)), "correct it") from None
 
 
-# What options are called, where [design] has a longer name.
-_OPTIONS = {"fixed": "fixed_agents"}
-
-
 def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of [design] with their values, checked as those of a file are."""
     named = {name.replace("-", "_"): value for name, value in changes.items()}
-    named = {_OPTIONS.get(name, name): value for name, value in named.items()}
+    if "fixed" in named:  # as the option is called
+        named["fixed_agents"] = named.pop("fixed")
     if "fixed_agents" in named:
         named["fixed_agents"] = agent_list("fixed_agents", named["fixed_agents"])
     try:
@@ -194,31 +173,72 @@ def _limits(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """A request on one network: who may listen to whom, and within which limits."""
+    """A request for the network of a problem: who may listen to whom, and within which limits."""
 
-    network: Network
+    request: Design
+    problem: Any
     graph: DesignGraph
     constraints: Constraints
     minimum_influence: float
     stationary: FloatArray
 
     @classmethod
-    def of(cls, request: Design, network: Network, section: DesignSection | None) -> DesignTask:
-        """The task of a request on a network.
+    def of(cls, request: Design, problem: Problem | RegressionProblem) -> DesignTask:
+        """The task of a request on the network of a problem.
 
         Raises
         ------
         ValueError
             If limits or the wanted v do not fit the network, in one line.
         """
-        limits = section_of(request, section)
-        graph = limits.graph(network)
-        constraints = limits.constraints(network, graph)
-        constraints.check(graph)
-        _check_directed(graph, constraints)
-        given = limits.minimum_influence
-        floor = 1 / (10 * network.agents) if given is None else float(given)
-        return cls(network, graph, constraints, floor, _stationary(request, network, constraints))
+        network, limits = problem.network, section_of(request, problem)
+        with placed(problem.name, "design", limits):
+            graph = limits.graph(network)
+            constraints = limits.constraints(network, graph)
+            constraints.check(graph)
+            _check_directed(graph, constraints)
+            given = limits.minimum_influence
+            floor = 1 / (10 * network.agents) if given is None else float(given)
+            v = _stationary(request, network, constraints)
+        return cls(request, problem, graph, constraints, floor, v)
+
+    @property
+    def network(self) -> Network:
+        """The network as it is."""
+        network: Network = self.problem.network
+        return network
+
+    @cached_property
+    def target(self) -> int:
+        """The hypothesis that the network shall settle on."""
+        return target_of(self.request, self.problem)
+
+    @cached_property
+    def influences(self) -> InfluenceSet:
+        """Every v that the limits allow."""
+        return InfluenceSet(
+            self.network.agents,
+            self.minimum_influence,
+            constraints=self.constraints,
+            graph=self.graph,
+        )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """Settings of a search for weights."""
+        return {
+            "delta": self.request.delta,
+            "target": self.target,
+            "constraints": self.constraints,
+            "minimum_influence": self.minimum_influence,
+            "seed": self.request.seed,
+        }
+
+    @property
+    def usual(self) -> dict[str, Network]:
+        """The network as given, and those of the usual rules, by name."""
+        rules = {entry.name: entry.network for entry in baselines(self.graph)}
+        return {"as given": self.network, **rules}
 
 
 def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
@@ -264,28 +284,16 @@ def _stationary(request: Design, network: Network, constraints: Constraints) -> 
     return network.stationary_distribution
 
 
-def target_of(request: Design, network: Network, model: FiniteModel) -> int:
-    """The hypothesis that the network shall settle on.
+def target_of(how: Design | Placement, problem: Problem | ChangingProblem) -> int:
+    """The hypothesis that the network shall settle on: what it settles on now, if none is named.
 
     Raises
     ------
     ValueError
         If there is no such hypothesis.
     """
-    named = named_hypothesis(request.target, model)
-    return learning_rate(network, model).reference[0] if named is None else named
-
-
-def named_hypothesis(target: str | None, model: FiniteModel) -> int | None:
-    """The number of a hypothesis that is given by name; None for none.
-
-    Raises
-    ------
-    ValueError
-        If there is no such hypothesis.
-    """
-    names = model.hypotheses
+    target, names = how.target, problem.model.hypotheses
     if target is None:
-        return None
+        return learning_rate(problem.network, problem.model).reference[0]
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return names.index(choose("target", target, names, wanted=f"one of {shown}"))

@@ -1,21 +1,42 @@
-"""Quantities that designs and placements share: certificates, rounds, agents, and their records."""
+"""Quantities that designs and placements share: certificates, rounds, networks compared, records.
+
+Networks are compared by rows: a `NetworkRow` for finitely many hypotheses, an analysis of a network
+that changes, a `RegressionRow`. K, E and mixing are called the same everywhere.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, field_serializer
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    field_validator,
+)
 
-from peerbayes.documents import Document
+from peerbayes.documents import Document, Interval, Rounds
+from peerbayes.figures.wording import Fact
+from peerbayes.figures.wording import number as page_number
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.numbers import NUMBER
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part, table_of
-from peerbayes.quantities.sizes import Sizes
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, quantity, table_of
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.tables import interval, rounds
+from theory.changing import mean_slem
+from theory.showing import Value
+
+if TYPE_CHECKING:
+    from exact import SimulatedSampleSize
+    from theory import Network
 
 Agent: TypeAlias = Annotated[int, Field(ge=0)]
 Agents: TypeAlias = Annotated[
@@ -30,17 +51,34 @@ def called(document: Any, agent: int) -> str:
     return str(agent) if document.names is None else str(document.names[agent])
 
 
+def shortened(words: Sequence[str], separator: str, left: str = "; {} more") -> str:
+    """The first of some texts, and how many are left."""
+    more = len(words) - MOST_ROWS
+    return separator.join(words[:MOST_ROWS]) + (left.format(more) if more > 0 else "")
+
+
+# What all say -----------------------------------------------------------------------------------
+
+NAMES, PROBLEM, NOTES = entries(
+    names=entry(
+        list[str] | None, "what the agents are called", "problem.network.names", optional=True
+    ),
+    problem=entry(str, get="problem.name"),
+    notes=entry(list[str], label=NOTE),
+)
+
+
 # Certificates -----------------------------------------------------------------------------------
 
 CERTIFICATE = Table(
     "CertificateDocument",
     "How far a design may be from the best: its value, a bound on every value, their gap.",
-    (
-        Quantity("value", NUMBER),
-        Quantity("bound", NUMBER),
-        Quantity("gap", NUMBER),
-        Quantity("sense", str, "maximise or minimise"),
-        Quantity("kind", str, "exact, certified, rounded or local: what the bound rests on"),
+    entries(
+        value=entry(NUMBER),
+        bound=entry(NUMBER),
+        gap=entry(NUMBER),
+        sense=entry(str, "maximise or minimise"),
+        kind=entry(str, "exact, certified, rounded or local: what the bound rests on"),
     ),
 )
 _KINDS = {
@@ -58,19 +96,19 @@ def certificate_words(certificate: Any, _: Any = None, *, of_mixing: bool = Fals
     kind, value = _KINDS[certificate.kind], f"{certificate.value:.9g}"
     if certificate.bound is None:
         return f"{value}, no bound known ({kind})"
-    others = "any design"
-    if of_mixing:
-        # The bound of a local search, on directed graphs, holds for all W.
-        reversible = "" if certificate.kind == "local" else "reversible "
-        others = f"any {reversible}W with this v"
-    side = "at most" if certificate.sense == "maximise" else "at least"
-    gap = f"gap {certificate.gap:.2g}"
-    return f"{value}; {others}: {side} {certificate.bound:.9g} ({gap}, {kind})"
+    others = f"any {of_this_v(certificate)}" if of_mixing else "any design"
+    bound = f"{side(certificate)} {certificate.bound:.9g}"
+    return f"{value}; {others}: {bound} (gap {certificate.gap:.2g}, {kind})"
 
 
-def certified(certificate: Any) -> Any:
-    """The JSON object of a certificate, checked; None of None."""
-    return None if certificate is None else CERTIFICATE.document(certificate)
+def of_this_v(certificate: Any) -> str:
+    """Of which W the mixing is bounded: a local search, on directed graphs, bounds that of all."""
+    return f"{'' if certificate.kind == 'local' else 'reversible '}W with this v"
+
+
+def side(certificate: Any) -> str:
+    """On which side of the bound every value lies."""
+    return "at most" if certificate.sense == "maximise" else "at least"
 
 
 # Rounds -----------------------------------------------------------------------------------------
@@ -82,6 +120,17 @@ ROUNDS = table_of(
     without="printed repaired printed_p2",
     changed={"chernoff": {"meaning": "proved to be enough, up to rounding"}},
 )
+SIMULATED_ROUNDS = Table(
+    "SimulatedRoundsDocument",
+    "The number of rounds that simulated runs needed, with its confidence limits.",
+    entries(
+        rounds=entry(int | None),
+        lower=entry(int | None),
+        upper=entry(int | None),
+        replicates=entry(Rounds, kind="given"),
+    ),
+    kind="measured",
+)
 
 
 def rounds_words(samples: Any, _: Any = None) -> str:
@@ -89,51 +138,146 @@ def rounds_words(samples: Any, _: Any = None) -> str:
     return interval(samples.certified) if samples.certified else rounds(samples.chernoff)
 
 
-# What all say -----------------------------------------------------------------------------------
+def _certified_words(samples: Any, _: Any) -> str | None:
+    """Both certified ends, or else up to which number they lie by Chernoff's bound."""
+    if samples is None or (samples.certified is None and samples.chernoff is None):
+        return None
+    return ("" if samples.certified else "to ") + rounds_words(samples)
 
-NAMES = Quantity(
-    "names",
-    list[str] | None,
-    "what the agents are called",
-    get=lambda result: result.problem.network.names,
-    optional=True,
+
+def certified_ends(path: str, **more: Any) -> Quantity:
+    """Both ends of an enclosure of rounds, there at `path`; null where there is none."""
+
+    def get(source: Any) -> Any:
+        size = attrgetter(path)(source)
+        return None if size is None else both_ends(size)
+
+    return entry(Interval | None, get=get, kind="certified", **more)
+
+
+# Networks compared ------------------------------------------------------------------------------
+
+
+def _nats(label: str, short: str) -> dict[str, Any]:
+    def fact(value: Any, _: Any) -> Fact:
+        return Fact(short[:1].upper() + short[1:], page_number(value), _NATS)
+
+    return {"label": label, "unit": _NATS, "column": short[-1], "short": short, "fact": fact}
+
+
+# Labels, units, columns, short names and facts.
+_NATS = "nats a round"
+K, E = _nats("learning rate K", "rate K"), _nats("error exponent E", "exponent E")
+MODULUS: dict[str, Any] = {
+    "label": "subdominant modulus",
+    "column": "modulus",
+    "short": "slem",
+    "fact": lambda value, _: Fact("Subdominant modulus", page_number(value)),
+}
+LIMIT: dict[str, Any] = {"label": "limit of the error", "short": "limit of the error"}
+CONSTANT: dict[str, Any] = {
+    "label": "error c/n with c",
+    "short": "error, times n",
+    "fact": lambda value, _: Fact("Error", f"{page_number(value)}/n"),
+}
+_ENOUGH: dict[str, Any] = {"column": "certified", "words": _certified_words}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetworkRow(Value):
+    """One network of a comparison, for finitely many hypotheses.
+
+    `rate` is that of the target against its strongest rival, min_θ Σ_j v_j I_j; not positive if
+    the network settles on another hypothesis, and then there is nothing else to say of it.
+    """
+
+    network: Network
+    rate: float = quantity(NUMBER, "K in nats a round, of the target", older=None, **K)
+    error_exponent: float | None = quantity(
+        NUMBER, "E in nats a round", start=None, older=None, **E
+    )
+    slem: float = quantity(NUMBER, "subdominant modulus", older=None, **MODULUS)
+    samples: Sizes | None = quantity(ROUNDS, start=None, may_lack=True, older=None, **_ENOUGH)
+    simulated: SimulatedSampleSize | None = quantity(
+        SIMULATED_ROUNDS,
+        start=None,
+        may_lack=True,
+        older=None,
+        column="simulated",
+        words=lambda value, _: value and rounds(value.rounds),
+    )
+    settles_on: str = quantity(str, older="")
+
+
+FINITE_ROW = table_of(NetworkRow, "BaselineRow", "A network that the design is compared with.")
+
+
+def _settled(row: Any) -> str:
+    return ", ".join(row.problem.model.hypotheses[m] for m in row.rate.reference)
+
+
+CHANGING_ROW = Table(
+    "ChangingRow",
+    "One network that changes, of a comparison.",
+    entries(
+        rate=entry(NUMBER, get="rate.rate", **K),
+        settles_on=entry(str, get=_settled, older="", short="settles on"),
+        total_influence=entry(NUMBER, get="influence.total"),
+        error_exponent=entry(NUMBER, get=lambda a: a.exponent and a.exponent.exponent, **E),
+        mean_slem=entry(
+            NUMBER,
+            "subdominant modulus of what a round does on average",
+            lambda analysis: mean_slem(analysis.problem.network),
+            older=None,
+            label="subdominant modulus, mean",
+            column="modulus",
+        ),
+        samples=entry(ROUNDS, get="sizes", **_ENOUGH),
+    ),
 )
-PROBLEM = Quantity("problem", str, get=lambda result: result.problem.name)
-NOTES = Quantity("notes", list[str], label=NOTE)
 
 
-def certificate(path: str = "certificate", key: str = "certificate", **more: Any) -> Quantity:
-    """A certificate of a result, there at `path`; null where nothing is proved."""
-    return part(key, CERTIFICATE, attrgetter(path), may_lack=True, **more)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RegressionRow(Value):
+    """One network of a comparison, for a regression."""
+
+    limit: float = quantity(NUMBER, "of the excess error", column="limit", **LIMIT)
+    excess_error_constant: float = quantity(
+        NUMBER, "c of the excess error c/n", column="c of c/n", **CONSTANT
+    )
+    slem: float = quantity(NUMBER, "subdominant modulus", **MODULUS)
 
 
-def file_place(key: str, meaning: str | None = None, **more: Any) -> Quantity:
-    """Where something of a result is on disk; a record does not keep it, so it can be moved."""
-
-    def place(result: Any) -> str | None:
-        path: Path | None = getattr(result, f"{key}_path")
-        return None if path is None else str(path)
-
-    return Quantity(key, str | None, meaning, get=place, older=None, **more)
+REGRESSION_ROW = table_of(
+    RegressionRow, "RegressionRow", "One network of a comparison, for a regression."
+)
 
 
-def form_of(value: Any, forms: Mapping[str, str]) -> str:
-    """Which kind of result a JSON object, or a document, is: they differ in their keys."""
+# Outcomes and records ---------------------------------------------------------------------------
+
+
+def form_of(value: Any, forms: Mapping[str, Table]) -> Table:
+    """The table of a JSON object, or of a document: by a key that only it has, else that of ""."""
     keys = value if isinstance(value, Mapping) else vars(value)
-    return next((form for key, form in forms.items() if key in keys), "finite")
-
-
-# Records ----------------------------------------------------------------------------------------
+    return next(table for key, table in forms.items() if not key or key in keys)
 
 
 class ProblemRecord(Document):
     """What a design or a placement leaves on disk: problem, request and result."""
+
+    forms: ClassVar[Mapping[str, Table]]
+    """Tables that the result may be of; see `form_of`."""
 
     title: str
     specification: dict[str, Any] | None = Field(description="the problem's file, if it has one")
     seed: int = Field(ge=0)
     delta: float = Field(gt=0, lt=1)
     result: Any
+
+    @field_validator("result", mode="before")
+    @classmethod
+    def _read(cls, result: Any) -> Any:
+        return form_of(result, cls.forms).read(result) if isinstance(result, Mapping) else result
 
     @field_serializer("result", mode="wrap")
     def _kept(self, result: Any, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -142,19 +286,45 @@ class ProblemRecord(Document):
         return {key: value for key, value in write(result).items() if key not in passing}
 
 
-def recorded(problem: AnyProblem, request: Any, result: Any) -> dict[str, Any]:
-    """What every record of a design or a placement says."""
-    specification = problem.specification
-    return {
-        "title": problem.title,
-        "specification": None if specification is None else specification.document(),
-        "seed": request.seed,
-        "delta": request.delta,
-        "result": result,
-    }
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome(Result, ABC):
+    """What a design or a placement came to.
 
+    Attributes
+    ----------
+    problem, request
+        What it was asked of, and what was asked.
+    remarks
+        What is to be said of it as a whole, one sentence each.
+    record_path
+        Where it is on disk; None if it left no record.
+    """
 
-def shortened(entries: Sequence[str], separator: str) -> str:
-    """The first of some texts, and how many are left."""
-    more = len(entries) - MOST_ROWS
-    return separator.join(entries[:MOST_ROWS]) + (f"; {more} more" if more > 0 else "")
+    problem: AnyProblem
+    request: Any
+    remarks: tuple[str, ...] = ()
+    record_path: Path | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a solver gave up on the way; a search always ends with something."""
+        return False
+
+    def remarked(self, *remarks: str, **changes: Any) -> Self:
+        """The same with remarks before its own, and with other changes."""
+        return replace(self, remarks=(*remarks, *self.remarks), **changes)
+
+    @abstractmethod
+    def record(self) -> ProblemRecord:
+        """What is left on disk."""
+
+    def recorded(self) -> dict[str, Any]:
+        """What every record says."""
+        specification = self.problem.specification
+        return {
+            "title": self.problem.title,
+            "specification": None if specification is None else specification.document(),
+            "seed": self.request.seed,
+            "delta": self.request.delta,
+            "result": self.document(),
+        }

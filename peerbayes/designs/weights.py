@@ -1,24 +1,30 @@
-"""From the influence of each agent to the weights: the fastest W that a method can prove."""
+"""What an objective leads to; and from the influence of each agent to the weights.
+
+The weights are the fastest W that a method can prove.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
+from peerbayes.designs.details import Details
 from peerbayes.designs.request import DesignTask
 from theory import Network
 from theory.design import (
     Certificate,
     DesignFailed,
-    DesignGraph,
+    FastestMixing,
+    LocalMixing,
     choose_edges,
     fastest_mixing,
     local_mixing,
     realise,
 )
+from theory.messages import Quantiser
 from theory.network.structure import as_dense
 from theory.scientific import sparse
 from theory.validation import FloatArray
@@ -28,6 +34,8 @@ from theory.validation import FloatArray
 MOST_FASTEST = 300
 # Beyond this a search among directed networks takes minutes.
 MOST_DIRECTED = 60
+# Shares in a proof below this are the solver's rounding.
+_PART = 1e-7
 # Flows between agents are rounded down to multiples of this, so that every agent keeps the rest.
 _UNIT = 2**60
 _MOST_EXACT = 100
@@ -63,7 +71,40 @@ class Weights:
     rows: tuple[tuple[Fraction, ...], ...] | None = None
 
 
-def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -> Weights:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an objective leads to.
+
+    Attributes
+    ----------
+    weights
+        The W that is recommended.
+    certificate
+        Of the objective; None where there is nothing to prove (an infinite exponent).
+    binding
+        The hypotheses that bind, with their share in the proof.
+    details
+        What only this objective says.
+    notes
+        What is to be said of it.
+    quantiser
+        What agents are to send, if the objective says so; what they send now if None.
+    """
+
+    weights: Weights
+    certificate: Certificate | None
+    binding: Mapping[str, float]
+    details: Details = field(default_factory=Details)
+    notes: tuple[str, ...] = ()
+    quantiser: Quantiser | None = None
+
+    def __post_init__(self) -> None:
+        """Leave out what takes part in the proof by the solver's rounding alone."""
+        parts = {name: float(share) for name, share in self.binding.items() if share > _PART}
+        object.__setattr__(self, "binding", parts)
+
+
+def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool = False) -> Weights:
     """The fastest W with the stationary distribution v, within the task's limits.
 
     Parameters
@@ -76,20 +117,23 @@ def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -
     ValueError
         If the limits exclude each other.
     """
-    graph, constraints = task.graph, task.constraints
+    graph, constraints, seed = task.graph, task.constraints, task.request.seed
     most = MOST_FASTEST if graph.is_undirected else MOST_DIRECTED
-    if not thorough and task.network.agents > most and not constraints.limits_edges:
+    if not thorough and graph.agents > most and not constraints.limits_edges:
         network = realise(graph, v, constraints=constraints)
         note = (
             f"weights by Metropolis and Hastings: the fastest ones of more than {most} agents are "
             "computed with the objective 'mixing'"
         )
         return Weights(network, expected(network, task), None, "realised", (note,))
-    if not graph.is_undirected:
-        return _directed(task, v, seed=seed)
+    found: LocalMixing | FastestMixing
     try:
+        if not graph.is_undirected:
+            found = local_mixing(graph, v, constraints=constraints, seed=seed)
+            note = "the graph is directed: the mixing is the best that a local search found"
+            certificate, method, notes = found.certificate, "local search", (note, *found.notes)
         # One agent has no edges to choose among.
-        if constraints.limits_edges and graph.agents > 1:
+        elif constraints.limits_edges and graph.agents > 1:
             chosen = choose_edges(graph, v, constraints=constraints, seed=seed)
             found, notes = chosen.mixing, ()
             certificate, method = chosen.certificate, f"{chosen.method} choice of edges"
@@ -101,18 +145,6 @@ def weights_for(task: DesignTask, v: FloatArray, *, thorough: bool, seed: int) -
     return Weights(found.network, found.expected, certificate, method, notes)
 
 
-def _directed(task: DesignTask, v: FloatArray, *, seed: int) -> Weights:
-    try:
-        found = local_mixing(task.graph, v, constraints=task.constraints, seed=seed)
-    except DesignFailed as failure:
-        return kept_weights(task, v, failure)
-    note = "the graph is directed: the mixing is the best that a local search found"
-    network = found.network
-    return Weights(
-        network, expected(network, task), found.certificate, "local search", (note, *found.notes)
-    )
-
-
 def kept_weights(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weights:
     """What is left when a solver gives up: its best W, or else the one that is always there."""
     best = getattr(failure.best, "network", None)
@@ -122,12 +154,11 @@ def kept_weights(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weig
 
 
 def expected(network: Network, task: DesignTask) -> Network:
-    """E[W] where links fail and what is lost counts as said by oneself, else W itself."""
-    return expected_network(network, task.graph, task.constraints.availability_on(task.graph))
+    """E[W] where links fail and what is lost counts as said by oneself, else W itself.
 
-
-def expected_network(network: Network, graph: DesignGraph, up: FloatArray) -> Network:
-    """E[W]_ij = p_ij W_ij for each link (i, j) of the graph; what is lost goes to the listener."""
+    E[W]_ij = p_ij W_ij for each link (i, j) of the graph; what is lost goes to the listener.
+    """
+    graph, up = task.graph, task.constraints.availability_on(task.graph)
     if (up == 1).all():
         return network
     agents = network.agents

@@ -10,7 +10,7 @@ from typing import Any
 
 from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.place import PlacementResult, checked_placement, placement_on
+from peerbayes.designs.placements import PlacementResult, checked_placement, placement_on
 from peerbayes.designs.request import checked_design
 from peerbayes.explorer.documents import Table, canonical, opened, problem_of
 from peerbayes.explorer.editing.entries import entries_of, with_entries

@@ -1,13 +1,20 @@
-"""`peerbayes design`: one problem of any kind, one request, one result, one record."""
+"""`pb.design` and `pb.place`: one problem of any kind, one request, one result, one record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from peerbayes.designs.outcome import DesignOutcome
-from peerbayes.designs.request import checked_design, design_on, identity_of
+from peerbayes.designs.placements import (
+    PLACEMENT_IDENTITY,
+    PlacementResult,
+    checked_placement,
+    placement_on,
+)
+from peerbayes.designs.request import DESIGN_IDENTITY, checked_design, design_on
+from peerbayes.designs.shared import Outcome
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
 from peerbayes.problem.files import check_writable
@@ -17,7 +24,7 @@ from peerbayes.progress import stage
 from peerbayes.record_names import file_name
 from peerbayes.records import RecordPlace, check_folder
 from peerbayes.settings.declared import question
-from peerbayes.settings.questions import Design
+from peerbayes.settings.questions import Design, Placement
 from theory.design.time_budget import time_budget
 from theory.validation import fail
 
@@ -28,6 +35,9 @@ if TYPE_CHECKING:
     from peerbayes.kinds.regression.design import RegressionDesign
 
     _Designs: TypeAlias = ByKind[FiniteDesign, ChangingDesign, DesignOutcome, RegressionDesign, P]
+
+
+Left = TypeVar("Left", bound=Outcome)
 
 
 def _question(settings: Callable[P, Design]) -> Callable[[Any], _Designs[P]]:
@@ -68,14 +78,9 @@ def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
         check_writable("write", write, given=given)
     subject = as_problem(problem, how)
     how = design_on(how, subject.network)
-    place = None
-    if how.folder is not None:
-        path = how.folder / file_name("design", subject.name, how.objective)
-        of = {"problem": subject.sha256, **identity_of(how)}
-        place = RecordPlace(path, "design", of, how.force)
-        place.check()
+    spot = _spot("design", subject, how, DESIGN_IDENTITY)
     if write is not None:
-        if place is not None and write.absolute() == place.path.absolute():
+        if spot is not None and write.absolute() == spot.path.absolute():
             raise fail("write", "another file than the record", str(write), "choose another name")
         if how.objective == "next-edge":
             raise fail("write", "an objective that designs weights", "next-edge", "leave it out")
@@ -93,6 +98,57 @@ def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
     if write is not None:
         write_problem(result.designed_problem(), write)
         result = result.remarked(written_path=write)
-    if place is None:
+    return _left(result, spot)
+
+
+@question(Placement)
+def place(problem: AnyProblem | str | Path, how: Placement) -> PlacementResult:
+    """The best placement of the agents' data, the network as it is.
+
+    Faulty agents are placed as if they were honest; a note says so.
+
+    Parameters
+    ----------
+    problem
+        Of any kind, or the name or the file of one.
+
+    Raises
+    ------
+    ValueError
+        If the request does not go with the problem, or the record cannot be written.
+
+    Examples
+    --------
+    >>> place("p2-grid corner").document().moved
+    [0, 4]
+    """
+    how = checked_placement(how)
+    if how.folder is not None:
+        check_folder(how.folder)
+    subject = as_problem(problem, how)
+    how = placement_on(how, subject.network)
+    spot = _spot("place", subject, how, PLACEMENT_IDENTITY)
+    named = problem if isinstance(problem, str | Path) else subject.name
+    progress = stage(how.progress, f"{named}: place")
+    result: PlacementResult = kind_of(subject).place(subject, how, progress)
+    return _left(result, spot)
+
+
+def _spot(
+    command: str, subject: AnyProblem, how: Design | Placement, identity: Sequence[str]
+) -> RecordPlace | None:
+    """Where the record of an answer is to go, which is free; None if none is to be left."""
+    if how.folder is None:
+        return None
+    path = how.folder / file_name(command, subject.name, how.objective)
+    of = {"problem": subject.sha256, **{name: getattr(how, name) for name in identity}}
+    spot = RecordPlace(path, command, of, how.force)
+    spot.check()
+    return spot
+
+
+def _left(result: Left, spot: RecordPlace | None) -> Left:
+    """The answer, its record left."""
+    if spot is None:
         return result
-    return result.remarked(record_path=place.write(result.record().as_json()))
+    return result.remarked(record_path=spot.write(result.record().as_json()))

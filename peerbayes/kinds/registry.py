@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from exact import Run
     from peerbayes.designs.outcome import DesignOutcome
-    from peerbayes.designs.place import PlacementResult
+    from peerbayes.designs.placements import PlacementResult
     from peerbayes.figures.views import Section
     from peerbayes.problem.problems import AnyProblem
     from peerbayes.settings.questions import Analyse, Design, Placement
@@ -179,7 +179,7 @@ KINDS = (
             "view": "kinds.finite.view:problem_view",
             "design": "kinds.finite.design:design_problem",
             "next-edge": _without_progress("designs.next_edge:next_edge"),
-            "place": "kinds.finite.place:place_finite",
+            "place": "kinds.finite.design:place_finite",
         },
     ),
     Kind(
@@ -192,7 +192,7 @@ KINDS = (
             "verify": "kinds.changing.verify:verify_changing",
             "view": "kinds.changing.view:changing_view",
             "design": "kinds.changing.design:design_changing",
-            "place": "kinds.changing.place:place_changing",
+            "place": "kinds.changing.design:place_changing",
         },
     ),
     Kind(
@@ -220,7 +220,7 @@ KINDS = (
             "verify": "kinds.regression.verify:verify_regression",
             "view": "kinds.regression.view:regression_view",
             "design": _without_progress("kinds.regression.design:design_regression"),
-            "place": "kinds.regression.place:place_regression",
+            "place": "kinds.regression.design:place_regression",
         },
     ),
     Kind(

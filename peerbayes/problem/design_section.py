@@ -1,7 +1,7 @@
 """The ``[design]`` table of a problem file: what a design of the network has to respect.
 
-Read by ``peerbayes design`` alone; the other commands check it and pass it by. Options of the
-command line take precedence over it.
+Read by ``peerbayes design`` alone; the other commands check it and pass it by. Its options take
+precedence over it: what is an option too is declared there (`peerbayes.settings.questions.Limits`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from peerbayes.problem.entries import (
     Row,
     Section,
     json_number,
+    key_of,
     list_only,
     number_text,
 )
+from peerbayes.settings.questions import Limits
 from theory.network.labels import agent_numbers
 from theory.network.structure import as_dense
 
@@ -93,21 +95,18 @@ class DesignSection(Section):
         "b of [a, b] hears a.",
     )
     directed: bool = Field(default=False, description="Whether `edges` lead one way.")
-    minimum_influence: Share | None = Field(
-        default=None, description="Smallest v_j allowed; left out: 1/(10 N)."
-    )
-    minimum_self_weight: Partial = Field(
-        default=0.0, description="Smallest weight on oneself, below 1."
+    # Exact numbers have ends of their own, at which they are read.
+    minimum_influence: Share | None = key_of(Limits, "minimum_influence", ge=None, lt=None)
+    minimum_self_weight: Partial = key_of(
+        Limits, "minimum_self_weight", default=0.0, ge=None, lt=None
     )
     fixed_agents: Annotated[tuple[NameOrNumber, ...], Field(strict=False)] = Field(
         default=(), description="Agents whose weights stay as they are in [network]."
     )
-    symmetric: bool = Field(default=False, description="E[W] is symmetric, so that v is uniform.")
-    doubly_stochastic: bool = Field(
-        default=False, description="Columns of E[W] sum to one, so that v is uniform."
-    )
-    edge_budget: int | None = Field(default=None, ge=0, description="Most edges in use.")
-    degree_budget: int | None = Field(default=None, ge=0, description="Most neighbours an agent.")
+    symmetric: bool = key_of(Limits, "symmetric", default=False)
+    doubly_stochastic: bool = key_of(Limits, "doubly_stochastic", default=False)
+    edge_budget: int | None = key_of(Limits, "edge_budget")
+    degree_budget: int | None = key_of(Limits, "degree_budget")
     link_costs: Annotated[tuple[LinkCost, ...], Field(strict=False)] = Field(
         default=(), description="What edges cost; those left out cost 1."
     )

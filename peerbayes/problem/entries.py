@@ -415,7 +415,7 @@ def is_one(total: Rational, count: int) -> bool:
     # A decimal typed in full is off by at most half a unit in the last place, hence the second
     # term; the first is the tolerance of every distribution in the project.
     exact = isinstance(total, Fraction)
-    return total == 1 if exact else abs(total - 1) <= SUM_TOLERANCE + count * 2.0**-52
+    return total == 1 if exact else abs(float(total) - 1) <= SUM_TOLERANCE + count * 2.0**-52
 
 
 def list_only(value: object) -> object:

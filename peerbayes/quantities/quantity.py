@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from operator import attrgetter
 from types import GenericAlias
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema
@@ -46,6 +47,20 @@ NOTE = "note"
 """The label of sentences on why a number is missing: they stand below a table, a line each."""
 
 
+Get: TypeAlias = str | Callable[[Any], Any]
+"""How something is taken from a source: the path of attributes that leads to it, or a function."""
+
+
+def _taken(source: Any, get: Get) -> Any:
+    return attrgetter(get)(source) if isinstance(get, str) else get(source)
+
+
+def _within(table: Table | None, value: Any, many: bool) -> Any:
+    if table is None or value is None:
+        return value
+    return [table(one) for one in value] if many else table(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """One number, or list of numbers, or word of a result: declared here and nowhere else.
@@ -63,7 +78,8 @@ class Quantity:
     meaning
         A line on what it is.
     get
-        Takes it from what its table is of; left out: the attribute of that name.
+        Takes it from what its table is of: a function, or the path of attributes that leads to it;
+        left out: the attribute of that name.
     label
         What it is called on a terminal; a function of the object where it depends on it; None: it
         is not shown there.
@@ -84,14 +100,14 @@ class Quantity:
         Whether the key is left out where it is None.
     older
         What older records, which lack the key, are taken to say.
-    table
-        Of a part: its table.
+    table, many
+        Of a part: its table, and whether there is a list of such objects.
     """
 
     key: str
     type: Any
     meaning: str | None = None
-    get: Callable[[Any], Any] | None = None
+    get: Get | None = None
     label: str | Callable[[Any], str] | None = None
     unit: str = ""
     words: Callable[[Any, Any], str | None] | None = None
@@ -102,10 +118,13 @@ class Quantity:
     optional: bool = False
     older: Any = NEEDED
     table: Table | None = None
+    many: bool = False
 
     def of(self, source: Any) -> Any:
         """The value that a source has."""
-        return getattr(source, self.key) if self.get is None else self.get(source)
+        if self.get is not None:
+            return _taken(source, self.get)
+        return _within(self.table, getattr(source, self.key), self.many)
 
     def field(self, numbers: Numbers) -> tuple[Any, Any]:
         """Type and field of a pydantic model, in some arithmetic."""
@@ -232,36 +251,57 @@ class Table:
 def part(
     key: str,
     table: Table,
-    get: Callable[[Any], Any],
+    get: Get | None,
     *,
     optional: bool = False,
     may_lack: bool = False,
+    many: bool = False,
     shown: Table | None = None,
     **more: Any,
 ) -> Quantity:
-    """An object inside another.
+    """An object inside another, or a list of objects.
 
     Parameters
     ----------
     key, table, optional
         Its key and its quantities; whether it is left out where it is None.
     get
-        Takes from the source what the table is of.
+        Takes from the source what the table is of; None: the attribute of that name.
     may_lack
         Whether it is null where it is None.
+    many
+        Whether it is a list of them.
     shown
         The table by which people are told of it, if not by `table`.
     more
         All else of a `Quantity`.
     """
+    kind = GenericAlias(list, (table.type,)) if many else table.type
     return Quantity(
         key,
-        table.type | None if optional or may_lack else table.type,
-        get=lambda source: table(get(source)),
+        kind | None if optional or may_lack else kind,
+        get=None if get is None else lambda source: _within(table, _taken(source, get), many),
         optional=optional,
         table=shown or table,
+        many=many,
         **more,
     )
+
+
+def entry(type: Any, meaning: str | None = None, get: Get | None = None, **more: Any) -> Quantity:
+    """A quantity that `entries` gives its key; a part, if its type is a table: see `part`."""
+    if isinstance(type, Table):
+        return part("", type, get, meaning=meaning, **more)
+    return Quantity("", type, meaning, get, **more)
+
+
+def entries(**own: Quantity) -> tuple[Quantity, ...]:
+    """Quantities by their keys.
+
+    >>> [q.key for q in entries(rate=entry(float), share=entry(float, get="found.share"))]
+    ['rate', 'share']
+    """
+    return tuple(replace(q, key=key) for key, q in own.items())
 
 
 # Results whose fields are their quantities -------------------------------------------------------
@@ -272,7 +312,7 @@ def quantity(type: Any, meaning: str | None = None, *, start: Any = NEEDED, **mo
 
     All else is as of a `Quantity`.
     """
-    declared = {"quantity": Quantity("", type, meaning, **more)}
+    declared = {"quantity": entry(type, meaning, **more)}
     return field(metadata=declared) if start is NEEDED else field(default=start, metadata=declared)
 
 

@@ -179,11 +179,11 @@ def facts(table: Table, document: Document) -> dict[str, str]:
     return found
 
 
-def _worded(q: Quantity, value: Any, document: Document) -> str | None:
+def _worded(q: Quantity, value: Any, document: Document, *, with_unit: bool = True) -> str | None:
     if q.words is not None:
         return q.words(value, document)
     words = several(value) if isinstance(value, list) else text(value)
-    return f"{words} {q.unit}" if q.unit else words
+    return f"{words} {q.unit}" if q.unit and with_unit else words
 
 
 def columns(table: Table, document: Document) -> Iterator[RenderableType]:
@@ -214,7 +214,10 @@ def grid(
     drawn = figures_table(str(table.title) if title is None else title, *heads)
     for entry in objects:
         name, document = entry if names else (None, entry)
-        cells = [_worded(q, getattr(document, q.key), document) or "-" for q in shown]
+        cells = [
+            _worded(q, getattr(document, q.key, None), document, with_unit=False) or "-"
+            for q in shown
+        ]
         drawn.add_row(*(Text(str(cell)) for cell in ([name, *cells] if names else cells)))
     return drawn
 

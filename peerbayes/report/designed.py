@@ -6,29 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peerbayes.designs.documents import (
-    DesignRecord,
-    FiniteDesignDocument,
-    FiniteRow,
-    NetworkDesign,
-    RegressionDesignDocument,
-    SomeDesign,
-)
 from peerbayes.designs.figures import curves_plot, failures_plot, trade_off_plot
-from peerbayes.designs.placements import PlacementRecord
-from peerbayes.designs.recommend import recommend
-from peerbayes.designs.shared import called
-from peerbayes.designs.tables import weight_rows
-from peerbayes.designs.weight_text import row_text
+from peerbayes.designs.outcome import compared_in, networks_of, recommend
+from peerbayes.designs.placements import PLACEMENTS, PlacementRecord
+from peerbayes.designs.quantities import DESIGNS, EFFECT, DesignRecord
+from peerbayes.designs.shared import called, form_of, of_this_v
+from peerbayes.designs.weight_text import shown_weights
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.graph import network_plot
-from peerbayes.figures.views import BROKEN, Fact, Rows, Section, Table, Verdict, pictures
-from peerbayes.figures.wording import DASH, count, listed, number
+from peerbayes.figures.views import BROKEN, Section, Table, Verdict, pictures
+from peerbayes.figures.wording import DASH, count, number
+from peerbayes.quantities import quantity
+from peerbayes.quantities.showing import page_facts
 
 _MOST_ROWS = 20
-# W is a table for few agents, and else a list that stops somewhere.
-_MOST_COLUMNS, _MOST_LISTED, _MOST_PHASES = 12, 60, 6
-
+# Of larger networks the beginning of W is shown.
+_MOST_AGENTS = 60
 
 # What the objectives ask for, as a title says it.
 _ASKED = {
@@ -47,47 +40,79 @@ def design_view(body: Mapping[str, Any], *, key: str) -> Section:
     result = record.result
     if hasattr(result, "added"):
         heading = f"{result.problem}: the next edge"
-        table = Table.of(f"Compared: {heading}", "edge", *_next_edges(result))
-        section = Section(key, result.problem, heading, tables=(table,))
+        shown, names = EFFECT, "edge"
+        compared = {"as it is": result.base}
+        for sign, effects in (("+", result.added), ("−", result.removed)):
+            compared |= {
+                f"{sign} {effect.edge[0]} – {effect.edge[1]}": effect
+                for effect in effects[:_MOST_ROWS]
+                if effect.edge is not None
+            }
+        weights: list[Table] = []
     else:
-        by_error = isinstance(result, RegressionDesignDocument) and result.objective == "rate"
+        by_error = hasattr(result, "excess_error_constant") and result.objective == "rate"
         asked = "smallest error" if by_error else _ASKED[result.objective]
         heading = f"{result.problem}: weights for {asked}"
-        table = Table.of(f"Compared: {heading}", "weights", *_networks(result))
-        words = "A solver gave up; these are the best weights it had."
-        section = Section(
-            key,
-            result.problem,
-            heading,
-            claim=Verdict(BROKEN.style, BROKEN.mark, words) if result.failed else None,
-            pictures=pictures(list(_plots(record)), key),
-            tables=(table, *_weights(result)),
-        )
-    return replace(
-        section,
+        shown, names, compared = compared_in(result), "weights", networks_of(result)
+        weights = list(_weights(result))
+    failed = getattr(result, "failed", False)
+    words = "A solver gave up; these are the best weights it had."
+    facts = page_facts(form_of(result, DESIGNS), result)
+    return Section(
+        key,
+        result.problem,
+        heading,
         title=record.title,
+        claim=Verdict(BROKEN.style, BROKEN.mark, words) if failed else None,
         finding=finding(result, delta=record.delta),
-        facts=_facts(result),
+        facts=tuple(facts[name] for name in _FACTS if name in facts),
+        pictures=pictures(list(_plots(record)), key),
+        tables=(_grid(f"Compared: {heading}", names, shown, compared), *weights),
         notes=tuple(result.notes),
     )
 
 
-def _weights(result: NetworkDesign) -> Iterator[Table]:
+# Key numbers, in this order.
+_FACTS = (
+    *("objective", "rate", "error_exponent", "excess_error_constant", "slem", "binding"),
+    *("candidates", "bridges"),
+)
+# Columns that have other heads than on a terminal.
+_HEADS = {
+    "certified": "certified rounds",
+    "simulated": "simulated rounds",
+    "Chernoff": "Chernoff rounds",
+    "limit": "limit of the error",
+}
+
+
+def _grid(label: str, head: str, shown: quantity.Table, rows: Mapping[str, Any]) -> Table:
+    """Named objects, a row each: their quantities that have a column."""
+    columns = {q.key: str(q.column) for q in shown.quantities if q.column is not None}
+    cells = (
+        (name, tuple(_cell(getattr(row, key, None)) for key in columns))
+        for name, row in rows.items()
+    )
+    return Table.of(label, head, [_HEADS.get(name, name) for name in columns.values()], cells)
+
+
+def _cell(value: Any) -> str:
+    """A number, a number of rounds, or both certified ends of one."""
+    if hasattr(value, "certified"):
+        value = value.certified
+    if hasattr(value, "replicates"):
+        value = value.rounds
+    if isinstance(value, list):
+        return f"{count(value[0])} to {count(value[1])}"
+    return count(value) if isinstance(value, int) else number(value)
+
+
+def _weights(result: Any) -> Iterator[Table]:
     """W, or as much of it as a page holds; rows sum to one as shown."""
-    for title, rows in weight_rows(result)[:_MOST_PHASES]:
-        shown = [row_text(row) for row in rows[:_MOST_LISTED]]
-        columns = ["hears, with weight"]
-        if len(rows) <= _MOST_COLUMNS:
-            columns = list(map(result.called, range(len(rows))))
-            cells = [tuple(row.get(j, "0") for j in range(len(rows))) for row in shown]
-        else:
-            cells = [
-                (", ".join(f"{result.called(j)}: {w}" for j, w in row.items()),) for row in shown
-            ]
-        left = len(rows) - len(shown)
-        more = f"and {left} more agents: the record has them all" if left else ""
-        named = ((result.called(i), row) for i, row in enumerate(cells))
-        table = Table.of(f"{title}: {result.problem}", title, columns, named)
+    for shown in shown_weights(result, most=_MOST_AGENTS):
+        columns = shown.columns or ["hears, with weight"]
+        table = Table.of(f"{shown.title}: {result.problem}", shown.title, columns, shown.rows)
+        more = f"and {shown.left} more agents: the record has them all" if shown.left else ""
         yield replace(table, remark=more, names="agent")
 
 
@@ -112,7 +137,7 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
         heading=heading,
         title=record.title,
         finding=answer,
-        facts=_placement_facts(result),
+        facts=tuple(page_facts(form_of(result, PLACEMENTS), result).values()),
         pictures=() if record.network is None else pictures([network_plot(record.network)], key),
         tables=(table,) if len(table) else (),
         notes=tuple(result.notes),
@@ -121,17 +146,9 @@ def placement_view(body: Mapping[str, Any], *, key: str) -> Section:
 
 def _class_row(entry: Any) -> tuple[str, tuple[str, ...]]:
     run = entry.simulated_rate
-    return (
-        _order(entry.assignment),
-        (
-            count(entry.count),
-            number(entry.rate),
-            number(entry.error_exponent),
-            _interval(entry.samples.certified),
-            DASH if run is None else number(run.predicted),
-            DASH if run is None else f"{number(run.mean)} ± {number(run.standard_error, 2)}",
-        ),
-    )
+    measured = DASH if run is None else f"{number(run.mean)} ± {number(run.standard_error, 2)}"
+    numbers = (entry.count, entry.rate, entry.error_exponent, entry.samples, run and run.predicted)
+    return _order(entry.assignment), (*map(_cell, numbers), measured)
 
 
 def _plots(record: DesignRecord) -> Iterator[Plot | None]:
@@ -139,14 +156,14 @@ def _plots(record: DesignRecord) -> Iterator[Plot | None]:
     if record.curves:
         yield curves_plot(record.curves)
         yield failures_plot(record.curves, delta=record.delta)
-    if isinstance(result, FiniteDesignDocument) and result.trade_off:
+    if getattr(result, "trade_off", None):
         yield trade_off_plot(result.trade_off)
     for name, graph in (("before", record.before), ("after", record.after)):
         drawn = None if graph is None else network_plot(graph)
         yield None if drawn is None else replace(drawn, title=f"Network {name}")
 
 
-def finding(result: SomeDesign, *, delta: float) -> str:
+def finding(result: Any, *, delta: float) -> str:
     """What a design came to, in a sentence or two."""
     if hasattr(result, "added"):
         return _edge_finding(result)
@@ -158,121 +175,28 @@ def _edge_finding(result: Any) -> str:
     best = result.added[0] if result.added else None
     if best is None or best.edge is None:
         return "There is no edge to add."
-    first, second = (called(result, agent) for agent in best.edge)
+    by_rule = f"weights by the rule “{result.rule}”."
     before, after = result.base.chernoff, best.chernoff
     if before is not None and (after is None or after >= before):
-        return (
-            "No edge lowers the number of rounds that is enough; weights by the rule "
-            f"“{result.rule}”."
-        )
-    return (
-        f"Most is gained by an edge between agents {first} and {second}; weights by the rule "
-        f"“{result.rule}”."
-    )
+        return f"No edge lowers the number of rounds that is enough; {by_rule}"
+    first, second = (called(result, agent) for agent in best.edge)
+    return f"Most is gained by an edge between agents {first} and {second}; {by_rule}"
 
 
-def _certified(result: NetworkDesign) -> str:
+def _certified(result: Any) -> str:
     certificate = result.certificate
     if certificate is None and result.failed:
         return "A solver gave up: these are the best weights that it had, without a proof."
     if certificate is None:
         return "There is nothing to prove about this design."
-    # The bound of a local search, on directed graphs, holds for all W.
-    kind = "W with this v" if certificate.kind == "local" else "reversible W with this v"
-    verb = f"No {kind if result.objective == 'mixing' else 'design'} does better than"
+    reached = f"Achieved {number(certificate.value, 6)}"
     if certificate.bound is None:
-        return f"Achieved {number(certificate.value, 6)}; no bound is known."
-    return (
-        f"Achieved {number(certificate.value, 6)}. {verb} {number(certificate.bound, 6)}: the gap "
-        f"is {number(certificate.gap, 2)}."
-    )
-
-
-def _facts(result: SomeDesign) -> tuple[Fact, ...]:
-    if hasattr(result, "added"):
-        return (
-            Fact("Candidates", count(result.candidates)),
-            Fact("Bridges", count(len(result.bridges)), "without one the network falls apart"),
-        )
-    facts = [Fact("Objective", result.objective)]
-    if isinstance(result, RegressionDesignDocument):
-        facts.append(Fact("Error", f"{number(result.excess_error_constant)}/n"))
-        facts.append(Fact("Subdominant modulus", number(result.slem)))
-        return tuple(facts)
-    facts.append(Fact("Rate K", number(result.rate), "nats a round"))
-    facts.append(Fact("Exponent E", number(result.error_exponent), "nats a round"))
-    if isinstance(result, FiniteDesignDocument):
-        facts.append(Fact("Subdominant modulus", number(result.slem)))
-        if result.binding:
-            facts.append(Fact("Rejected last", listed(result.binding[:6])))
-    return tuple(facts)
-
-
-def _placement_facts(result: Any) -> tuple[Fact, ...]:
-    if hasattr(result, "value"):
-        return (
-            Fact("Value", number(result.value), result.objective),
-            Fact("As given", number(result.original)),
-            Fact("Worst", number(result.worst)),
-            Fact("Found by", result.method),
-        )
-    return (
-        Fact("Error", f"{number(result.excess_error_constant)}/n"),
-        Fact("As given", f"{number(result.original.excess_error_constant)}/n"),
-    )
-
-
-def _networks(result: NetworkDesign) -> tuple[tuple[str, ...], Rows]:
-    if isinstance(result, RegressionDesignDocument):
-        columns: tuple[str, ...] = ("limit of the error", "c of c/n", "modulus")
-        cells = {
-            name: (number(row.limit), number(row.excess_error_constant), number(row.slem))
-            for name, row in {"designed": result, **result.baselines}.items()
-        }
-        return columns, tuple(cells.items())
-    columns = ("K", "E", "modulus", "certified rounds", "simulated rounds")
-    table = []
-    for name, row in {"designed": result, **result.baselines}.items():
-        simulated = row.simulated if isinstance(row, FiniteRow) else None
-        shown = (
-            number(row.rate),
-            number(row.error_exponent),
-            number(row.slem if isinstance(row, FiniteRow) else row.mean_slem),
-            DASH if row.samples is None else _interval(row.samples.certified),
-            DASH if simulated is None else count(simulated.rounds),
-        )
-        table.append((name, shown))
-    return columns, tuple(table)
-
-
-def _next_edges(result: Any) -> tuple[tuple[str, ...], Rows]:
-    effects = [("as it is", result.base)]
-    for sign, listed_edges in (("+", result.added), ("−", result.removed)):
-        effects += [
-            (f"{sign} {effect.edge[0]} – {effect.edge[1]}", effect)
-            for effect in listed_edges[:_MOST_ROWS]
-            if effect.edge is not None
-        ]
-    rows = tuple(
-        (
-            name,
-            (
-                number(effect.rate),
-                number(effect.error_exponent),
-                number(effect.slem),
-                count(effect.chernoff),
-                _interval(effect.certified),
-            ),
-        )
-        for name, effect in effects
-    )
-    return ("K", "E", "modulus", "Chernoff rounds", "certified rounds"), rows
+        return f"{reached}; no bound is known."
+    others = of_this_v(certificate) if result.objective == "mixing" else "design"
+    bound, gap = number(certificate.bound, 6), number(certificate.gap, 2)
+    return f"{reached}. No {others} does better than {bound}: the gap is {gap}."
 
 
 def _order(assignment: Sequence[int]) -> str:
     shown = " ".join(str(k) for k in assignment[:30])
     return shown + (" …" if len(assignment) > 30 else "")
-
-
-def _interval(ends: Sequence[int] | None) -> str:
-    return DASH if ends is None else f"{count(ends[0])} to {count(ends[1])}"

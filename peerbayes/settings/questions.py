@@ -140,9 +140,13 @@ class Limits(Settings):
         str | int | Sequence[int | str] | None,
         Setting("Agents whose weights stay, such as 0,3.", Agents(), group=LIMITS),
     ] = None
-    symmetric: Annotated[bool | None, Setting("W symmetric.", Flag(), group=LIMITS)] = None
+    symmetric: Annotated[
+        bool | None,
+        Setting("E[W] symmetric, so that v is uniform.", Flag(), group=LIMITS),
+    ] = None
     doubly_stochastic: Annotated[
-        bool | None, Setting("Columns sum to one.", Flag(), group=LIMITS)
+        bool | None,
+        Setting("Columns of E[W] sum to one, so that v is uniform.", Flag(), group=LIMITS),
     ] = None
     changes: Mapping[str, Any] | None = None
     """Other keys of ``[design]``, by their names there."""

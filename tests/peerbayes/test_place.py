@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from peerbayes.front.place import place
+from peerbayes.front.design import place
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
 from peerbayes.records import read_record

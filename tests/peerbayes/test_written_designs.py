@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerbayes.cli import main
-from peerbayes.designs.recommend import by_rounds
+from peerbayes.designs.outcome import by_rounds
 from peerbayes.designs.request import checked_design
 from peerbayes.designs.shared import ROUNDS
 from peerbayes.designs.weight_text import row_text

@@ -177,7 +177,7 @@ class Heads:
 
     Examples
     --------
-    >>> from empirical.train.likelihoods.classes import Classes
+    >>> from empirical.train.likelihoods.heads import Classes
     >>> from empirical.train.likelihoods.gaussian import LearnedNoise
     >>> both = Heads((Classes(3), LearnedNoise()))
     >>> both.outputs, both.constants, both.label_size

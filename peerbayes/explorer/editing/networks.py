@@ -147,7 +147,7 @@ def _rows_of(section: EdgesNetwork | TopologyNetwork) -> list[Row]:
         agents, rule = section.agents, section.rule
         links = links_of_edges(section.edges, agents=agents, directed=section.directed)
     else:
-        options = section._options()
+        options = dict(section._options)
         rule = options.pop("rule", None) or "uniform"
         options.pop("edge_confidence", None)
         confidence = section.edge_confidence
@@ -176,7 +176,7 @@ def as_edges(network: Table) -> Table | None:
         return None
     section = section_of({key: value for key, value in network.items() if key != "changes"})
     assert isinstance(section, TopologyNetwork)
-    options = section._options()
+    options = dict(section._options)
     rule = options.pop("rule", None)
     graph = build_topology(section.topology, **options)
     edges = sorted({(min(a, b), max(a, b)) for a, b in graph.links.tolist()})

@@ -24,7 +24,13 @@ from peerbayes.comparison import (
     within_bound,
     within_transient,
 )
-from peerbayes.documents import Document, Number, Numbers, Probability, Rounds
+from peerbayes.documents import (
+    Document,
+    Number,
+    Numbers,
+    Probability,
+    Rounds,
+)
 from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS, FaultyAnalysis, rule_name
 from peerbayes.kinds.shared.verify import Verified, verified
 from peerbayes.problem.problems import FaultyProblem

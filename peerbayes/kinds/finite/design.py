@@ -1,82 +1,75 @@
-"""A design beside the networks it is compared with, as one result."""
+"""The design of a network for finitely many hypotheses, beside the networks it is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from exact import Run, simulate
-from peerbayes.designs.advice import design_advice
-from peerbayes.designs.documents import (
-    ChangesOfRates,
-    CurveDocument,
-    DeparturesDocument,
-    FewestDocument,
-    FiniteDesignDocument,
-    LearnabilityDocument,
-    weights_document,
+from exact import Run, prepare, simulate, simulated_sample_size
+from peerbayes.designs.objectives import binding_at, find, information_at
+from peerbayes.designs.outcome import OneNetwork
+from peerbayes.designs.placements import (
+    PlacementClass,
+    PlacementResult,
+    SimulatedRate,
+    kept_agents,
+    search_options,
 )
-from peerbayes.designs.found import Found
-from peerbayes.designs.objectives import binding_at, find
-from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
-from peerbayes.designs.recommend import recommend
-from peerbayes.designs.request import DesignTask, check_runs, runs_of, section_of, target_of
-from peerbayes.designs.rows import NetworkRow, measure
-from peerbayes.designs.shared import certified
-from peerbayes.designs.weights import expected, kept_weights
-from peerbayes.documents import GraphDocument, names_of, numbers
-from peerbayes.problem.entries import placed
-from peerbayes.problem.problems import AnyProblem, Problem
-from peerbayes.problem.writing import with_network
+from peerbayes.designs.quantities import DESIGNED, FINITE_DESIGN, CurveDocument
+from peerbayes.designs.request import DesignTask, check_runs, runs_of, target_of
+from peerbayes.designs.shared import NetworkRow
+from peerbayes.designs.weights import Found, expected, kept_weights
+from peerbayes.documents import numbers
+from peerbayes.problem.problems import Problem
+from peerbayes.quantities.sizes import in_doubles
+from peerbayes.resources import check_hours
 from peerbayes.settings import questions
-from theory import Network
-from theory.design import DesignFailed, baselines, best_edge_confidence, star_centre
-from theory.learnability import FewestAgents, learnability
+from peerbayes.settings.questions import Placement
+from theory import FiniteModel, Network, error_exponent, learning_rate, sample_sizes
+from theory.design import DesignFailed, best_edge_confidence, place, star_centre
+from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.samples import every_filling
+from theory.learnability import Learnability, learnability
+from theory.learning import expected_log_ratio
 from theory.progress import Progress
+from theory.validation import IntArray
+
+# The design of a network for finitely many hypotheses, beside the networks it is compared with ---
+
 
 # Rounds times replicates of the two runs whose curves the report shows.
 _CURVE_REPLICATES = 200
+_CURVES = ("as given", "uniform", "star a=0.7")
 # What the network loses when an agent leaves it is worked out for so many.
 _MOST_REMOVED = 100
+# Certified sample sizes of more agents take longer than one would wait for ten of them.
+_MOST_CERTIFIED = 60
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Design(DesignOutcome):
+class Design(OneNetwork):
     """The design of a network for one problem with finitely many hypotheses."""
 
-    problem: Problem
-    task: DesignTask
-    target: int
-    found: Found
-    designed: NetworkRow
-    rows: tuple[NetworkRow, ...]
-    learnability: LearnabilityDocument
+    quantities = FINITE_DESIGN
 
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        row = self.designed
-        yield "objective", self.request.objective
-        yield "target", self.problem.model.hypotheses[self.target]
-        yield from design_advice(self.document())
-        yield from self._remarked()
-        yield "v", row.network.stationary_distribution
-        yield from [("rate K", row.rate), ("exponent E", row.exponent), ("slem", row.slem)]
+    problem: Problem
+    target: int
+    learnability: Learnability
 
     @property
-    def failed(self) -> bool:
-        """Whether a solver gave up on the way."""
-        return self.found.weights.failed
+    def binding(self) -> list[str]:
+        """The hypotheses that bind in the proof; without one those that are rejected last."""
+        v = self.found.weights.expected.stationary_distribution
+        return list(self.found.binding or binding_at(self.problem.model, v, self.target))
 
     @property
     def notes(self) -> list[str]:
         """What is to be said of the numbers, one sentence each."""
-        weights, certificate = self.found.weights, self.found.certificate
-        notes = [*self.remarks, *self.found.notes, *weights.notes]
-        if certificate is not None and certificate.note:
-            notes.append(f"certificate: {certificate.note}")
-        if weights.certificate is not None and weights.certificate is not certificate:
+        weights, notes = self.found.weights, super().notes
+        if weights.certificate is not None and weights.certificate is not self.found.certificate:
             notes.append(f"mixing: {weights.certificate.note}")
         if weights.expected is not weights.network:
             notes.append(
@@ -87,97 +80,43 @@ class Design(DesignOutcome):
             notes.append("no simulation: errors this rare would take too many runs to be seen")
         return notes
 
-    def document(self) -> FiniteDesignDocument:
-        """What `design` prints."""
-        found, problem, request = self.found, self.problem, self.request
-        weights, mixing = found.weights, found.weights.certificate
-        v = weights.expected.stationary_distribution
-        binding = found.binding or binding_at(problem.model, v, self.target)
-        own = self.designed.document()
-        document = FiniteDesignDocument(
-            names=names_of(self.problem.network.names),
-            problem=problem.name,
-            objective=named_objective(request.objective),
-            target=problem.model.hypotheses[self.target],
-            stationary_distribution=numbers(v),
-            weights=weights_document(weights.network.weights),
-            method=weights.method,
-            rate=own.rate,
-            error_exponent=own.error_exponent,
-            slem=own.slem,
-            samples=own.samples,
-            simulated=own.simulated,
-            certificate=certified(found.certificate),
-            mixing=certified(mixing),
-            binding=list(binding),
-            multipliers=dict(found.binding) if found.binding else None,
-            **dict(found.details),
-            baselines={row.name: row.document() for row in self.rows},
-            learnability=self.learnability,
-            failed=self.failed,
-            stopped_by_time_budget=self.stopped,
-            record=place_text(self.record_path),
-            written=place_text(self.written_path),
-            notes=self.notes,
-        )
-        return document.model_copy(update={"recommended": recommend(document, delta=request.delta)})
-
-    def designed_problem(self) -> AnyProblem:
-        """The problem with the designed weights."""
-        found, weights = self.found, self.found.weights
-        return with_network(
-            self.problem, weights.network, rows=weights.rows, messages=found.quantiser
-        )
-
     def pictures(self) -> dict[str, Any]:
         """Both networks, and how belief grows on each."""
-        return {
-            "before": GraphDocument.of(self.task.network),
-            "after": GraphDocument.of(self.found.weights.network),
-            "curves": self._curves(),
-        }
+        return {**super().pictures(), "curves": self._curves()}
 
     def _curves(self) -> list[CurveDocument]:
         """Measured log-beliefs on the network as given, on the usual rule, and as designed."""
-        shown = [row for row in self.rows if row.name in ("as given", "uniform", "star a=0.7")]
-        sizes = [
-            row.simulated.rounds
-            for row in (*shown, self.designed)
-            if row.simulated is not None and row.simulated.rounds is not None
-        ]
+        rows = {name: self.rows[name] for name in (DESIGNED, *_CURVES) if name in self.rows}
+        simulated = [row.simulated.rounds for row in rows.values() if row.simulated is not None]
+        sizes = [size for size in simulated if size is not None]
         if not sizes:
             return []
         rounds = max(20, min(int(1.5 * max(sizes)), 20_000))
-        curves = []
+        model, curves = self.problem.model, []
         drawn: list[Network] = []
-        for row in (self.designed, *shown):
+        for name, row in rows.items():
             # Curves that lie on each other are drawn once.
             if row.samples is None or any(row.network is network for network in drawn):
                 continue
             drawn.append(row.network)
+            last = [*binding_at(model, row.network.stationary_distribution, self.target)]
+            if not last:
+                continue
             run = simulate(
                 row.network,
-                self.problem.model,
+                model,
                 run=Run(
                     rounds=rounds,
                     replicates=_CURVE_REPLICATES,
                     seed=self.request.seed,
-                    record=_recorded(rounds),
+                    record=sorted({max(1, round(x)) for x in np.linspace(1, rounds, 40)}),
                 ),
             )
-            binding = next(
-                iter(
-                    binding_at(self.problem.model, row.network.stationary_distribution, self.target)
-                ),
-                None,
-            )
-            if binding is None:
-                continue
-            m = run.hypotheses.index(binding)
+            m = run.hypotheses.index(last[0])
             curves.append(
                 CurveDocument(
-                    name=row.name,
-                    hypothesis=binding,
+                    name=name,
+                    hypothesis=last[0],
                     rate=row.rate,
                     rounds=run.rounds.tolist(),
                     mean=run.network_mean[:, m].tolist(),
@@ -186,10 +125,6 @@ class Design(DesignOutcome):
                 )
             )
         return curves
-
-
-def _recorded(rounds: int) -> list[int]:
-    return sorted({max(1, round(x)) for x in np.linspace(1, rounds, 40)})
 
 
 def design_problem(
@@ -202,51 +137,36 @@ def design_problem(
     ValueError
         If no design reaches the objective, or limits exclude each other; in one line.
     """
-    section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", section_of(request, section)):
-        task = DesignTask.of(request, problem.network, section)
-    target = target_of(request, problem.network, problem.model)
+    task = DesignTask.of(request, problem)
+    target = task.target
     check_runs(request)
     try:
-        found = find(problem, request, task, target, progress=progress)
+        found = find(task, progress)
     except DesignFailed as failure:
         v = getattr(failure.best, "stationary_distribution", task.stationary)
         certificate = getattr(failure.best, "certificate", None)
         found = Found(kept_weights(task, v, failure), certificate, {})
-    rivals = rivals_of(problem, request, task, target)
-    total = len(rivals) + 1
-    rows: list[NetworkRow] = []
-    for done, (name, network) in enumerate((("designed", found.weights.network), *rivals.items())):
+    networks = {DESIGNED: found.weights.network, **task.usual, **_stars(task)}
+    rows: dict[str, NetworkRow] = {}
+    for done, (name, network) in enumerate(networks.items()):
         if progress is not None:
-            progress(done, total)
+            progress(done, len(networks))
         effective = expected(network, task)
-        twin = next((row for row in rows if _same(row.network, effective)), None)
-        if twin is not None:
-            rows.append(replace(twin, name=name))
-            continue
-        rows.append(
-            measure(
-                name,
-                effective,
-                problem.model,
-                target=target,
-                delta=request.delta,
-                replicates=runs_of(request),
-                seed=request.seed,
-                random=effective is not network,
-            )
-        )
+        twin = next((row for row in rows.values() if _same(row.network, effective)), None)
+        random = effective is not network
+        rows[name] = twin or _row(effective, problem.model, request, target, random=random)
     if progress is not None:
-        progress(total, total)
-    return Design(
-        problem=problem,
-        request=request,
-        task=task,
+        progress(len(networks), len(networks))
+    many = problem.network.agents > _MOST_REMOVED
+    known = learnability(
+        problem.model,
+        found.weights.expected,
         target=target,
-        found=found,
-        designed=rows[0],
-        rows=tuple(rows[1:]),
-        learnability=learnability_document(problem, found.weights.expected, target),
+        exponents=not many,
+        most_removed=_MOST_REMOVED,
+    )
+    return Design(
+        problem=problem, request=request, target=target, found=found, rows=rows, learnability=known
     )
 
 
@@ -259,56 +179,128 @@ def _same(first: Network, second: Network) -> bool:
     return bool(np.allclose(first.weights[i, j], second.weights[i, j], rtol=0, atol=1e-15))
 
 
-def rivals_of(
-    problem: Problem, request: questions.Design, task: DesignTask, target: int
-) -> dict[str, Network]:
-    """The networks that a design is compared with, by name."""
-    rivals = {"as given": task.network}
-    rivals |= {entry.name: entry.network for entry in baselines(task.graph)}
+def _stars(task: DesignTask) -> dict[str, Network]:
+    """The best stars by name, where the graph is one and they make it settle on the target."""
+    found = {}
     if star_centre(task.graph) is not None:
         for objective in ("rate", "exponent"):
-            try:
+            with suppress(ValueError):  # no star makes the network settle on the target
                 best = best_edge_confidence(
-                    task.graph, problem.model, objective=objective, target=target
+                    task.graph, task.problem.model, objective=objective, target=task.target
                 )
-            except ValueError:
-                # No star makes the network settle on the target.
-                continue
-            rivals[f"star, best a for the {objective}"] = best.network
-    return rivals
+                found[f"star, best a for the {objective}"] = best.network
+    return found
 
 
-def learnability_document(problem: Problem, network: Network, target: int) -> LearnabilityDocument:
-    """Which hypotheses no weights can tell apart, and which agents matter."""
-    names = problem.model.hypotheses
-    many = network.agents > _MOST_REMOVED
-    found = learnability(
-        problem.model, network, target=target, exponents=not many, most_removed=_MOST_REMOVED
-    )
-    departures, sufficient = found.departures, found.sufficient_for_target
-    return LearnabilityDocument(
-        unseparable_pairs=[(names[a], names[b]) for a, b in found.separation.unseparable_pairs],
-        redundant_agents=list(found.separation.redundant),
-        sufficient_agents=_fewest(found.sufficient),
-        sufficient_for_target=None if sufficient is None else _fewest(sufficient),
-        departures=None
-        if departures is None
-        else DeparturesDocument(
-            silent=ChangesOfRates(
-                rates=numbers(departures.silent_rates),
-                error_exponents=numbers(departures.silent_exponents),
-            ),
-            removed=ChangesOfRates(
-                rates=numbers(departures.removed_rates),
-                error_exponents=numbers(departures.removed_exponents),
-            ),
-            critical=list(departures.critical),
-            cuts=[cut.agent for cut in departures.cuts],
-        ),
+def _row(
+    network: Network, model: FiniteModel, request: questions.Design, target: int, *, random: bool
+) -> NetworkRow:
+    """Everything that is said of one network; of a `random` one what its E[W] decides."""
+    delta, replicates, seed = request.delta, runs_of(request), request.seed
+    rate = learning_rate(network, model)
+    against = information_at(model, network.stationary_distribution, target)
+    worst = min(against.values(), default=np.inf)
+    settles = ", ".join(model.hypotheses[m] for m in rate.reference)
+    row = NetworkRow(network=network, rate=worst, slem=network.slem, settles_on=settles)
+    if random or target not in rate.reference or not worst > 0:
+        return row
+    samples = sample_sizes(network, model, delta=delta, certify=network.agents <= _MOST_CERTIFIED)
+    simulated = None
+    if replicates:
+        # No fewer rounds than these are simulated.
+        fewest = samples.certified.lower or 1
+        run = Run(rounds=fewest, replicates=replicates, seed=seed)
+        check_hours(prepare(network, model, run=run).cost())
+        simulated = simulated_sample_size(
+            network, model, delta=delta, replicates=replicates, seed=seed, proved=samples
+        )
+    return replace(
+        row,
+        error_exponent=error_exponent(network, model).exponent,
+        samples=in_doubles(samples),
+        simulated=simulated,
     )
 
 
-def _fewest(fewest: FewestAgents) -> FewestDocument:
-    return FewestDocument(
-        agents=list(fewest.agents), size=fewest.size, lower=fewest.lower, proved=fewest.is_minimal
+# Which agent should hold which data, on a network that stays as it is ----------------------------
+
+
+# More placements than this are not listed class by class.
+MOST_LISTED = 100
+_ROUNDS = 200
+
+
+def place_finite(
+    problem: Problem, request: Placement, progress: Progress | None = None
+) -> PlacementResult:
+    """The best placement of the agents' data on a network that stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, or there is no such target.
+    """
+    network, model, target = problem.network, problem.model, target_of(request, problem)
+    found = place(network, model, target=target, progress=progress, **search_options(request))
+    classes = () if found.placements > MOST_LISTED else _classes(problem, target, request)
+    return PlacementResult(
+        problem=problem, request=request, found=found, before=network, classes=classes
     )
+
+
+def _classes(problem: Problem, target: int, request: Placement) -> tuple[PlacementClass, ...]:
+    """The classes of placements that predict the same, best first."""
+    network, model = problem.network, problem.model
+    posed = PlacementProblem(
+        model,
+        network.stationary_distribution,
+        target,
+        fixed=kept_agents(request),
+        joins_influence=False,
+    )
+    fillings = every_filling(posed)
+    assert fillings is not None
+    everywhere = posed.everywhere(fillings)
+    found: dict[tuple[Any, ...], PlacementClass] = {}
+    for index in np.lexsort(everywhere.T[::-1]):
+        holders = posed.assignment(fillings[index])
+        placed = replace(model, assignment=model.assignment[holders])
+        rate = learning_rate(network, placed)
+        if target not in rate.reference:
+            continue
+        exponent = error_exponent(network, placed).exponent
+        key = (f"{rate.rate:.9e}", f"{exponent:.9e}", _seats(network, everywhere[index]))
+        first = found.get(key, PlacementClass(holders, 0, rate.rate, exponent))
+        found[key] = replace(first, count=first.count + 1)
+    best_first = sorted(found.values(), key=lambda entry: -entry.rate)
+    return tuple(_measured(network, model, entry, target, request) for entry in best_first)
+
+
+def _seats(network: Network, assignment: IntArray) -> tuple[tuple[int, str, str], ...]:
+    """Who sits where, but for the agents' numbers: kind, influence and deviation of each."""
+    influences, deviations = network.stationary_distribution, network.deviation.upper
+    seats = zip(assignment, influences, deviations, strict=True)
+    return tuple(sorted((int(kind), f"{v:.9e}", f"{d:.6e}") for kind, v, d in seats))
+
+
+def _measured(
+    network: Network, model: FiniteModel, entry: PlacementClass, target: int, request: Placement
+) -> PlacementClass:
+    """The class with certified numbers, and the rate of its binding hypothesis in a simulation."""
+    model = replace(model, assignment=model.assignment[entry.assignment])
+    entry = replace(entry, samples=in_doubles(sample_sizes(network, model, delta=request.delta)))
+    m = learning_rate(network, model).binding
+    if not request.replicates or m is None:
+        return entry
+    how = Run(rounds=_ROUNDS, replicates=request.replicates, seed=request.seed, record=[_ROUNDS])
+    task = prepare(network, model, run=how)
+    check_hours(task.cost())
+    run = task.simulate()
+    mean = expected_log_ratio(network, model, [_ROUNDS], best=target).values[0]
+    measured = SimulatedRate(
+        rounds=_ROUNDS,
+        predicted=float(mean[:, m].mean()) / _ROUNDS,
+        mean=float(run.network_mean[-1, m]) / _ROUNDS,
+        standard_error=float(run.network_standard_error[-1, m]) / _ROUNDS,
+    )
+    return replace(entry, simulated_rate=measured)

@@ -7,103 +7,48 @@ through the data, which a local search lowers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 
-from peerbayes.designs.advice import design_advice
-from peerbayes.designs.documents import RegressionDesignDocument, RegressionRow, weights_document
-from peerbayes.designs.outcome import DesignOutcome, named_objective, place_text
-from peerbayes.designs.recommend import DESIGNED, recommend
+from peerbayes.designs.outcome import OneNetwork
+from peerbayes.designs.placements import DataOrder, PlacementResult, kept_agents
+from peerbayes.designs.quantities import DESIGNED, REGRESSION_DESIGN
 from peerbayes.designs.request import DesignTask, section_of
-from peerbayes.designs.shared import certified
-from peerbayes.designs.weights import Weights, weights_for
-from peerbayes.documents import GraphDocument, names_of, number, numbers
-from peerbayes.problem.entries import placed
-from peerbayes.problem.problems import AnyProblem, RegressionProblem
-from peerbayes.problem.writing import with_network
-from peerbayes.settings.questions import Design
+from peerbayes.designs.shared import RegressionRow
+from peerbayes.designs.weights import Found, weights_for
+from peerbayes.problem.problems import RegressionProblem
+from peerbayes.settings.questions import Design, Placement
 from theory import Network
-from theory.design import Certificate, baselines
+from theory.design import Certificate
 from theory.network.labels import called
-from theory.regression import RegressionModel, best_stationary_distribution, regression_limits
+from theory.progress import Progress
+from theory.regression import (
+    RegressionLimits,
+    RegressionModel,
+    best_stationary_distribution,
+    regression_limits,
+)
 from theory.regression.limits import limit_of
 from theory.validation import FloatArray, fail
+
+# A design for linear regression ------------------------------------------------------------------
+
 
 OBJECTIVES = ("rate", "mixing")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RegressionDesign(DesignOutcome):
+class RegressionDesign(OneNetwork):
     """The design of a network for one regression."""
 
+    quantities = REGRESSION_DESIGN
+
     problem: RegressionProblem
-    weights: Weights
-    certificate: Certificate | None
-    rows: Mapping[str, RegressionRow]
-    """The networks compared, by name; the design first."""
-
-    def _facts(self) -> Iterator[tuple[str, object]]:
-        row = self.rows[DESIGNED]
-        yield "objective", self.request.objective
-        yield from design_advice(self.document())
-        yield from self._remarked()
-        yield "v", self.weights.expected.stationary_distribution
-        yield "limit of the error", row.limit
-        yield "error, times n", row.excess_error_constant
-        yield "slem", row.slem
-
-    @property
-    def failed(self) -> bool:
-        """Whether a solver gave up on the way."""
-        return self.weights.failed
-
-    @property
-    def notes(self) -> list[str]:
-        """What is to be said of the numbers, one sentence each."""
-        notes = [*self.remarks, *self.weights.notes]
-        if self.certificate is not None and self.certificate.note:
-            notes.append(f"certificate: {self.certificate.note}")
-        return notes
-
-    def document(self) -> RegressionDesignDocument:
-        """What `design` prints for a regression."""
-        mixing, own = self.weights.certificate, self.rows[DESIGNED]
-        document = RegressionDesignDocument(
-            names=names_of(self.problem.network.names),
-            problem=self.problem.name,
-            objective=named_objective(self.request.objective),
-            stationary_distribution=numbers(self.weights.expected.stationary_distribution),
-            weights=weights_document(self.weights.network.weights),
-            method=self.weights.method,
-            limit=own.limit,
-            excess_error_constant=own.excess_error_constant,
-            slem=own.slem,
-            certificate=certified(self.certificate),
-            mixing=certified(mixing),
-            baselines={name: row for name, row in self.rows.items() if name != DESIGNED},
-            failed=self.failed,
-            stopped_by_time_budget=self.stopped,
-            record=place_text(self.record_path),
-            written=place_text(self.written_path),
-            notes=self.notes,
-        )
-        best = recommend(document, delta=self.request.delta)
-        return document.model_copy(update={"recommended": best})
-
-    def designed_problem(self) -> AnyProblem:
-        """The problem with the designed weights."""
-        return with_network(self.problem, self.weights.network)
-
-    def pictures(self) -> dict[str, Any]:
-        """Both networks."""
-        return {
-            "before": GraphDocument.of(self.problem.network),
-            "after": GraphDocument.of(self.weights.network),
-        }
 
 
 def design_regression(problem: RegressionProblem, request: Design) -> RegressionDesign:
@@ -123,26 +68,22 @@ def design_regression(problem: RegressionProblem, request: Design) -> Regression
         )
     if request.target is not None or request.exact:
         raise fail("target or exact", "finitely many hypotheses", problem.name, "leave it out")
-    section = None if problem.specification is None else problem.specification.design
-    with placed(problem.name, "design", section_of(request, section)):
-        task = DesignTask.of(request, problem.network, section)
+    task = DesignTask.of(request, problem)
     remarks: tuple[str, ...] = ()
     if request.objective == "mixing":
-        weights = weights_for(task, task.stationary, thorough=True, seed=request.seed)
+        weights = weights_for(task, task.stationary, thorough=True)
         certificate = weights.certificate
     else:
         # The best v is positive by itself: only a floor that was asked for stands in its way.
-        asked = section_of(request, section).minimum_influence
+        asked = section_of(request, problem).minimum_influence
         floor = 0.0 if asked is None else float(asked)
         v, certificate, remarks = _least_error(problem, task, floor=floor)
-        weights = weights_for(task, v, thorough=False, seed=request.seed)
-    networks = {DESIGNED: weights.expected, "as given": problem.network}
-    networks |= {entry.name: entry.network for entry in baselines(task.graph)}
+        weights = weights_for(task, v)
+    networks = {DESIGNED: weights.expected, **task.usual}
     return RegressionDesign(
         problem=problem,
         request=request,
-        weights=weights,
-        certificate=certificate,
+        found=Found(weights, certificate, {}),
         rows={name: _row(network, problem.regression) for name, network in networks.items()},
         remarks=remarks,
     )
@@ -151,9 +92,9 @@ def design_regression(problem: RegressionProblem, request: Design) -> Regression
 def _row(network: Network, model: RegressionModel) -> RegressionRow:
     limits = regression_limits(network, model)
     return RegressionRow(
-        limit=number(limits.limit),
-        excess_error_constant=number(limits.excess_error_constant),
-        slem=number(network.slem),
+        limit=limits.limit,
+        excess_error_constant=limits.excess_error_constant,
+        slem=network.slem,
     )
 
 
@@ -207,3 +148,91 @@ def _search(model: RegressionModel, floor: float) -> FloatArray:
     starts = [np.zeros(agents), *(2.0 * np.eye(agents))]
     found = [minimize(value, start, method="BFGS").x for start in starts]
     return influence(min([*found, *starts], key=value))
+
+
+# Which agent of a regression should hold which data ----------------------------------------------
+
+
+# Regressions: above this many agents all orders are too many.
+_MOST_ORDERED = 7
+Order: TypeAlias = tuple[int, ...]
+
+
+def place_regression(
+    problem: RegressionProblem, request: Placement, progress: Progress | None = None
+) -> PlacementResult:
+    """The order of a regression's data with the least error: all orders of few agents, or swaps.
+
+    Raises
+    ------
+    ValueError
+        If the objective is another than the rate, a target or a method is given, or an option is
+        out of range.
+    """
+    if request.objective != "rate" or request.target is not None or request.method != "auto":
+        raise fail(
+            "objective",
+            "'rate', with no target and no method, for a regression",
+            repr(request.objective),
+            "leave the options out",
+        )
+    model, v = problem.regression, problem.network.stationary_distribution
+    free = [j for j in range(model.agents) if j not in kept_agents(request)]
+    tried = 0
+
+    def limits(order: Sequence[int]) -> RegressionLimits:
+        nonlocal tried
+        tried += 1
+        placed = np.asarray(model.assignment)[list(order)]
+        return regression_limits(v, replace(model, assignment=placed))
+
+    def value(order: Sequence[int]) -> tuple[float, float]:
+        return _errors(limits(order))
+
+    start = tuple(range(model.agents))
+    everything = len(free) <= _MOST_ORDERED
+    orders = _orders(start, free) if everything else _swaps(value, start, free)
+    scored = {order: limits(order) for order in orders}
+    best = min(scored, key=lambda order: _errors(scored[order]))
+    worst = max(scored, key=lambda order: _errors(scored[order]))
+    if np.allclose(_errors(scored[best]), value(start), rtol=1e-12, atol=0):
+        # No order is better by more than rounding: leave the data where they are.
+        best = start
+    note = "the best that a local search found; no bound is known"
+    found = DataOrder(
+        assignment=best,
+        moved=tuple(j for j in start if best[j] != j),
+        reached=scored[best],
+        original=limits(start),
+        worst=scored[worst] if everything else None,
+        method="exhaustive" if everything else "local",
+        evaluated=tried,
+        note="all orders were tried: none does better" if everything else note,
+    )
+    return PlacementResult(problem=problem, request=request, found=found, before=problem.network)
+
+
+def _errors(limits: RegressionLimits) -> tuple[float, float]:
+    return float(limits.limit), float(limits.excess_error_constant)
+
+
+def _orders(start: Order, free: Sequence[int]) -> Iterator[Order]:
+    """All orders of the data of free agents."""
+    for data in permutations(free):
+        moved = dict(zip(free, data, strict=True))
+        yield tuple(moved.get(j, j) for j in start)
+
+
+def _swaps(
+    value: Callable[[Order], tuple[float, float]], start: Order, free: Sequence[int]
+) -> list[Order]:
+    """The orders that descent by the best swap goes through."""
+    path, lowest = [start], value(start)
+    while True:
+        swaps = ({i: j, j: i} for i, j in combinations(free, 2))
+        orders = (tuple(path[-1][swap.get(k, k)] for k in start) for swap in swaps)
+        best = min(((value(order), order) for order in orders), default=None)
+        if best is None or best[0] >= lowest:
+            return path
+        lowest, order = best
+        path.append(order)

@@ -11,7 +11,7 @@ import pytest
 
 import peerbayes.designs.weights as weights_room
 from peerbayes.cli import main
-from peerbayes.designs.edges import NEXT_EDGE
+from peerbayes.designs.quantities import NEXT_EDGE
 from peerbayes.front.design import design
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from peerbayes.designs.tables import weight_parts
+from peerbayes.designs.outcome import weight_parts
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
 from peerbayes.layout import render
