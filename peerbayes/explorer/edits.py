@@ -110,7 +110,6 @@ def edited(document: Table, edits: Sequence[object]) -> Table:
 
     Examples
     --------
-
     >>> half = {"kind": "set-weight", "from": 1, "to": 0, "value": "1/2"}
     >>> edited(TWO_COINS, [half])["network"]
     {'weights': [['9/10', '1/10'], ['1/2', '1/2']]}
@@ -126,7 +125,6 @@ def named_anew(before: Table, after: Table) -> Table:
 
     Examples
     --------
-
     >>> named_anew(TWO_COINS, {**TWO_COINS, "learning": {"batch": 2}})["name"]
     'two-coins-edited'
     """
