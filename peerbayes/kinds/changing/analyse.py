@@ -22,7 +22,7 @@ from peerbayes.problem.problems import ChangingProblem
 from peerbayes.quantities import learning, sizes
 from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
 from peerbayes.quantities.network import Count, count_fact
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Table, entries, entry
 from peerbayes.quantities.showing import several
 from peerbayes.quantities.sizes import SAMPLES, Sizes
 from peerbayes.settings.questions import USUAL, Analyse
@@ -70,52 +70,42 @@ def _total_influence(value: float, _: Any) -> Fact:
 CHANGING_NETWORK = Table(
     "ChangingNetworkDocument",
     "A network that changes: whose data count how much.",
-    (
-        Quantity(
-            "agents",
-            Count,
-            get=lambda found: found.problem.network.agents,
-            label="agents",
-            fact=count_fact,
-            kind="given",
+    entries(
+        agents=entry(
+            Count, get="problem.network.agents", label="agents", fact=count_fact, kind="given"
         ),
-        Quantity(
-            "changes",
+        changes=entry(
             str,
             "what changes, in words",
             get=lambda found: kind_of_change(found.problem),
             label="what changes",
         ),
-        Quantity(
-            "influence",
+        influence=entry(
             Annotated[list[Probability], Field(min_length=1)],
             "how much of one observation of each agent ends in every log-belief, per round",
-            get=lambda found: found.influence.values,
+            get="influence.values",
             label="influence of an observation u",
             short="influence",
             fact=_largest_influence,
         ),
-        Quantity(
-            "total_influence",
+        total_influence=entry(
             Annotated[float, Field(ge=0)],
-            get=lambda found: found.influence.total,
+            get="influence.total",
             label="total influence",
             fact=_total_influence,
         ),
-        Quantity(
-            "influence_per_time",
+        influence_per_time=entry(
             PerAgent | None,
             "per unit of time, where rounds are ticks of clocks",
-            get=lambda found: found.influence.per_time,
+            get="influence.per_time",
             label="influence per unit of time",
             words=lambda value, _: None if value is None else several(value),
             older=None,
         ),
-        Quantity(
-            "names",
+        names=entry(
             list[str] | None,
             "what the agents are called",
-            get=lambda found: found.problem.network.names,
+            get="problem.network.names",
             optional=True,
         ),
     ),
@@ -123,17 +113,16 @@ CHANGING_NETWORK = Table(
 CHANGING_ANALYSIS = Table(
     "ChangingAnalysisDocument",
     "What `analyse` prints of a network that changes.",
-    (
-        PROBLEM,
-        part("network", CHANGING_NETWORK, lambda analysis: analysis),
-        part("learning", CHANGING_LEARNING, lambda analysis: analysis.learning),
-        part(
-            "samples",
+    entries(
+        problem=PROBLEM,
+        network=entry(CHANGING_NETWORK, get=lambda analysis: analysis),
+        learning=entry(CHANGING_LEARNING),
+        samples=entry(
             SAMPLES,
-            lambda analysis: analysis.sizes,
+            get="sizes",
             shown=SAMPLES.changed(printed={"label": None}, certified={"label": None}),
         ),
-        NOTES,
+        notes=NOTES,
     ),
 )
 

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from peerbayes.messages import input_error
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from theory.rational import RationalNetwork
 
 
-PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
+PROBLEM = Quantity("problem", str, get="problem.name")
 NOTES = Quantity("notes", list[str], label=NOTE)
-TITLE = Quantity("title", str, get=attrgetter("problem.title"))
+TITLE = Quantity("title", str, get="problem.title")
 
 
 def form_of(kind: str | None) -> Quantity:
