@@ -34,9 +34,8 @@ from peerbayes.live.frames import seal
 from peerbayes.live.keys import new_keys
 from peerbayes.live.preparing import members_of
 from peerbayes.live.security import KeyFolder, sign
-from peerbayes.live.watch.courses import Course
 from peerbayes.live.watch.measured import Measured, measure
-from peerbayes.live.watch.reports import Report
+from peerbayes.live.watch.reports import Course, Report
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.live.hostile import frame, hostile_frames

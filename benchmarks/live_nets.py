@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.tables import report
 from peerbayes.live.agent import own_file, state_folder
+from peerbayes.live.frames import arrays, split
 from peerbayes.live.launching import run_launch
-from peerbayes.live.tensor_bytes import arrays, split
 from peerbayes.settings import Launch
 
 SEED = 0

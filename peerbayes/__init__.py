@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from peerbayes.front.design import design, place
     from peerbayes.front.explore import explore
     from peerbayes.front.formula import formula
-    from peerbayes.front.launch import launch
     from peerbayes.front.learn import learn
+    from peerbayes.front.live import launch, watch
     from peerbayes.front.plot import plot
     from peerbayes.front.problems import load, problem_of, save
     from peerbayes.front.run import run
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from peerbayes.front.train import load_trained, train
     from peerbayes.front.train_file import train_file
     from peerbayes.front.verify import verify
-    from peerbayes.front.watch import watch
     from peerbayes.problem.builtins.families import BUILTINS
     from peerbayes.problem.builtins.loading import load_variants
     from peerbayes.problem.problems import (

@@ -91,17 +91,17 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "keys": _Printed(
             "keys --json",
             "Keys of a live network and what is wrong with them; keys may be added.",
-            ("live.keys_documents:KeysDocument",),
+            ("live.keys_check:CHECK",),
         ),
         "router": _Printed(
             "router --json",
             "What a router of live agents did; keys may be added.",
-            ("live.keys_documents:RouterDocument",),
+            ("live.router:ROUTED",),
         ),
         "watch": _Printed(
             "watch --json",
             "A live network as it was watched: who was heard, how late; keys may be added.",
-            ("live.watch.documents:WatchDocument",),
+            ("live.watch.quantities:WATCH",),
         ),
         "run": _Printed(
             "run --json",
@@ -116,7 +116,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "launch": _Printed(
             "launch --json",
             "A live network on one machine: each agent's process in numbers; keys may be added.",
-            ("live.launch_documents:LaunchDocument",),
+            ("live.launching:LAUNCH",),
         ),
         "campaign": _Printed(
             "campaign --json",

@@ -18,73 +18,28 @@ if TYPE_CHECKING:
 def peer(problem: str, how: Peer, terminal: Terminal) -> int:
     """Run one agent until it is done."""
     from peerbayes.live.agent import run_agent
-    from peerbayes.live.finding import own_share, robust_keys
-    from peerbayes.live.options import AgentOptions
-    from peerbayes.live.pacing import pacing_of
-    from peerbayes.live.telling import Teller
+    from peerbayes.live.finding import own_share
+    from peerbayes.live.report import Teller
 
     share = own_share(problem, how.agent, how.images, seed=how.seed, recipe=how.recipe)
     teller = Teller(share, quiet=terminal.quiet, json=terminal.json)
-    options = AgentOptions(
-        share=share,
-        listen=how.listen,
-        connect=how.connect,
-        router=how.router,
-        keys=_path(how.keys),
-        members=_path(how.members),
-        evidence=how.evidence,
-        pacing=pacing_of(
-            share.kind,
-            pace=how.pace,
-            interval=how.interval,
-            patience=how.patience,
-            gather=how.gather,
-            rounds=share.content.get("rounds") if how.rounds is None else how.rounds,
-            batch=share.content.get("batch", 1),
-        ),
-        on_loss=how.on_loss,
-        robust=robust_keys(how.robust),
-        out=how.folder,
-        journal=how.journal,
-        seed=how.seed or 0,
-        attached=how.attached,
-    )
-    teller.last(run_agent(options, log=teller.log, on_report=teller.report))
+    teller.last(run_agent(share, how, log=teller.log, on_report=teller.report))
     gc.freeze()  # the end of the process need not go through all that torch has made
     return DONE
 
 
 def watch(problem: str, how: WatchRun, terminal: Terminal) -> WatchOutcome:
     """Listen to live agents, drawn on the terminal."""
-    from peerbayes.front.watch import watch as watch_network
+    from peerbayes.front.live import watch as watch_network
     from peerbayes.live.watch.watching import on_terminal
 
-    shown = None
-    if how.page:
-        from peerbayes.live.watch.page import LivePage
-        from peerbayes.terminal import say
-
-        shown = LivePage(say)
     with on_terminal(quiet=terminal.quiet) as drawn:
-        return watch_network(
-            problem,
-            connect=how.connect,
-            router=how.router,
-            keys=how.keys,
-            seconds=how.seconds,
-            launched_in=how.out or "",
-            out=how.out,
-            data=how.data,
-            show=drawn,
-            page=shown,
-        )
+        return watch_network(problem, how, launched_in=how.out, show=drawn)
 
 
 def router(how: Router, terminal: Terminal) -> int:
     """Pass frames on until Ctrl-C."""
     from contextlib import suppress
-
-    from peerbayes.live.security import needs_cryptography
 
     needs_cryptography()
     from peerbayes.live.router import Router as Running
@@ -95,8 +50,8 @@ def router(how: Router, terminal: Terminal) -> int:
         terminal.notice(f"router at {', '.join(how.listen)}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
             running.run(how.seconds)
-        document = running.document()
-    return show(document, json=terminal.json)
+        done = running.done()
+    return show(done, json=terminal.json)
 
 
 # Keys --------------------------------------------------------------------------------------------
@@ -104,52 +59,57 @@ def router(how: Router, terminal: Terminal) -> int:
 
 def new_keys(problem: str, how: NewKeys, terminal: Terminal) -> int:
     """Make an authority and everybody's keys."""
-    from peerbayes.live.finding import every_share
-    from peerbayes.live.security import needs_cryptography
-
     needs_cryptography()
-    from peerbayes.live.keys import new_keys as make
+    from peerbayes.live import keys
+    from peerbayes.live.finding import every_share
 
-    folder = make(every_share(problem, how.images)[0].members, Path(how.out), days=how.days)
-    return check_keys(folder, None, terminal, always=True)
+    members = every_share(problem, how.images)[0].members
+    return check_keys(keys.new_keys(members, how.out, days=how.days), None, terminal, always=True)
 
 
 def more_keys(agent: str, how: MoreKeys, terminal: Terminal) -> int:
     """Make keys for one more agent."""
-    from peerbayes.live.security import needs_cryptography
-
     needs_cryptography()
-    from peerbayes.live.keys import add_keys
+    from peerbayes.live import keys
 
-    folder = add_keys(Path(how.out), agent, renew=how.renew, days=how.days)
+    folder = keys.add_keys(how.out, agent, renew=how.renew, days=how.days)
     return check_keys(folder, None, terminal, always=True)
 
 
 def sign_members(problem: str, how: Members, terminal: Terminal) -> int:
     """Sign the next list of members."""
-    from peerbayes.live.finding import every_share
-    from peerbayes.live.security import needs_cryptography
-
     needs_cryptography()
-    from peerbayes.live.keys import sign_members as sign
+    from peerbayes.live import keys
+    from peerbayes.live.finding import every_share
 
-    sign(every_share(problem, how.images)[0].members, Path(how.out))
-    return check_keys(Path(how.out), None, terminal, always=True)
+    keys.sign_members(every_share(problem, how.images)[0].members, how.out)
+    return check_keys(how.out, None, terminal, always=True)
 
 
 def check_keys(
     folder: Path | str, _: Settings | None, terminal: Terminal, *, always: bool = False
 ) -> int:
     """Show what is right and wrong of keys; exit code 0 in any case if `always`."""
-    from peerbayes.live.security import needs_cryptography
-
     needs_cryptography()
-    from peerbayes.live.keys_check import check_keys as check
+    from peerbayes.live.keys_check import check_keys as examined
 
-    document = check(Path(folder))
-    failed = document.failed and not always
-    return show(document, json=terminal.json, code=CHECK_FAILED if failed else DONE)
+    found = examined(folder)
+    failed = found.failed and not always
+    return show(found, json=terminal.json, code=CHECK_FAILED if failed else DONE)
 
 
-def _path(given: str | Path | None) -> Path | None:
-    return None if given is None else Path(given)
+def needs_cryptography() -> None:
+    """Say in one line what to install if the package `cryptography` is missing.
+
+    Raises
+    ------
+    ValueError
+        If it is.
+    """
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        from theory.validation import fail, install_extra
+
+        remedy = install_extra("live")
+        raise fail("keys", "the package cryptography", "none", remedy) from None

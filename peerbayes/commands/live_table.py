@@ -32,7 +32,7 @@ LIVE_COMMANDS = (
         "All agents of a problem as live processes here.",
         "Run all agents of a problem on this machine, each as a process; Ctrl-C ends them.",
         (Launch,),
-        "peerbayes.front.launch:launch",
+        "peerbayes.front.live:launch",
         "peerbayes launch two-coins --rounds 100",
         LIVE_PROBLEM,
         leaves=("record",),

@@ -1,31 +1,41 @@
-"""What can be asked of the server: the page, its files, the jobs of `peerbayes.explorer.work`."""
+"""What can be asked of the server: the page, its files, the jobs of `peerbayes.explorer.work`.
+
+Connections that ask for nothing end, and never take the place of those that ask.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from peerbayes.explorer.frames import Frame
-from peerbayes.explorer.guard import SESSION_HEADER, TOO_LARGE, Door, Guard, TooLargeError
+from peerbayes.explorer.guard import SESSION_HEADER, Door, Guard
 from peerbayes.explorer.jobs import Jobs
-from peerbayes.explorer.nursery import FAULT
+from peerbayes.explorer.nursery import FAULT, Frame
 from peerbayes.explorer.work import WORK
 
 PAGE = Path(__file__).parent / "page"
+MOST = 100
+"""Connections that are open at a time."""
+# Seconds from a connection's beginning, or from its last answer, to the end of the next head.
+_HEAD_SECONDS = 10.0
 _DEEPEST = 40
 # A JSON text without what is not a bracket of its structure.
 _NOT_BRACKETS = re.compile(rb'[^"\[\]{}]+|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
@@ -47,14 +57,6 @@ class Opening:
 
     request: bytes = b"{}"
     answer: bytes | None = None
-
-
-class _RefusedError(Exception):
-    """A request that is answered by one line."""
-
-    def __init__(self, status: int, line: str) -> None:
-        super().__init__(line)
-        self.status = status
 
 
 def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) -> Guard:
@@ -80,13 +82,10 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         finally:
             jobs.stop()
 
-    async def home(request: Request) -> Response:
-        return FileResponse(page / "index.html", media_type="text/html")
-
     async def work(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in WORK:
-            raise _RefusedError(404, f"/api/{name}: there is nothing of this name; reload the page")
+            raise HTTPException(404, f"/api/{name}: there is nothing of this name; reload the page")
         body = await (request.body() if name == "start" else _body(request))
         if name == "start":
             if opening.answer is not None:
@@ -100,21 +99,47 @@ def application(jobs: Jobs, door: Door, opening: Opening, *, page: Path = PAGE) 
         try:
             path = json.loads(await _body(request)).get("path")
         except ValueError:
-            raise _RefusedError(422, "request: expected valid JSON; send it again") from None
+            raise HTTPException(422, "request: expected valid JSON; send it again") from None
         name = path.removeprefix("/api/") if isinstance(path, str) else None
         return JSONResponse({"cancelled": jobs.cancel(_session(request), name)})
 
     routes = [
-        Route("/", home),
-        Mount("/page", StaticFiles(directory=page, check_dir=False)),
         Route("/api/cancel", cancel, methods=["POST"]),
         Route("/api/{name}", work, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=HANDLERS), door)
+    return guarded(page / "index.html", routes, door, lifespan)
+
+
+def guarded(
+    home: Path,
+    routes: list[Route],
+    door: Door,
+    lifespan: Callable[[Starlette], Any] | None = None,
+) -> Guard:
+    """An application of a page, the files beside it, and what can be asked, behind its guard.
+
+    Parameters
+    ----------
+    home
+        The file of the page.
+    routes
+        What can be asked.
+    door
+        Who may come in.
+    lifespan
+        What is begun with the application and ended with it.
+    """
+
+    async def page(request: Request) -> Response:
+        return FileResponse(home, media_type="text/html")
+
+    files = Mount("/page", StaticFiles(directory=home.parent, check_dir=False))
+    every = [Route("/", page), files, *routes]
+    return Guard(Starlette(routes=every, lifespan=lifespan, exception_handlers=HANDLERS), door)
 
 
 def _session(request: Request) -> str:
-    return request.headers[SESSION_HEADER.decode()]
+    return request.headers[SESSION_HEADER]
 
 
 async def _body(request: Request) -> bytes:
@@ -122,15 +147,13 @@ async def _body(request: Request) -> bytes:
     try:
         body = await request.body()
     except ClientDisconnect:
-        raise _RefusedError(400, "request: it ended too early; send it again") from None
+        raise HTTPException(400, "request: it ended too early; send it again") from None
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
-        raise _RefusedError(
-            422, "request: expected a table, in braces, got something else; send one"
-        )
+        line = "request: expected a table, in braces, got something else; send one"
+        raise HTTPException(422, line)
     if depth(body) > _DEEPEST:
-        raise _RefusedError(
-            422, f"request: expected at most {_DEEPEST} levels, got more; use fewer"
-        )
+        line = f"request: expected at most {_DEEPEST} levels, got more; use fewer"
+        raise HTTPException(422, line)
     return body
 
 
@@ -144,52 +167,46 @@ def depth(text: bytes) -> int:
     return max(accumulate(step - 1 for step in steps), default=0)
 
 
-class _Answer(Response):
+class _Answer(StreamingResponse):
     """The outcome of a quick job; the job is killed if nobody waits for it any more."""
 
     def __init__(self, frames: AsyncGenerator[Frame, None]) -> None:
+        super().__init__(())
         self._frames = frames
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def finish() -> None:
-            last = Frame("fault", b"no answer")
-            async with aclosing(self._frames) as frames:
-                async for frame in frames:
-                    last = frame
-            status = _STATUS[last.kind]
-            await Response(_json(last), status, media_type="application/json")(scope, receive, send)
+    async def stream_response(self, send: Send) -> None:
+        """Wait for the last frame: the status depends on it."""
+        async with aclosing(self._frames) as frames:
+            last = [frame async for frame in frames][-1]
+        answer = Response(_json(last), _STATUS[last.kind], media_type="application/json")
+        await send(
+            {
+                "type": "http.response.start",
+                "status": answer.status_code,
+                "headers": answer.raw_headers,
+            }
+        )
+        await send({"type": "http.response.body", "body": answer.body})
 
-        await _while_heard(finish, receive)
 
-
-class Lines(Response):
-    """Progress and outcome of a long job, a line of JSON each."""
+class Lines(StreamingResponse):
+    """Progress and outcome of a long job, a line of JSON each; the job ends if nobody listens."""
 
     def __init__(self, frames: AsyncGenerator[Frame, None], name: str) -> None:
-        self._frames = frames
-        self._name = name
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def finish() -> None:
-            headers = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            what = json.dumps(self._name).encode()
-            async with aclosing(self._frames) as frames:
-                async for frame in frames:
-                    if frame.kind == "progress":
-                        line = b'{"progress": ' + frame.body + b', "what": ' + what + b"}"
-                    elif frame.kind == "result":
-                        line = b'{"result": ' + frame.body + b"}"
-                    else:
-                        line = _json(frame)
-                    await _more(send, line + b"\n")
-            await send({"type": "http.response.body", "body": b""})
-
-        await _while_heard(finish, receive)
+        headers = {"content-type": "application/x-ndjson", "x-accel-buffering": "no"}
+        super().__init__(_lines(frames, name), headers=headers)
 
 
-async def _more(send: Send, line: bytes) -> None:
-    await send({"type": "http.response.body", "body": line, "more_body": True})
+async def _lines(frames: AsyncGenerator[Frame, None], name: str) -> AsyncGenerator[bytes, None]:
+    what = json.dumps(name).encode()
+    async with aclosing(frames):
+        async for frame in frames:
+            line = _json(frame)
+            if frame.kind == "progress":
+                line = b'{"progress": ' + frame.body + b', "what": ' + what + b"}"
+            elif frame.kind == "result":
+                line = b'{"result": ' + frame.body + b"}"
+            yield line + b"\n"
 
 
 def _json(frame: Frame) -> bytes:
@@ -200,46 +217,81 @@ def _json(frame: Frame) -> bytes:
     return json.dumps({"error": frame.body.decode()}).encode()
 
 
-async def _while_heard(finish: Callable[[], Awaitable[None]], receive: Receive) -> None:
-    """Finish an answer, or stop as soon as the other side is gone."""
-
-    async def gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.ensure_future(finish()), asyncio.ensure_future(gone())]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    if isinstance(outcomes[0], Exception):
-        with suppress(OSError):  # nobody hears it
-            raise outcomes[0]
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, _RefusedError)
-    return JSONResponse({"error": str(error)}, error.status)
-
-
-async def _too_large(request: Request, error: Exception) -> Response:
-    status, line = TOO_LARGE
+async def _answer_error(request: Request, error: Exception) -> Response:
+    """One line: that of a refusal, of a path that is not there, or that the program is at fault."""
+    status, line = 500, FAULT
+    if isinstance(error, HTTPException):
+        status, line = error.status_code, error.detail
+        if line == HTTPStatus(status).phrase:
+            line = f"{request.url.path}: {line}"
     return JSONResponse({"error": line}, status)
 
 
-async def _not_there(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"error": f"{request.url.path}: {error.detail}"}, error.status_code)
+HANDLERS = {HTTPException: _answer_error, Exception: _answer_error}
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": FAULT}, 500)
+# Connections ------------------------------------------------------------------------------------
 
 
-HANDLERS = {
-    _RefusedError: _refused, TooLargeError: _too_large,
-    HTTPException: _not_there, Exception: _failed,
-}  # fmt: skip
-"""How errors are answered: in one line."""
+class Connection(H11Protocol):
+    """One connection of the server, as uvicorn's, with an end to waiting.
+
+    A head that is not whole in time ends the connection. Where there are too many, the one that has
+    waited longest for a head gives way to the new one.
+    """
+
+    _waits: asyncio.TimerHandle | None = None
+
+    @property
+    def waits_since(self) -> float | None:
+        """When the loop's clock began to count; None while a request is answered."""
+        return None if self._waits is None else self._waits.when()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Make room, then begin to wait."""
+        others = (one for one in self.connections if isinstance(one, Connection))
+        waiting = {one: since for one in others if (since := one.waits_since) is not None}
+        if waiting and len(self.connections) >= MOST:
+            longest = min(waiting, key=waiting.__getitem__)
+            self.connections.discard(longest)
+            longest.transport.abort()
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait no longer once a request has begun to be answered."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._wait_no_more()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, which may have come already."""
+        self._wait()
+        super().on_response_complete()
+        if not self.cycle.response_complete:
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing to wait for."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._wait_no_more()
+        self._waits = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+
+
+def server_of(guard: Guard) -> uvicorn.Server:
+    """What answers for an application; to be given a socket."""
+    config = uvicorn.Config(
+        guard,
+        lifespan="on", http=Connection, ws="none", loop="asyncio", log_config=None,
+        log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        limit_concurrency=MOST + 1, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    return uvicorn.Server(config)

@@ -12,20 +12,26 @@ from peerbayes.designs.next_edge import NextEdge
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.placements import PlacementResult, checked_placement, placement_on
 from peerbayes.designs.request import checked_design
-from peerbayes.explorer.documents import Table, canonical, opened, problem_of
-from peerbayes.explorer.editing.entries import entries_of, with_entries
-from peerbayes.explorer.editing.networks import form_of
+from peerbayes.explorer.documents import Table, asked_about, canonical, opened, problem_of
 from peerbayes.explorer.edits import edited, named_anew
-from peerbayes.explorer.seen import view_of
+from peerbayes.explorer.seen import OBJECTIVES, view_of
+from peerbayes.explorer.tables import as_edges, entries_of, with_entries
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
 from peerbayes.settings.questions import Design, Placement
 from theory.design.time_budget import time_budget
 from theory.progress import Progress
-from theory.validation import as_positive, fail
+from theory.validation import fail
 
-OBJECTIVES = ("rate", "exponent", "samples", "mixing", "next-edge", "placement")
 _SECONDS = 60.0
+# Numbers of a design, and of a placement, beside its objective.
+_OF_WEIGHTS = (
+    *("rate", "error_exponent", "slem", "mean_slem", "samples", "method", "limit"),
+    *("excess_error_constant", "total_influence", "stationary_distribution", "influence"),
+)
+_OF_PLACES = (
+    *("value", "original", "worst", "excess_error_constant", "limit", "method", "binding"),
+)
 
 
 def design(request: Table, progress: Progress | None = None) -> Table:
@@ -43,22 +49,22 @@ def design(request: Table, progress: Progress | None = None) -> Table:
         If no design reaches the objective, limits exclude each other, or something is wrong with
         the request; in one line.
     """
-    document = request.get("document")
-    if not isinstance(document, dict):
-        raise fail("document", "a table", describe(document), "open a problem first")
+    document = asked_about(request)
     objective = choose("objective", request.get("objective"), OBJECTIVES)
     limits = request.get("constraints") or {}
     if not isinstance(limits, dict):
         raise fail("constraints", "a table of limits", describe(limits), "give it in braces")
     limits = {key: value for key, value in limits.items() if value is not None}
-    delta = 0.05 if request.get("delta") is None else request["delta"]
+    given = {key: request[key] for key in ("delta", "seconds") if request.get(key) is not None}
+    how: Table = {"delta": given.get("delta", 0.05)}
     if objective == "placement":
-        answer = _placement(document, limits, delta, progress)
+        answer = _placement(document, limits, how, progress)
     elif objective == "next-edge":
-        answer = _next_edge(document, limits, delta, progress)
+        answer = _next_edge(document, limits, how, progress)
     else:
-        seconds = _SECONDS if request.get("seconds") is None else request["seconds"]
-        answer = _weights(document, objective, limits, delta, seconds, progress)
+        how |= {"seconds": given.get("seconds", _SECONDS), "replicates": 0}
+        how |= {"objective": objective, "changes": limits}
+        answer = _weights(document, how, progress)
     answer["objective"] = objective
     answer["document"] = named_anew(document, answer["document"])
     before, answer["view"] = view_of(document), view_of(answer["document"])
@@ -66,24 +72,8 @@ def design(request: Table, progress: Progress | None = None) -> Table:
     return answer
 
 
-def _weights(
-    document: Table,
-    objective: str,
-    limits: Table,
-    delta: float,
-    seconds: float,
-    progress: Progress | None,
-) -> Table:
-    asked = checked_design(
-        Design(
-            objective=objective,
-            delta=delta,
-            changes=limits,
-            replicates=0,
-            seconds=as_positive("seconds", seconds),
-        )
-    )
-    found = _designed(document, asked, progress)
+def _weights(document: Table, how: Table, progress: Progress | None) -> Table:
+    found = _designed(document, how, progress)
     content = found.document().as_json()
     recommended = content.get("recommended")
     sentence = [recommended["sentence"]] if recommended else []
@@ -91,7 +81,7 @@ def _weights(
         "document": opened(found.designed_problem()),
         "certificate": content.get("certificate"),
         "baselines": content.get("baselines", {}),
-        "designed": {key: content[key] for key in _OWN if key in content},
+        "designed": {key: content[key] for key in _OF_WEIGHTS if key in content},
         "binding": content.get("binding"),
         "failed": content.get("failed", False),
         "stopped": content.get("stopped_by_time_budget", False),
@@ -99,9 +89,9 @@ def _weights(
     }
 
 
-def _designed(document: Table, asked: Design, progress: Progress | None) -> DesignOutcome:
+def _designed(document: Table, how: Table, progress: Progress | None) -> DesignOutcome:
     """The design, or the best that was found when its time was up."""
-    problem = problem_of(document)
+    asked, problem = checked_design(Design(**how)), problem_of(document)
     with time_budget(asked.seconds) as budget:
         found: DesignOutcome = kind_of(problem).design(problem, asked, progress)
     if not budget.stopped:
@@ -110,26 +100,18 @@ def _designed(document: Table, asked: Design, progress: Progress | None) -> Desi
     return found.remarked(remark, stopped=True)
 
 
-_OWN = (
-    "rate", "error_exponent", "slem", "mean_slem", "samples", "method", "limit",
-    "excess_error_constant", "total_influence", "stationary_distribution", "influence",
-)  # fmt: skip
-
-
-def _next_edge(document: Table, limits: Table, delta: float, progress: Progress | None) -> Table:
+def _next_edge(document: Table, limits: Table, how: Table, progress: Progress | None) -> Table:
     """The edge that saves most rounds under the network's rule, or under uniform weights."""
     if limits:
         document = canonical({**document, "design": {**document.get("design", {}), **limits}})
     network = document["network"]
-    follows = form_of(network) in ("topology", "edges") and "edge_confidence" not in network
+    follows = as_edges(network) is not None
     rule = network.get("rule", "uniform") if follows else "uniform"
-    asked = checked_design(Design(objective="next-edge", delta=delta, rule=rule))
-    found = _designed(document, asked, progress)
+    found = _designed(document, {**how, "objective": "next-edge", "rule": rule}, progress)
     assert isinstance(found, NextEdge)
     content = found.document().as_json()
     best = content["added"][0] if content["added"] else None
-    new = document
-    words = list(content["notes"])
+    new, words = document, list(content["notes"])
     if best is not None:
         listener, speaker = best["edge"]
         both = found.added.base.edge is None and not _is_directed(document)
@@ -151,24 +133,17 @@ def _next_edge(document: Table, limits: Table, delta: float, progress: Progress 
 
 
 def _is_directed(document: Table) -> bool:
-    links = {(i, j) for i, j, _ in view_of(document)["weights"] if i != j}
+    links = {(i, j) for i, j, _ in view_of(document)["weights"]}
     return any((j, i) not in links for i, j in links)
 
 
-def _placement(document: Table, limits: Table, delta: float, progress: Progress | None) -> Table:
-    known = ("fixed_agents", "objective")
+def _placement(document: Table, limits: Table, how: Table, progress: Progress | None) -> Table:
     for key in limits:
-        choose("constraints", key, known)
+        choose("constraints", key, ("fixed_agents", "objective"))
+    fixed = tuple(limits.get("fixed_agents", ()))
+    wanted = Placement(**how, objective=limits.get("objective", "rate"), fixed=fixed, replicates=0)
     problem = problem_of(document)
-    wanted = checked_placement(
-        Placement(
-            objective=limits.get("objective", "rate"),
-            delta=delta,
-            fixed=tuple(limits.get("fixed_agents", ())),
-            replicates=0,
-        )
-    )
-    asked = placement_on(wanted, problem.network)
+    asked = placement_on(checked_placement(wanted), problem.network)
     found: PlacementResult = kind_of(problem).place(problem, asked, progress)
     content: dict[str, Any] = found.document().as_json()
     holders = content["assignment"]
@@ -178,12 +153,11 @@ def _placement(document: Table, limits: Table, delta: float, progress: Progress 
     if isinstance(batch, list):
         moved = [batch[holder] for holder in holders]
         new["learning"] = {**document["learning"], "batch": moved}
-    own = ("value", "original", "worst", "excess_error_constant", "limit", "method", "binding")
     return {
         "document": canonical(new),
         "certificate": content.get("certificate"),
         "baselines": {"as given": {"value": content.get("original")}},
-        "designed": {key: content[key] for key in own if key in content},
+        "designed": {key: content[key] for key in _OF_PLACES if key in content},
         "assignment": holders,
         "moved": content["moved"],
         "words": list(content["notes"]),
@@ -194,8 +168,5 @@ def changed_weights(before: list[list[float]], after: list[list[float]]) -> list
     """[listener, speaker, before, after] wherever a weight changed."""
     old = {(i, j): w for i, j, w in before}
     new = {(i, j): w for i, j, w in after}
-    return [
-        [i, j, old.get((i, j), 0.0), new.get((i, j), 0.0)]
-        for i, j in sorted(old.keys() | new.keys())
-        if abs(old.get((i, j), 0.0) - new.get((i, j), 0.0)) > 1e-12
-    ]
+    pairs = ((i, j, old.get((i, j), 0.0), new.get((i, j), 0.0)) for i, j in sorted(old | new))
+    return [[i, j, was, now] for i, j, was, now in pairs if abs(was - now) > 1e-12]

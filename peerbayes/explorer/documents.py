@@ -8,10 +8,10 @@ problems, so that one question after another about the same document reads it on
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from peerbayes.messages import describe
 from peerbayes.problem.model_section import ModelSection
@@ -30,17 +30,8 @@ _NAME = "problem"
 _KEPT = 4
 
 
-@dataclass(frozen=True, eq=False)
-class _Described:
-    """Tables [model] and [learning] that were read.
-
-    Attributes
-    ----------
-    given, written, learning
-        The table [model] as it was given and as it is written, and the table [learning].
-    section, model
-        What they are read as.
-    """
+class _Described(NamedTuple):
+    """Tables [model], as given and as written, and [learning]; and what they are read as."""
 
     given: Any
     written: Table
@@ -53,7 +44,21 @@ _READ: deque[tuple[Table, ModelledProblem]] = deque(maxlen=_KEPT)
 _MODELS: deque[_Described] = deque(maxlen=_KEPT)
 
 
-def problem_of(document: object) -> ModelledProblem:
+def asked_about(request: Mapping[str, Any]) -> Table:
+    """The document that a request is about.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    document = request.get("document")
+    if not isinstance(document, dict):
+        raise fail("document", "a table", describe(document), "open a problem first")
+    return document
+
+
+def problem_of(document: Table) -> ModelledProblem:
     """The problem that a document describes.
 
     Raises
@@ -61,20 +66,16 @@ def problem_of(document: object) -> ModelledProblem:
     ValueError
         For anything wrong with the document, in one line, or if it has more than 1 000 agents.
     """
-    if not isinstance(document, dict):
-        raise fail("document", "a table", describe(document), "open a problem first")
     for read, problem in _READ:
         if read is document:
             return problem
-    _check_size(document)
-    known = _described(document)
+    _check_size(document.get("network"))
+    given, known = {"name": _NAME, **document}, _described(document)
     if known is None:
-        problem = problem_from_document({"name": _NAME, **document})
+        problem = problem_from_document(given)
     else:
-        given = {"name": _NAME, **document, "model": known.section}
-        problem = problem_from_document(given, model=known.model)
-    if problem.network.agents > MOST_AGENTS:
-        raise _too_many(problem.network.agents)
+        problem = problem_from_document({**given, "model": known.section}, model=known.model)
+    _check_agents(problem.network.agents)
     _READ.append((document, problem))
     return problem
 
@@ -82,15 +83,30 @@ def problem_of(document: object) -> ModelledProblem:
 def canonical(document: Table) -> Table:
     """The document as the problem file writes it, fractions in lowest terms.
 
+    The table [model] is as it was written before if it is the same.
+
     Raises
     ------
     ValueError
         For anything wrong with the document, in one line.
     """
     problem = problem_of(document)
-    if problem.specification is None:
+    specification = problem.specification
+    if specification is None:
         return document
-    written = _written(document, problem)
+    known = _described(document)
+    if known is not None:
+        rest = specification.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
+        tables = {**rest, "model": known.written}
+        written = {key: tables[key] for key in type(specification).model_fields if key in tables}
+    else:
+        written = specification.document()
+        if isinstance(specification, ProblemSpecification) and not isinstance(
+            problem, RegressionProblem
+        ):
+            given, learning = document["model"], document.get("learning")
+            section, model = specification.model, problem.model
+            _MODELS.append(_Described(given, written["model"], learning, section, model))
     _READ.append((written, problem))
     return written
 
@@ -103,25 +119,6 @@ def _described(document: Table) -> _Described | None:
     )
 
 
-def _written(document: Table, problem: ModelledProblem) -> Table:
-    """The content of the file, the model as it was written before if it is the same."""
-    specification = problem.specification
-    assert specification is not None
-    if isinstance(problem, RegressionProblem):
-        return specification.document()
-    assert isinstance(specification, ProblemSpecification)
-    known = _described(document)
-    if known is None:
-        written = specification.document()
-        learning = document.get("learning")
-        section, model = specification.model, problem.model
-        _MODELS.append(_Described(document["model"], written["model"], learning, section, model))
-        return written
-    rest = specification.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
-    tables = {**rest, "model": known.written}
-    return {key: tables[key] for key in type(specification).model_fields if key in tables}
-
-
 def opened(problem: AnyProblem) -> Table:
     """The document of a problem that was loaded or built in Python.
 
@@ -130,29 +127,23 @@ def opened(problem: AnyProblem) -> Table:
     ValueError
         If it has something that no file says, or more than 1 000 agents.
     """
-    if problem.network.agents > MOST_AGENTS:
-        raise _too_many(problem.network.agents)
+    _check_agents(problem.network.agents)
     return canonical(document_of(problem))
 
 
-def _check_size(document: Mapping[str, Any]) -> None:
+def _check_size(network: object) -> None:
     """Refuse what would take long to read before it is read."""
-    network = document.get("network")
-    agents = network.get("agents") if isinstance(network, Mapping) else None
-    if isinstance(agents, int) and agents > MOST_AGENTS:
-        raise _too_many(agents)
-    shape = network.get("shape") if isinstance(network, Mapping) else None
+    table: Mapping[str, Any] = network if isinstance(network, Mapping) else {}
+    agents, shape, dimension = (table.get(key) for key in ("agents", "shape", "dimension"))
+    if isinstance(agents, int):
+        _check_agents(agents)
     if isinstance(shape, list) and all(isinstance(side, int) for side in shape):
-        product = 1
-        for side in shape:
-            product *= max(1, side)
-        if product > MOST_AGENTS:
-            raise _too_many(product)
-    dimension = network.get("dimension") if isinstance(network, Mapping) else None
+        _check_agents(math.prod(max(1, side) for side in shape))
     if isinstance(dimension, int) and dimension >= MOST_AGENTS.bit_length():
         raise fail("network.dimension", "at most 9, on a page", dimension, "use the command line")
 
 
-def _too_many(agents: int) -> ValueError:
-    wanted = f"at most {MOST_AGENTS} agents, on a page"
-    return fail("network.agents", wanted, agents, "use the command line")
+def _check_agents(agents: int) -> None:
+    if agents > MOST_AGENTS:
+        wanted = f"at most {MOST_AGENTS} agents, on a page"
+        raise fail("network.agents", wanted, agents, "use the command line")

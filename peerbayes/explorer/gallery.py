@@ -1,15 +1,19 @@
 """Where one can begin: the built-in problems by name, and five stories told step by step.
 
-A story is a TOML file beside this module (``stories/NAME.toml``): named problems, written as in
-problem files, and steps that show one of them with a few sentences, what to do (run, design) and
-what to look at. Every number in the sentences is computed again by the tests.
+A story is a TOML file beside this module (``stories/NAME.toml``): its title, what it is about, the
+page that proves it, named problems, written as in problem files, and its steps. A step has
+
+- ``text``: a few plain sentences, whose numbers are all computed again by the tests;
+- ``document``: the problem that is shown, as a problem file says it;
+- ``do``: the view to open and its settings, such as ``{"view": "run", "rounds": 60}``, or None;
+- ``look_at``: names of what the text speaks of: a number (``"rate"``), ``"agent:0"``,
+  ``"link:4-5"``.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,49 +22,13 @@ from peerbayes.messages import choose
 from peerbayes.problem.builtins.families import BUILTINS, Builtin, WrittenBuiltin
 from theory.progress import Progress
 
+Table = dict[str, Any]
 STORIES = ("expert", "liar", "late", "wrong", "edge")
 """Names of the stories, in the order in which they are best read."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One step of a story.
-
-    Attributes
-    ----------
-    text
-        A few plain sentences.
-    document
-        The problem that is shown, as a problem file says it.
-    do
-        The view to open and its settings, such as ``{"view": "run", "rounds": 60}``; None: none.
-    look_at
-        Names of what the text speaks of: a number (``"rate"``), ``"agent:0"``, ``"link:4-5"``.
-    """
-
-    text: str
-    document: dict[str, Any]
-    do: dict[str, Any] | None
-    look_at: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Story:
-    """A story: its name, title and moral, the page that proves it, and its steps."""
-
-    name: str
-    title: str
-    about: str
-    proof: str
-    steps: tuple[Step, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The story as plain tables and lists."""
-        return asdict(self)
-
-
-def told(name: object) -> Story:
-    """The story of this name.
+def story(request: Mapping[str, Any], progress: Progress | None = None) -> Table:
+    """The story of the name that a request ``{"name": …}`` asks for.
 
     Raises
     ------
@@ -69,20 +37,13 @@ def told(name: object) -> Story:
 
     Examples
     --------
-    >>> told("late").title
+    >>> story({"name": "late"})["title"]
     'Late messages, lost messages'
     """
-    return _read(choose("story", name, STORIES))
+    return _read(choose("story", request.get("name"), STORIES))
 
 
-def story(request: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-    """The answer to a request ``{"name": …}``: a story as plain tables; errors as in `told`."""
-    return told(request.get("name")).as_json()
-
-
-def gallery(
-    request: Mapping[str, Any] | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
+def gallery(request: Mapping[str, Any] | None = None, progress: Progress | None = None) -> Table:
     """Everything to begin from: ``problems``, the built-in families, and ``stories``.
 
     Examples
@@ -90,32 +51,28 @@ def gallery(
     >>> [entry["name"] for entry in gallery()["stories"]]
     ['expert', 'liar', 'late', 'wrong', 'edge']
     """
+    told = [_read(name) for name in STORIES]
     return {
         "problems": [_problem(family) for family in BUILTINS.values()],
         "stories": [
-            {"name": s.name, "title": s.title, "about": s.about, "steps": len(s.steps)}
-            for s in map(_read, STORIES)
+            {**{key: one[key] for key in ("name", "title", "about")}, "steps": len(one["steps"])}
+            for one in told
         ],
     }
 
 
-def _problem(family: Builtin) -> dict[str, Any]:
+def _problem(family: Builtin) -> Table:
+    count = len(family.variants)
+    about = f"{count} variants" if count > 1 else "1 variant"
     return {
         "name": family.name,
         "title": family.title,
-        "about": _about(family),
+        "about": about + ("; needs the image files" if family.needs_data else ""),
         "kind": _kind(family),
         "variants": list(family.variants),
         "default": family.default,
         "needs_data": family.needs_data,
     }
-
-
-def _about(family: Builtin) -> str:
-    variants = f"{len(family.variants)} variants" if len(family.variants) > 1 else "1 variant"
-    if family.needs_data:
-        return f"{variants}; needs the image files"
-    return variants
 
 
 def _kind(family: Builtin) -> str:
@@ -131,34 +88,32 @@ def _kind(family: Builtin) -> str:
 
 
 @cache
-def _read(name: str) -> Story:
-    text = (files(__package__) / "stories" / f"{name}.toml").read_text("utf-8")
-    told = tomllib.loads(text)
+def _read(name: str) -> Table:
+    told = tomllib.loads((files(__package__) / "stories" / f"{name}.toml").read_text("utf-8"))
     problems = {key: _document(key, told["problems"]) for key in told["problems"]}
-    steps = tuple(
-        Step(
-            text=step["text"].strip(),
-            document=problems[step["problem"]],
-            do=step.get("do"),
-            look_at=tuple(step["look_at"]),
-        )
+    steps = [
+        {
+            "text": step["text"].strip(),
+            "document": problems[step["problem"]],
+            "do": step.get("do"),
+            "look_at": step["look_at"],
+        }
         for step in told["steps"]
-    )
-    return Story(name, told["title"], told["about"], told["proof"], steps)
+    ]
+    return {"name": name, **{k: told[k] for k in ("title", "about", "proof")}, "steps": steps}
 
 
-def _document(key: str, problems: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _document(key: str, problems: Mapping[str, Table]) -> Table:
     """A problem of a story: what it says itself, over what it says to be like."""
     own = dict(problems[key])
     like = own.pop("like", None)
     return own if like is None else _merged(_document(like, problems), own)
 
 
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def _merged(base: Table, over: Table) -> Table:
     """Tables are merged key by key; anything else is replaced."""
+    tables = {key for key in base.keys() & over if isinstance(base[key], dict)}
     return base | {
-        key: _merged(base[key], value)
-        if isinstance(value, dict) and isinstance(base.get(key), dict)
-        else value
+        key: _merged(base[key], value) if key in tables and isinstance(value, dict) else value
         for key, value in over.items()
     }

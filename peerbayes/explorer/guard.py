@@ -16,10 +16,8 @@ of the machine, can send requests. Hence:
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -27,16 +25,28 @@ from urllib.parse import parse_qs
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN_HEADER, SESSION_HEADER = b"x-peerbayes-token", b"x-peerbayes-session"
+TOKEN_HEADER, SESSION_HEADER = "x-peerbayes-token", "x-peerbayes-session"
 LARGEST_BODY = 4 << 20
-_SESSION = re.compile(rb"[A-Za-z0-9_-]{1,64}")
+TOO_LARGE = (413, f"expected at most {LARGEST_BODY >> 20} MiB in a request, got more; send less")
+"""Status and line that answer a body that is too long."""
+_SESSION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {}"
 )
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
 
 
 @dataclass(frozen=True)
@@ -78,28 +88,14 @@ class Door:
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     @property
-    def hosts(self) -> tuple[bytes, ...]:
+    def hosts(self) -> tuple[str, ...]:
         """The names of this address."""
-        return tuple(f"{name}:{self.port}".encode() for name in ("127.0.0.1", "localhost"))
+        return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
+    def headers(self) -> dict[str, str]:
         """What every answer carries."""
-        framed = [] if self.frame else [("X-Frame-Options", "DENY")]
-        pairs = [
-            ("Content-Security-Policy", _POLICY.format(self.frame or "'none'")),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Referrer-Policy", "no-referrer"),
-            ("Cross-Origin-Opener-Policy", "same-origin"),
-            ("Cross-Origin-Resource-Policy", "same-origin"),
-            ("Permissions-Policy", "camera=(), geolocation=(), microphone=()"),
-            ("Cache-Control", "no-store"),
-            *framed,
-        ]
-        return [(name.lower().encode(), value.encode()) for name, value in pairs]
-
-
-class TooLargeError(Exception):
-    """A body is longer than it may be."""
+        policy = {"Content-Security-Policy": _POLICY.format(self.frame or "'none'")}
+        return policy | _HEADERS | ({} if self.frame else {"X-Frame-Options": "DENY"})
 
 
 class Guard:
@@ -131,79 +127,70 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        begun = False
+        from starlette.datastructures import Headers, MutableHeaders
 
         async def guarded(message: Message) -> None:
-            nonlocal begun
             if message["type"] == "http.response.start":
-                begun = True
-                ours = self._door.headers()
-                names = {name for name, _ in ours}
-                theirs = [pair for pair in message.get("headers", []) if pair[0] not in names]
-                message = {**message, "headers": [*theirs, *ours]}
+                MutableHeaders(scope=message).update(self._door.headers())
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = self._refusal(scope, Headers(scope=scope))
         if refusal is not None:
-            if refusal[0] == 401 and self._is_first_visit(scope):
-                await _lead(guarded, self._door.address)
-            else:
-                await _answer(guarded, *refusal)
-            return
-        try:
+            await refusal(scope, receive, guarded)
+        else:
             await self._app(scope, _bounded(receive), guarded)
-        except TooLargeError:
-            if not begun:
-                await _answer(guarded, *TOO_LARGE)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """A status and one line, or None if the request may come in."""
-        headers = scope["headers"]
-        hosts = _values(headers, b"host")
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """What is answered in one line, or None if the request may come in."""
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or hosts[0].lower() not in self._door.hosts:
-            return 403, "Host: this page is at 127.0.0.1 alone"
-        origins = _values(headers, b"origin")
-        if origins and (len(origins) > 1 or origins[0].lower() != b"http://" + hosts[0].lower()):
-            return 403, "Origin: only this page itself may ask"
+            return _line(403, "Host: this page is at 127.0.0.1 alone")
+        if origins and (len(origins) > 1 or origins[0].lower() != f"http://{hosts[0].lower()}"):
+            return _line(403, "Origin: only this page itself may ask")
         path = scope["path"]
         if path == "/":
             query = parse_qs(scope["query_string"].decode("latin-1"))
-            if not self._knows(value.encode() for value in query.get("token", [])):
-                return 401, "token: open the address that 'peerbayes explore' prints, whole"
+            if not self._knows(query.get("token", [])):
+                return self._first_visit(query.get("once", [""])[0])
         elif not path.startswith("/page/"):
-            if not self._knows(_values(headers, TOKEN_HEADER)):
-                return 403, "token: wrong or missing; open the address that is printed again"
-            sessions = _values(headers, SESSION_HEADER)
+            if not self._knows(headers.getlist(TOKEN_HEADER)):
+                return _line(403, "token: wrong or missing; open the address that is printed again")
+            sessions = headers.getlist(SESSION_HEADER)
             if len(sessions) != 1 or not _SESSION.fullmatch(sessions[0]):
-                return 403, "session: expected 1 to 64 letters, digits, - and _ in its header"
-        lengths = _values(headers, b"content-length")
-        if any(len(n) > 15 or not n.isdigit() or int(n) > LARGEST_BODY for n in lengths):
-            return TOO_LARGE
+                line = "session: expected 1 to 64 letters, digits, - and _ in its header"
+                return _line(403, line)
+        lengths = headers.getlist("content-length")
+        if any(len(n) > 15 or not n.isdecimal() or int(n) > LARGEST_BODY for n in lengths):
+            return _line(*TOO_LARGE)
         return None
 
-    def _is_first_visit(self, scope: Scope) -> bool:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("once", [""])[0].encode()
-        known = [code for code in self._codes if secrets.compare_digest(code.encode(), given)]
+    def _first_visit(self, given: str) -> Response:
+        """The way to the page for a code that is used the first time; for others, where it is."""
+        from starlette.responses import PlainTextResponse, RedirectResponse
+
+        known = [c for c in self._codes if secrets.compare_digest(c.encode(), given.encode())]
         self._codes.difference_update(known)
-        return bool(known)
+        if known:
+            return RedirectResponse(self._door.address, 303)
+        line = "token: open the address that 'peerbayes explore' prints, whole\n"
+        return PlainTextResponse(line, 401)
 
-    def _knows(self, tokens: Iterable[bytes]) -> bool:
+    def _knows(self, tokens: list[str]) -> bool:
         """Whether there is one token, and it is the right one; takes the same time if not."""
-        given = list(tokens)
-        right = secrets.compare_digest(given[0] if given else b"", self._door.token.encode())
-        return right and len(given) == 1
+        given = tokens[0].encode() if tokens else b""
+        return secrets.compare_digest(given, self._door.token.encode()) and len(tokens) == 1
 
 
-TOO_LARGE = (413, f"expected at most {LARGEST_BODY >> 20} MiB in a request, got more; send less")
-"""Status and line that answer a body that is too long."""
+def _line(status: int, line: str) -> Response:
+    from starlette.responses import JSONResponse
 
-
-def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    return [value for key, value in headers if key == name]
+    return JSONResponse({"error": line}, status)
 
 
 def _bounded(receive: Receive) -> Receive:
     """The same, until more than the largest body has come."""
+    from starlette.exceptions import HTTPException
+
     total = 0
 
     async def bounded() -> Message:
@@ -211,22 +198,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > LARGEST_BODY:
-            raise TooLargeError
+            raise HTTPException(*TOO_LARGE)
         return message
 
     return bounded
-
-
-async def _lead(send: Send, address: str) -> None:
-    headers = [(b"location", address.encode()), (b"content-length", b"0")]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body"})
-
-
-async def _answer(send: Send, status: int, line: str) -> None:
-    is_page = status == 401
-    body = f"{line}\n".encode() if is_page else json.dumps({"error": line}).encode()
-    kind = b"text/plain; charset=utf-8" if is_page else b"application/json"
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -5,8 +5,6 @@ job at a time for each session and name: the next one kills it. Workers come fro
 (`peerbayes.explorer.nursery`), which is a process too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket
@@ -15,49 +13,30 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from peerbayes.explorer.frames import Frame, next_frame
-from peerbayes.explorer.nursery import ORDER_SIZE, WARM, command
-from theory.validation import as_integer, as_positive
+from peerbayes.explorer.nursery import ORDER_SIZE, WARM, Frame, command, next_frame
+from peerbayes.settings.declared import Setting, Settings
+from peerbayes.settings.domains import SEARCH_TIME, Whole
 
 _THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What jobs may use.
+@dataclass(frozen=True, kw_only=True)
+class Limits(Settings):
+    """What jobs may use."""
 
-    Attributes
-    ----------
-    quick_seconds, long_seconds
-        Wall time of a job, positive.
-    first_seconds
-        That of a quick job while functions are still being compiled, and of starting a worker.
-    memory
-        Bytes that a worker may use, beyond what all of them share.
-    at_once
-        Jobs that run at the same time, at least 1.
-    kept
-        Workers for quick jobs that are kept when they have nothing to do.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    """
-
-    quick_seconds: float = 5.0
-    long_seconds: float = 300.0
-    first_seconds: float = 120.0
-    memory: int = 2 << 30
-    at_once: int = 12
-    kept: int = 3
-
-    def __post_init__(self) -> None:
-        for name in ("quick_seconds", "long_seconds", "first_seconds"):
-            as_positive(name, getattr(self, name))
-        for name in ("memory", "at_once", "kept"):
-            as_integer(name, getattr(self, name), minimum=1)
+    quick_seconds: Annotated[float, Setting("Wall time of a quick job.", SEARCH_TIME)] = 5.0
+    long_seconds: Annotated[float, Setting("Wall time of a long job.", SEARCH_TIME)] = 300.0
+    first_seconds: Annotated[
+        float,
+        Setting("The same while functions are compiled, and of starting a worker.", SEARCH_TIME),
+    ] = 120.0
+    memory: Annotated[
+        int, Setting("Bytes that a worker may use, beyond what all of them share.", Whole(1))
+    ] = 2 << 30
+    at_once: Annotated[int, Setting("Jobs that run at the same time.", Whole(1))] = 12
+    kept: Annotated[int, Setting("Idle workers that are kept for quick jobs.", Whole(1))] = 3
 
 
 class _Worker:
@@ -117,9 +96,21 @@ class Jobs:
         self._idle: list[_Worker] = []
         self._nursery: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._heard: asyncio.AbstractEventLoop | None = None
-        self.is_warm = False
+        self._is_warm = False
+
+    @property
+    def is_warm(self) -> bool:
         """Whether everything is imported, compiled and tried."""
+        self._hear()
+        return self._is_warm
+
+    def _hear(self) -> None:
+        """Hear of the nursery that it is warm; that it is no more, the next job sees."""
+        if self._control is not None and not self._is_warm:
+            with suppress(OSError):
+                self._is_warm = self._control.recv(len(WARM), socket.MSG_DONTWAIT) == WARM
+            while self._is_warm and self._idle:
+                self._idle.pop().close()  # those that are kept were forked before
 
     def begin(self) -> None:
         """Start the nursery, if there is none; may be called before there is an event loop."""
@@ -222,6 +213,7 @@ class Jobs:
             self._idle.pop(0).close()
 
     def _worker(self, *, is_new: bool) -> _Worker:
+        self._hear()
         while self._idle and not is_new:
             worker = self._idle.pop()
             if worker.is_alive():
@@ -233,7 +225,6 @@ class Jobs:
         try:
             for attempt in range(2):
                 self.begin()
-                self._listen()
                 assert self._control is not None
                 try:
                     socket.send_fds(self._control, [order], [one.fileno() for one in theirs])
@@ -247,32 +238,9 @@ class Jobs:
                 one.close()
         return _Worker(pairs[0][0], pairs[1][0])
 
-    def _listen(self) -> None:
-        """Hear of the nursery that it is warm, or that it is no more."""
-        if self._heard is None and self._control is not None:
-            self._heard = asyncio.get_running_loop()
-            self._heard.add_reader(self._control, self._hear)
-
-    def _hear(self) -> None:
-        assert self._control is not None
-        try:
-            word = self._control.recv(len(WARM))
-        except OSError:
-            word = b""
-        if not word:
-            self._forget()
-            return
-        self.is_warm = True
-        # Those that are kept were forked before.
-        while self._idle:
-            self._idle.pop().close()
-
     def _forget(self) -> None:
         """Let go of the nursery; the next job starts another one."""
-        if self._heard is not None and self._control is not None:
-            self._heard.remove_reader(self._control)
-        self._heard = None
-        self.is_warm = False
+        self._is_warm = False
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -3,36 +3,60 @@
 Each is the number of `pb.analyse`, by the same function and to the last bit. What takes long is
 left out: certified intervals, Chernoff's sample sizes, estimates from long courses of a network
 that changes at random. A page asks for these when the hand rests. ``kinds`` says of each number
-what it is.
+what it is, as its quantity declares it.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import singledispatch
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from peerbayes.documents import number, numbers
+from peerbayes.documents import number
 from peerbayes.explorer.documents import Table, problem_of
-from peerbayes.explorer.quick_sizes import quick_sizes
-from peerbayes.kinds.changing.analyse import kind_of_change
+from peerbayes.kinds.changing.analyse import CHANGING_NETWORK
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.regression.analyse import analyse_regression
 from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem, RegressionProblem
-from peerbayes.quantities.learning import LEARNING, in_doubles
+from peerbayes.quantities.learning import LEARNING, Learnt, in_doubles
+from peerbayes.quantities.network import NETWORK
+from peerbayes.quantities.sizes import SAMPLES
+from peerbayes.settings.groups import DEFAULT_DELTA
 from theory import FiniteModel, LearningRate, Network, error_exponent, learning_rate
+from theory.bounds.samples import printed_rounds
+from theory.bounds.tails.chernoff import hoeffding_bounds
+from theory.bounds.tails.events import ErrorEvents
 from theory.changing import influence
 from theory.changing.delays import RandomNetwork
 from theory.learnability.silence import silent_rates
 from theory.robustness import Average, TrimmedMean
 from theory.validation import FloatArray
 
-DELTA = 0.05
+# What a page says of numbers that are not right up to rounding, by what they are declared to be.
+_WORDS = {
+    "lower": "lower bound",
+    "upper": "upper bound",
+    "certified": "certified",
+    "printed": "estimate",
+    "estimate": "estimate",
+}
+_KINDS = {
+    quantity.key: _WORDS.get(quantity.kind or table.kind, "float")
+    for table in (NETWORK, LEARNING, SAMPLES)
+    for quantity in table.quantities
+} | {"irreducible": "exact", "period": "exact"}
+# Rows of W^k that agree to this end the table of Hoeffding's bound.
+_SETTLED = 1e-13
+# Rounds of the table, and multiplications in all of them: some milliseconds.
+_MOST_ROUNDS = 60
+_MOST_WORK = 5e6
 
 
-def numbers_of(document: Table, *, delta: float = DELTA) -> Table:
+def numbers_of(document: Table, *, delta: float = DEFAULT_DELTA) -> Table:
     """The quick numbers of the problem that a document describes.
 
     Parameters
@@ -48,12 +72,13 @@ def numbers_of(document: Table, *, delta: float = DELTA) -> Table:
     """
     start = time.perf_counter()
     problem = problem_of(document)
-    found: Table = {"network": None, "learning": None, "regression": None, "samples": None}
+    parts = ("network", "learning", "regression", "samples")
+    found: Table = {**dict.fromkeys(parts), "kinds": _KINDS, "notes": []}
     try:
-        found |= {"kinds": {}, "notes": [], **_numbers(problem, delta)}
+        found |= _numbers(problem, delta)
     except ValueError as error:
         # The file is good, and can be edited on; what it asks cannot be computed.
-        found |= {"kinds": {}, "notes": [str(error)]}
+        found["notes"] = [str(error)]
     found["milliseconds"] = 1000 * (time.perf_counter() - start)
     return found
 
@@ -67,14 +92,11 @@ def _numbers(problem: Any, delta: float) -> Table:
 def _(problem: Problem, delta: float) -> Table:
     network, model = problem.network, problem.model
     rate = learning_rate(network, model)
-    exponent = error_exponent(network, model, rate=rate)
-    learning = LEARNING.tree(in_doubles(model, rate, exponent))
-    learning["indispensable"] = indispensable(model, rate, network.stationary_distribution)
+    learnt = in_doubles(model, rate, error_exponent(network, model, rate=rate))
     return {
         "network": _network(network),
-        "learning": learning,
+        "learning": _learning(learnt, model, rate, network.stationary_distribution),
         "samples": quick_sizes(network, model, rate, delta=delta),
-        "kinds": _NETWORK | _LEARNING | _SAMPLES,
     }
 
 
@@ -91,58 +113,43 @@ def _(problem: ChangingProblem, delta: float) -> Table:
             exponent = error_exponent(network, model, rate=rate)
         except ValueError as error:
             notes.append(f"exponent: {error}")
-    learning = LEARNING.tree(in_doubles(model, rate, exponent))
-    learning["indispensable"] = indispensable(model, rate, shares.values)
-    total = float(shares.values.sum())
+    declared = CHANGING_NETWORK.tree(SimpleNamespace(problem=problem, influence=shares))
+    share = (shares.values / float(shares.values.sum())).tolist()
+    unknown = dict.fromkeys(("slem", "period", "reversible"))
     return {
-        "network": {
-            "changes": kind_of_change(problem),
-            "stationary_distribution": (shares.values / total).tolist(),
-            "influence": shares.values.tolist(),
-            "total_influence": shares.total,
-            "influence_per_time": None if shares.per_time is None else numbers(shares.per_time),
-            "slem": None,
-            "irreducible": True,
-            "period": None,
-            "reversible": None,
-        },
-        "learning": learning,
-        "kinds": _NETWORK | _LEARNING,
+        "network": {**declared, "stationary_distribution": share, "irreducible": True, **unknown},
+        "learning": _learning(in_doubles(model, rate, exponent), model, rate, shares.values),
         "notes": notes,
     }
 
 
 @_numbers.register
 def _(problem: FaultyProblem, delta: float) -> Table:
+    model, network = problem.model, problem.network
     analysis = FaultyAnalysis(problem, check_graph=False)
-    document = analysis.document()
-    faultless = analysis.faultless
-    names = problem.model.hypotheses
+    document, faultless = analysis.document(), analysis.faultless
     faults = document.faults.as_json()
     rates, what = _honest_rates(problem, analysis)
-    binding = None if rates is None else min(rates, key=lambda name: rates[name], default=None)
+    binding = min(rates or {}, key=lambda name: (rates or {})[name], default=None)
+    learnt = replace(
+        in_doubles(model, faultless, None),
+        optimal_hypotheses=faults["optimal_hypotheses"],
+        compromise=None,
+        rate=None if rates is None or binding is None else rates[binding],
+        binding_hypothesis=binding,
+        rates=rates or {},
+        exponents={},
+    )
+    learning = _learning(learnt, model, faultless, network.stationary_distribution)
+    # Whether the graph is robust takes a second to say.
+    trims = isinstance(problem.faults.rule, TrimmedMean)
+    unchecked = ["robustness: of the graph, when the hand rests"] if trims else []
     return {
-        "network": _network(problem.network),
-        "learning": {
-            "optimal_hypotheses": faults["optimal_hypotheses"],
-            "compromise": None,
-            "globally_learnable": not faultless.is_compromise,
-            "rate": None if rates is None or binding is None else number(rates[binding]),
-            "binding_hypothesis": binding,
-            "rates": {} if rates is None else {name: number(r) for name, r in rates.items()},
-            "error_exponent": None,
-            "binding_for_exponent": None,
-            "exponents": {},
-            "divergences": LEARNING.tree(in_doubles(problem.model, faultless, None))["divergences"],
-            "ambiguous_pairs": [[names[a], names[b]] for a, b in problem.model.ambiguous_pairs],
-            "faultless_rate": number(faultless.rate),
-            "indispensable": indispensable(
-                problem.model, faultless, problem.network.stationary_distribution
-            ),
-        },
+        "network": _network(network),
+        "learning": {**learning, "faultless_rate": number(faultless.rate)},
         "faults": faults,
-        "kinds": _NETWORK | _LEARNING | {"rate": what, "rates": what},
-        "notes": [*document.notes, *_unchecked(problem)],
+        "kinds": _KINDS | {"rate": what, "rates": what},
+        "notes": [*document.notes, *unchecked],
     }
 
 
@@ -152,35 +159,8 @@ def _(problem: RegressionProblem, delta: float) -> Table:
     return {
         "network": _network(problem.network),
         "regression": document.regression.as_json(),
-        "kinds": _NETWORK | {"regression": "float"},
         "notes": document.notes,
     }
-
-
-def _honest_rates(
-    problem: FaultyProblem, analysis: FaultyAnalysis
-) -> tuple[dict[str, float] | None, str]:
-    """The slowest honest agent's rate, by wrong hypothesis, and what kind of number it is.
-
-    Under plain averaging it is predicted; by other rules bounded from below, where anything is
-    guaranteed. None where nothing is known.
-    """
-    names, wrong = problem.model.hypotheses, analysis.wrong
-    if isinstance(problem.faults.rule, Average):
-        if analysis.averaging is None:
-            return None, "float"
-        slowest = analysis.averaging.rates.min(axis=0)
-        return {names[m]: float(slowest[m]) for m in wrong}, "float"
-    if analysis.guaranteed is None:
-        return None, "lower bound"
-    return {names[m]: float(analysis.guaranteed[m]) for m in wrong}, "lower bound"
-
-
-def _unchecked(problem: FaultyProblem) -> list[str]:
-    """What is said of a graph whose robustness was not looked at."""
-    if not isinstance(problem.faults.rule, TrimmedMean):
-        return []
-    return ["robustness: of the graph, when the hand rests"]
 
 
 def _network(network: Network) -> Table:
@@ -191,6 +171,26 @@ def _network(network: Network) -> Table:
         "period": network.period,
         "reversible": network.is_reversible,
     }
+
+
+def _learning(learnt: Learnt, model: FiniteModel, rate: LearningRate, v: FloatArray) -> Table:
+    return {**LEARNING.tree(learnt), "indispensable": indispensable(model, rate, v)}
+
+
+def _honest_rates(
+    problem: FaultyProblem, analysis: FaultyAnalysis
+) -> tuple[dict[str, float] | None, str]:
+    """The slowest honest agent's rate, by wrong hypothesis, and what kind of number it is.
+
+    Under plain averaging it is predicted; by other rules bounded from below, where anything is
+    guaranteed. None where nothing is known.
+    """
+    rates, what = analysis.guaranteed, "lower bound"
+    if isinstance(problem.faults.rule, Average):
+        averaging, what = analysis.averaging, "float"
+        rates = None if averaging is None else averaging.rates.min(axis=0)
+    names = problem.model.hypotheses
+    return None if rates is None else {names[m]: float(rates[m]) for m in analysis.wrong}, what
 
 
 def indispensable(model: FiniteModel, rate: LearningRate, v: FloatArray) -> list[int]:
@@ -212,21 +212,25 @@ def indispensable(model: FiniteModel, rate: LearningRate, v: FloatArray) -> list
     return [int(agent) for agent in np.flatnonzero(left <= 0)]
 
 
-_NETWORK = {
-    "stationary_distribution": "float",
-    "slem": "float",
-    "irreducible": "exact",
-    "period": "exact",
-    "reversible": "float",
-}
-_LEARNING = {
-    "optimal_hypotheses": "float",
-    "rate": "float",
-    "rates": "float",
-    "error_exponent": "float",
-    "exponents": "float",
-    "divergences": "float",
-    "indispensable": "float",
-    "ambiguous_pairs": "float",
-}
-_SAMPLES = {"repaired": "upper bound", "printed": "estimate", "printed_p2": "estimate"}
+def quick_sizes(network: Network, model: FiniteModel, rate: LearningRate, *, delta: float) -> Table:
+    """The rungs of `theory.sample_sizes` that take milliseconds; null stands for the others.
+
+    The printed ones, and Hoeffding's where W settles soon.
+    """
+    found: Table = {
+        "delta": delta,
+        "printed": printed_rounds(network, model, delta=delta).rounds,
+        "printed_p2": printed_rounds(network, model, delta=delta, paper="P2").rounds,
+        "repaired": None,
+        "chernoff": None,
+        "certified": None,
+    }
+    wrong = len(model.hypotheses) - len(rate.reference)
+    slem = network.slem
+    rounds = np.log(_SETTLED) / np.log(slem) if 0 < slem < 1 else 1.0
+    work = rounds * network.agents**2 * (network.agents + 3 * wrong)
+    if not wrong or rate.undecided or rounds > _MOST_ROUNDS or work > _MOST_WORK:
+        return found
+    bounds = [bound for bound in hoeffding_bounds(ErrorEvents(network, model)) if bound is not None]
+    sizes = [n for bound in bounds if (n := bound.smallest_rounds(delta)) is not None]
+    return {**found, "repaired": min(sizes, default=None)}

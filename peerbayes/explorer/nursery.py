@@ -2,41 +2,112 @@
 
 A worker that is forked from it is at work after milliseconds, so that one may be killed at each
 edit. It has one thread while it forks. The server sends it two sockets for each worker: a channel
-for messages (`peerbayes.explorer.frames`), and a lifeline on which nothing is ever received: the
-system ends the worker by a signal as soon as a byte or the end of the lifeline arrives, even in the
-middle of compiled code, and also when the server is killed. The nursery ends with the server.
+for messages (`Frame`), and a lifeline on which nothing is ever received: the system ends the worker
+by a signal as soon as a byte or the end of the lifeline arrives, even in the middle of compiled
+code, and also when the server is killed. The nursery ends with the server.
 """
 
 from __future__ import annotations
 
-import fcntl
+import asyncio
 import gc
 import json
 import os
-import resource
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
-from peerbayes.explorer.frames import Frame, Kind, receive
 from theory.validation import fail
 
 ORDER_SIZE = 8
 """Bytes of the order for a worker: the memory it may use, beyond what the nursery has."""
 WARM = b"w"
 FAULT = "a fault of this program, not of its input; please report it"
+Kind = Literal["ready", "job", "progress", "result", "refusal", "fault", "cancelled"]
+_KINDS = get_args(Kind)
+_HEAD = struct.Struct("<BI")
 # Some libraries lose what was warmed in a fork; there each worker starts afresh.
 _FORKS = sys.platform != "darwin"
 # Seconds between two reports of progress.
 _PAUSE = 0.1
+
+
+# Messages between the server and its workers: a kind, a length, bytes ----------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message.
+
+    Attributes
+    ----------
+    kind
+        ``ready``: the worker lives. ``job``: the name of the work, a line feed, and JSON.
+        ``progress``: ``[done, total]``. One of the others ends a job: ``result`` (JSON),
+        ``refusal`` (one line about the input), ``fault`` (one line about this program),
+        ``cancelled``.
+    body
+        At most 4 GiB.
+    """
+
+    kind: Kind
+    body: bytes = b""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing more comes of this job."""
+        return self.kind not in ("ready", "progress")
+
+    def packed(self) -> bytes:
+        """The bytes that are sent."""
+        return _HEAD.pack(_KINDS.index(self.kind), len(self.body)) + self.body
+
+
+def receive(channel: socket.socket) -> Frame | None:
+    """The next message on a blocking socket; None at its end."""
+    head = channel.recv(_HEAD.size, socket.MSG_WAITALL)
+    if len(head) < _HEAD.size:
+        return None
+    kind, length = _HEAD.unpack(head)
+    body = channel.recv(length, socket.MSG_WAITALL) if length else b""
+    return None if len(body) < length else Frame(_KINDS[kind], body)
+
+
+async def next_frame(channel: socket.socket) -> Frame | None:
+    """The next message on a socket that does not block; None at its end."""
+    head = await _all_of(channel, _HEAD.size)
+    if head is None:
+        return None
+    kind, length = _HEAD.unpack(head)
+    body = await _all_of(channel, length)
+    return None if body is None else Frame(_KINDS[kind], body)
+
+
+async def _all_of(channel: socket.socket, length: int) -> bytes | None:
+    parts = bytearray(length)
+    view, loop = memoryview(parts), asyncio.get_running_loop()
+    while view:
+        try:
+            got = await loop.sock_recv_into(channel, view)
+        except ConnectionError:
+            return None
+        if got == 0:
+            return None
+        view = view[got:]
+    return bytes(parts)
+
+
+# The nursery ------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -71,13 +142,13 @@ def _tend(module: str, control: socket.socket) -> None:
                 is_warm = True
                 control.sendall(WARM)
             else:
-                _quietly(step)
+                with suppress(Exception):  # the job that needs it says why
+                    step()
         while select.select([control], [], [], 0 if not is_warm else None)[0]:
             order, descriptors, _, _ = socket.recv_fds(control, ORDER_SIZE, 2)
             if not order:
                 return
-            channel, lifeline = (socket.socket(fileno=number) for number in descriptors)
-            _start(module, control, channel, lifeline, int.from_bytes(order, "little"))
+            _start(module, control, descriptors, int.from_bytes(order, "little"))
 
 
 def _steps(module: str) -> Iterator[Callable[[], object]]:
@@ -86,19 +157,8 @@ def _steps(module: str) -> Iterator[Callable[[], object]]:
     yield gc.freeze  # what workers share is not copied by their collectors
 
 
-def _quietly(step: Callable[[], object]) -> None:
-    """Take a step; one that fails is left to the job that needs it, which then says why."""
-    with suppress(Exception):
-        step()
-
-
-def _start(
-    module: str,
-    control: socket.socket,
-    channel: socket.socket,
-    lifeline: socket.socket,
-    memory: int,
-) -> None:
+def _start(module: str, control: socket.socket, ends: Sequence[int], memory: int) -> None:
+    channel, lifeline = (socket.socket(fileno=number) for number in ends)
     with channel, lifeline:
         if not _FORKS:
             numbers = (channel.fileno(), lifeline.fileno())
@@ -127,6 +187,8 @@ def _work(module: str, channel: socket.socket, lifeline: socket.socket, memory: 
 
 def _end_with(lifeline: socket.socket) -> None:
     """From now on a byte or the end of the lifeline ends this process."""
+    import fcntl  # which Windows lacks
+
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
@@ -137,6 +199,8 @@ def _end_with(lifeline: socket.socket) -> None:
 
 def _limit(memory: int) -> None:
     """So many bytes more than now, and no file of what was in memory after a crash."""
+    import resource
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         with open("/proc/self/statm", encoding="ascii") as sizes:

@@ -11,17 +11,14 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.explorer.frames import Frame
-from peerbayes.explorer.guard import Door, Guard
+from peerbayes.explorer.guard import Door
 from theory.validation import as_positive, fail, install_extra
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from peerbayes.explorer.jobs import Jobs
+    from peerbayes.explorer.nursery import Frame
 
 _LOOPBACK = "127.0.0.1"
 _HEIGHT = 720
@@ -39,43 +36,33 @@ class Explorer:
     def __init__(
         self, problem: dict[str, Any], *, port: int, jobs: Jobs, frame: str | None
     ) -> None:
-        self._socket = bound(port)
+        self._socket, self._jobs = bound(port), jobs
         try:
-            self._door = Door.with_new_token(self._socket.getsockname()[1], frame)
-            self._request = json.dumps(problem).encode()
-            self._jobs = jobs
-            self._jobs.begin()  # imports its packages while the server imports its own
+            door = Door.with_new_token(self._socket.getsockname()[1], frame)
+            jobs.begin()  # imports its packages while this process imports those of the server
+            from peerbayes.explorer.app import Opening, application, server_of
+
+            self._opening = Opening(json.dumps(problem).encode())
+            self._guard = application(jobs, door, self._opening)
+            self._server = server_of(self._guard)
         except BaseException:
+            jobs.stop()
             self._socket.close()
             raise
-        self.address = self._door.address
-        self._guard: Guard | None = None
-        self._server: uvicorn.Server | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.address, self._framed = door.address, frame is not None
+        self._loop = asyncio.new_event_loop()
         self._ended = threading.Event()
-        self._answers = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="peerbayes explore", daemon=True)
         self._thread.start()
-        self._answers.wait()
 
     def _serve(self) -> None:
         try:
-            asyncio.run(self._answer())
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._server.serve(sockets=[self._socket]))
         finally:
             self._jobs.stop()  # if the server did not get as far as that
             self._socket.close()
             self._ended.set()
-            self._answers.set()
-
-    async def _answer(self) -> None:
-        from peerbayes.explorer.app import Opening, application
-
-        self._opening = Opening(self._request)
-        self._guard = application(self._jobs, self._door, self._opening)
-        self._loop = asyncio.get_running_loop()
-        self._server = server_of(self._guard)
-        self._answers.set()
-        await self._server.serve(sockets=[self._socket])
 
     def check(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Wait until the first problem can be shown.
@@ -87,29 +74,24 @@ class Explorer:
         RuntimeError
             If that is a fault of this program.
         """
-        if self._loop is None:
-            raise self._fault()
-        look = asyncio.run_coroutine_threadsafe(self._first(progress), self._loop)
-        last = look.result()
-        if last.kind == "result":
-            self._opening.answer = last.body
-        elif last.kind == "fault":
-            raise RuntimeError(last.body.decode())
-        else:
-            raise ValueError(last.body.decode() or "stopped")
+        last = asyncio.run_coroutine_threadsafe(self._first(progress), self._loop).result()
+        if last is None or last.kind != "result":
+            error = RuntimeError if last is not None and last.kind == "fault" else ValueError
+            raise error((last.body.decode() if last else "") or "stopped")
+        self._opening.answer = last.body
 
-    async def _first(self, progress: Callable[[int, int], None] | None) -> Frame:
-        last = Frame("cancelled")
-        async with aclosing(self._jobs.run("", "start", self._request, long=True)) as frames:
-            async for frame in frames:
-                if frame.kind == "progress" and progress is not None:
-                    progress(*json.loads(frame.body))
-                last = frame
+    async def _first(self, progress: Callable[[int, int], None] | None) -> Frame | None:
+        last: Frame | None = None
+        run = self._jobs.run("", "start", self._opening.request, long=True)
+        async with aclosing(run) as frames:
+            async for last in frames:
+                if last.kind == "progress" and progress is not None:
+                    progress(*json.loads(last.body))
         return last
 
     def open(self) -> bool:
         """Show the page in a browser, if there is one here that has windows; whether there is."""
-        return self._guard is not None and shown_in_browser(self._guard.address_for_one_visit())
+        return shown_in_browser(self._guard.address_for_one_visit())
 
     def wait(self) -> None:
         """Wait until somebody stops the server.
@@ -120,29 +102,21 @@ class Explorer:
             If it ended by itself.
         """
         self._ended.wait()
-        if self._server is None or not self._server.should_exit:
-            raise self._fault()
+        if not self._server.should_exit:
+            raise fail("explore", "a server that answers", "one that ended", "start it again")
 
     def stop(self) -> None:
         """End the server and all that it started; a second time nothing is done."""
-        if self._server is not None and self._loop is not None and not self._ended.is_set():
+        if not self._ended.is_set():
             self._server.should_exit = True
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._jobs.stop)
         self._thread.join()
 
-    def _fault(self) -> ValueError:
-        return fail("explore", "a server that answers", "one that ended", "start it again")
-
     def __enter__(self) -> Explorer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:
@@ -155,7 +129,7 @@ class Explorer:
         link = f'<a href="{address}" target="_blank" rel="noopener">peerbayes explore</a>'
         if self._ended.is_set():
             return "peerbayes explore: stopped"
-        if self._door.frame is None:
+        if not self._framed:
             return link
         return f'<iframe src="{address}" width="100%" height="{_HEIGHT}"></iframe><br>{link}'
 
@@ -175,14 +149,8 @@ def serve(
     problem
         What is shown first: ``{"problem": name or file}``, ``{"document": …}``, or nothing of the
         kind.
-    port
-        Of the loopback address; any that is free if 0.
-    seconds
-        Time that one long computation may take, positive.
-    data
-        Folder of the image files, for built-in problems that need them.
-    frame
-        The origin whose pages may show this one in a frame; nobody if left out.
+    port, seconds, data, frame
+        As of `peerbayes.explore`.
 
     Raises
     ------
@@ -213,21 +181,6 @@ def shown_in_browser(address: str) -> bool:
         return webbrowser.open(address)
     except (webbrowser.Error, OSError):
         return False
-
-
-def server_of(guard: Guard) -> uvicorn.Server:
-    """What answers for an application; to be given a socket."""
-    import uvicorn
-
-    from peerbayes.explorer.connections import MOST, Connection
-
-    config = uvicorn.Config(
-        guard,
-        lifespan="on", http=Connection, ws="none", loop="asyncio", log_config=None,
-        log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        limit_concurrency=MOST + 1, timeout_graceful_shutdown=2,
-    )  # fmt: skip
-    return uvicorn.Server(config)
 
 
 def needs_server() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from peerbayes.live.observations import Claims
+    from peerbayes.live.evidence import Claims
     from peerbayes.problem.problems import AnyProblem, FiniteProblem
 
 
@@ -219,7 +219,7 @@ def learn(
 
 def _log_likelihoods(problem: FiniteProblem, observations: Any, missing: Missing) -> FloatArray:
     """Log-likelihoods of observations, shape (T, N, M), in nats; zeros where there are none."""
-    from peerbayes.live.observations import Claims
+    from peerbayes.live.evidence import Claims
     from peerbayes.live.preparing import claims_of
 
     model = problem.model
@@ -271,7 +271,7 @@ def _single(entry: Any, claims: Claims) -> list[Any]:
 
 def _row(one: Any, claims: Claims, known: dict[str, FloatArray], where: str) -> FloatArray:
     """Log-likelihoods of one observation, shape (M,), read once of those that come again."""
-    from peerbayes.live.observations import UnreadableError
+    from peerbayes.live.evidence import UnreadableError
 
     key = repr(one)  # by which True is not 1
     if key not in known:

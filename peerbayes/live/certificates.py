@@ -8,6 +8,7 @@ all others; nobody else's certificates are valid in the network.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,15 +22,17 @@ from theory.validation import fail
 
 # Clocks of machines differ; certificates are valid from before they were made.
 _SLACK = timedelta(days=1)
+
 _YEARS = timedelta(days=3650)
 
 
 def authority_certificate(key: Ed25519PrivateKey, common_name: str, network: str) -> bytes:
-    """Certificate, PEM, of a network's authority; valid for ten years."""
-    own = _subject(common_name, network)
-    builder = _begun(own, own, key, _YEARS).add_extension(x509.BasicConstraints(True, 0), True)
-    builder = builder.add_extension(_usage(signs_certificates=True), True)
-    return builder.sign(key, None).public_bytes(serialization.Encoding.PEM)
+    """Certificate, PEM, of a network's authority; valid for ten years.
+
+    Its name is distinct for each network, so that no chain leads to another's.
+    """
+    own = _named(f"peerbayes {network}", common_name)
+    return _signed(own, own, key, key, _YEARS, [], is_authority=True)
 
 
 def certificate(
@@ -57,19 +60,14 @@ def certificate(
 
     issuer = x509.load_pem_x509_certificate(authority)
     life = min(timedelta(days=days), issuer.not_valid_after_utc - datetime.now(UTC))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     urn = x509.UniformResourceIdentifier(f"urn:peerbayes:{quote(common_name, safe='')}")
-    both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())  # type: ignore[arg-type]
-    builder = (
-        _begun(subject, issuer.subject, key, life)
-        .add_extension(x509.BasicConstraints(False, None), True)
-        .add_extension(_usage(signs_certificates=False), True)
-        .add_extension(x509.ExtendedKeyUsage(both), False)
-        .add_extension(x509.SubjectAlternativeName([urn]), False)
-        .add_extension(issued_by, False)
-    )
-    return builder.sign(by, None).public_bytes(serialization.Encoding.PEM)
+    extensions = [
+        x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+        x509.SubjectAlternativeName([urn]),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()),  # type: ignore[arg-type]
+    ]
+    subject = _named("", common_name)
+    return _signed(subject, issuer.subject, key, by, life, extensions, is_authority=False)
 
 
 def public_hex(key: Ed25519PrivateKey) -> str:
@@ -150,22 +148,32 @@ def expiry(text: bytes) -> datetime:
     return x509.load_pem_x509_certificate(text).not_valid_after_utc
 
 
-def _subject(common_name: str, network: str) -> x509.Name:
-    """The authority's name: distinct for each network, so that no chain leads to another's."""
-    return x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, f"peerbayes {network}"),
-            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
-        ]
-    )
+def _named(organization: str, common_name: str) -> x509.Name:
+    """The name of whoever has a certificate; of an organization, if that is not empty."""
+    names = ((NameOID.ORGANIZATION_NAME, organization), (NameOID.COMMON_NAME, common_name))
+    return x509.Name([x509.NameAttribute(kind, name) for kind, name in names if name])
 
 
-def _begun(
-    subject: x509.Name, issuer: x509.Name, key: Ed25519PrivateKey, life: timedelta
-) -> x509.CertificateBuilder:
+def _signed(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: Ed25519PrivateKey,
+    by: Ed25519PrivateKey,
+    life: timedelta,
+    extensions: Sequence[x509.ExtensionType],
+    *,
+    is_authority: bool,
+) -> bytes:
+    """A certificate, PEM, with these extensions and those that all have."""
     now = datetime.now(UTC)
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    return (
+    unused = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    usage = x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        **dict.fromkeys((*unused, "encipher_only", "decipher_only"), False),
+    )
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -173,19 +181,10 @@ def _begun(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _SLACK)
         .not_valid_after(now + life)
-        .add_extension(identifier, False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), True)
+        .add_extension(usage, True)
     )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    for extension in extensions:
+        builder = builder.add_extension(extension, False)
+    return builder.sign(by, None).public_bytes(serialization.Encoding.PEM)

@@ -1,11 +1,14 @@
-"""What the options of live agents name: a share, a robust rule."""
+"""Which share an agent is to run: one in a file, or of a problem that is made, in a file, or named.
+
+A problem is read only if it has to be (`peerbayes.live.preparing`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from peerbayes.live.share import Share
+from peerbayes.live.members import Share
 from theory.validation import fail
 
 _SUFFIX = ".share"
@@ -53,19 +56,17 @@ def every_share(
     problem
         May also be the name of an experiment with nets, or a net file.
     seed, recipe
-        Of nets (:func:`peerbayes.live.net_shares.net_shares`).
+        Of nets (:func:`peerbayes.live.preparing.net_shares`).
 
     Raises
     ------
     ValueError
         If there is no such problem, it has no live network, or a recipe is named for one without.
     """
-    from peerbayes.live.preparing import shares_of
+    from peerbayes.live.preparing import net_shares, shares_of
     from peerbayes.problem.builtins.loading import load_problem
 
     if isinstance(problem, str | Path) and is_net(str(problem)):
-        from peerbayes.live.net_shares import net_shares
-
         return net_shares(str(problem), seed=seed, recipe=recipe, data=data)
     if recipe is not None:
         raise fail("--recipe", "an experiment with nets", repr(recipe), "leave it out")
@@ -90,32 +91,3 @@ def is_net(problem: str) -> bool:
     from peerbayes.experiments.net_rows import ROWS  # costs an agent with a file 6 MB
 
     return problem in ROWS
-
-
-def robust_keys(text: str | None) -> dict[str, Any] | None:
-    """A robust rule as keys of a ``[faults]`` table; None if none is named.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, or its number is missing.
-
-    Examples
-    --------
-    >>> robust_keys("trimmed-mean:2"), robust_keys("median")
-    ({'rule': 'trimmed-mean', 'tolerate': 2}, {'rule': 'median'})
-    """
-    if text is None:
-        return None
-    name, _, number = text.partition(":")
-    try:
-        if name == "trimmed-mean":
-            return {"rule": name, "tolerate": int(number)}
-        if name == "clip":
-            return {"rule": name, "radius": float(number)}
-    except ValueError:
-        name = ""
-    if name not in ("average", "median") or number:
-        wanted = "average, median, trimmed-mean:F or clip:R"
-        raise fail("--robust", wanted, repr(text[:60]), "name a rule, with its number")
-    return {"rule": name}

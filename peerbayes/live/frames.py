@@ -1,17 +1,23 @@
 """One message on the wire: the bytes of a safetensors file, sealed by a digest and a signature.
 
-Eight bytes of length, a JSON header, the numbers. The header's ``__metadata__`` says who speaks of
-which network, in which round, under which list of members; ``digest`` is SHA-256 of everything
-else, ``signature`` the sender's over that digest. Bytes are read in an order in which nothing
-costs more than its size allows: the size is checked before anything is parsed, the header before
-the numbers, the digest before the signature. What does not pass is *refused* with one of
-`REASONS`, which the receiver counts; a frame is never an error of the program.
+Eight bytes of length, a JSON header, the numbers. The header has one form (sorted keys, no blanks,
+filled up to a multiple of 8), so that the same content is the same bytes, and a header in another
+form is refused: two readers of repeated keys could see two contents. States on disk are such files
+too.
+
+A frame's header says in ``__metadata__`` who speaks of which network, in which round, under which
+list of members; ``digest`` is SHA-256 of everything else, ``signature`` the sender's over that
+digest. Bytes are read in an order in which nothing costs more than its size allows: the size is
+checked before anything is parsed, the header before the numbers, the digest before the signature.
+What does not pass is *refused* with one of `REASONS`, which the receiver counts; a frame is never
+an error of the program.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,20 +25,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peerbayes.live.tensor_bytes import (
-    METADATA,
-    TYPES,
-    header_bytes,
-    header_of,
-    joined,
-    padded,
-    split,
-    written,
-)
+from theory.validation import fail, install_extra
+
+try:
+    import orjson
+except ModuleNotFoundError:
+    raise fail("live peers", "the package orjson", "none", install_extra("live")) from None
 
 Tensors = Mapping[str, NDArray[Any]]
 Shapes = Mapping[str, tuple[str, tuple[int, ...]]]
 """What a frame may hold: for each tensor its type, in the words of safetensors, and its shape."""
+
+TYPES: Mapping[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("<i1"),
+    "U8": np.dtype("<u1"),
+    "BOOL": np.dtype("?"),
+}
+"""Types of numbers by their safetensors names."""
+METADATA = "__metadata__"
+_NAMES = {dtype.str: name for name, dtype in TYPES.items()}
 
 SCHEMA = "1"
 MOST_HEADER = 16 * 1024
@@ -53,12 +70,117 @@ REASONS = (
     "second-process",
 )
 """Why a frame may be refused."""
+
 _FIELDS = frozenset(
     ("schema", "network", "from", "epoch", "round", "time", "gap", "kind", "digest", "signature")
 )
 # The longest number of a round or an epoch, 2**63 - 1, has 19 digits.
 _DIGITS = 19
 _NO_DIGEST, _NO_SIGNATURE = b'"digest":""', b'"signature":""'
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def header_of(
+    metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Any], bytes]:
+    """The header of some arrays, and their numbers one after the other."""
+    header: dict[str, Any] = {METADATA: dict(metadata)}
+    parts: list[bytes] = []
+    at = 0
+    for name, values in tensors.items():
+        dtype = values.dtype.newbyteorder("<")
+        data = values.astype(dtype, copy=False).tobytes()
+        header[name] = {
+            "dtype": _NAMES[dtype.str],
+            "shape": list(values.shape),
+            "data_offsets": [at, at + len(data)],
+        }
+        parts.append(data)
+        at += len(data)
+    return header, b"".join(parts)
+
+
+def written(header: Mapping[str, Any]) -> bytes:
+    """A header in its one form."""
+    return padded(orjson.dumps(header, option=orjson.OPT_SORT_KEYS))
+
+
+def padded(text: bytes) -> bytes:
+    """A header's text with blanks up to a multiple of 8 bytes."""
+    return text + b" " * (-len(text) % 8)
+
+
+def joined(text: bytes, numbers: bytes) -> bytes:
+    """The whole file, of a header's text."""
+    text = padded(text)
+    return struct.pack("<Q", len(text)) + text + numbers
+
+
+def header_bytes(data: bytes) -> int:
+    """How long the header says it is.
+
+    Raises
+    ------
+    ValueError
+        If there are not even eight bytes.
+    """
+    if len(data) < 8:
+        raise ValueError(f"{len(data)} bytes")
+    return int(struct.unpack_from("<Q", data)[0])
+
+
+def split(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Header and numbers.
+
+    Raises
+    ------
+    ValueError
+        If there is no header, or one in another form.
+    """
+    length = header_bytes(data)
+    if len(data) < 8 + length:
+        raise ValueError("shorter than its header")
+    text = data[8 : 8 + length]
+    try:
+        header = orjson.loads(text)
+        same = isinstance(header, dict) and written(header) == text
+    except (ValueError, TypeError):
+        raise ValueError("no JSON") from None
+    if not same:
+        raise ValueError("a header in another form")
+    return header, data[8 + length :]
+
+
+def arrays(header: Mapping[str, Any], numbers: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of a file that is known to be whole.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    try:
+        return {
+            name: np.frombuffer(
+                numbers[slice(*said["data_offsets"])], TYPES[said["dtype"]]
+            ).reshape(said["shape"])
+            for name, said in header.items()
+            if name != METADATA
+        }
+    except (KeyError, TypeError) as error:
+        raise ValueError(repr(error)) from None
+
+
+def digest_of(text: bytes, numbers: bytes) -> str:
+    """SHA-256 of a header's text, in which no digest is filled in, and of the numbers."""
+    content = hashlib.sha256(text)
+    content.update(numbers)
+    return content.hexdigest()
+
+
+# Frames -----------------------------------------------------------------------------------------
 
 
 class Refused(Exception):  # noqa: N818 - the field's word; nothing is in error here
@@ -140,11 +262,10 @@ def seal(frame: Frame, sign: Callable[[bytes], str] | None = None) -> bytes:
     }
     header, numbers = header_of(metadata, frame.tensors)
     text = written(header)
-    digest = _digest(text, numbers)
-    signature = "" if sign is None else sign(digest.encode())
-    text = text.rstrip(b" ").replace(_NO_DIGEST, b'"digest":"%s"' % digest.encode(), 1)
-    text = text.replace(_NO_SIGNATURE, b'"signature":"%s"' % signature.encode(), 1)
-    return joined(text, numbers)
+    digest = digest_of(text, numbers).encode()
+    signature = b"" if sign is None else sign(digest).encode()
+    text = text.rstrip(b" ").replace(_NO_DIGEST, b'"digest":"%s"' % digest, 1)
+    return joined(text.replace(_NO_SIGNATURE, b'"signature":"%s"' % signature, 1), numbers)
 
 
 def unseal(
@@ -201,7 +322,7 @@ def unseal(
         raise Refused("wrong-epoch", str(of_epoch))
     made, gap = _real(said["time"]), _real(said["gap"])
     digest, signature = said["digest"], said["signature"]
-    if _digest(_unsigned(text, digest, signature), numbers) != digest:
+    if digest_of(_unsigned(text, digest, signature), numbers) != digest:
         raise Refused("bad-digest", digest[:12])
     if verify is not None and not verify(sender, digest.encode(), signature):
         raise Refused("bad-signature", repr(sender[:60]))
@@ -218,13 +339,6 @@ def _unsigned(text: bytes, digest: str, signature: str) -> bytes:
     """
     text = text.rstrip(b" ").replace(b'"digest":"%s"' % digest.encode(), _NO_DIGEST, 1)
     return padded(text.replace(b'"signature":"%s"' % signature.encode(), _NO_SIGNATURE, 1))
-
-
-def _digest(text: bytes, numbers: bytes) -> str:
-    """SHA-256 of a frame whose digest and signature are empty."""
-    content = hashlib.sha256(text)
-    content.update(numbers)
-    return content.hexdigest()
 
 
 def _split(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:

@@ -1,4 +1,4 @@
-"""What one live agent hears: from bytes to its learner, and who is there.
+"""What one live agent hears: from bytes to its learner, from which process, and who is there.
 
 Nothing that arrives ends the loop: what is wrong is refused, counted by its reason, and said once.
 """
@@ -7,24 +7,115 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from exact.changing.peer_state import Receipt
 from peerbayes.live.frames import Frame, Refused, unseal
-from peerbayes.live.inbox import Inbox
 from peerbayes.live.learner import Learner
 from peerbayes.live.members import Members
 from peerbayes.live.report import Tally, clock
-from peerbayes.live.speakers import Speakers
-from peerbayes.live.transport import Transport
+from peerbayes.live.transport import Inbox
+from peerbayes.live.zenoh_transport import ZenohTransport
 from theory.validation import fail
 
+# Processes that are remembered of one agent.
+_MOST = 16
+# What a process that died had said may still be under way for so many seconds.
+_UNDER_WAY = 10.0
 # Rounds that a neighbour may miss one after the other before it is waited for no more.
 _PATIENT_ROUNDS = 3
 # In lock-step: how far ahead a neighbour may say it is, by the seconds since the last pooling.
 _ROUNDS_A_SECOND, _ROUNDS_AT_ONCE = 20_000, 10_000
 # Own messages that are remembered, to be told from those of another process.
 _MOST_SAID = 1024
+
+
+class Speakers:
+    """The processes that spoke, by the agent's name.
+
+    Parameters
+    ----------
+    log
+        Told once of each process that is one too many, in one line.
+    """
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        # By name: each process in the order of its first message; when that was made, when it came.
+        self._first: dict[str, dict[str, tuple[float, float]]] = {}
+        self._speaks: dict[str, str] = {}
+        self._refused: dict[str, set[str]] = {}
+        self._owed: set[str] = set()
+
+    @property
+    def doubled(self) -> list[str]:
+        """Agents as which two processes spoke."""
+        return sorted(self._refused)
+
+    def hear(self, name: str, process: str, *, made: float, now: float) -> bool:
+        """Whether a message is taken; not that of a second process.
+
+        Parameters
+        ----------
+        name, process
+            As whom, and which process spoke; "" where it did not say.
+        made, now
+            Seconds: when the message was made on the sender's clock, and when it came on one's own.
+        """
+        if not process:
+            return True
+        if process in self._refused.get(name, ()):
+            self._owed.add(name)
+            return False
+        first = self._first.setdefault(name, {})
+        speaks = self._speaks.setdefault(name, process)
+        if process not in first:
+            if len(first) == _MOST:
+                del first[next(one for one in first if one != speaks)]
+            first[process] = (made, now)
+            self._speaks[name] = process
+            return True
+        if process == speaks:
+            return True
+        second = max(process, speaks, key=[*first].index)
+        began, came = first[second]
+        if process != second and made <= began and now <= came + _UNDER_WAY:
+            return True  # it was under way when its process died
+        if name not in self._refused:
+            self._log(f"two processes speak as agent {name!r}: stop one; the second is not heard")
+        self._refused.setdefault(name, set()).add(second)
+        self._owed.add(name)
+        if process != second:
+            self._speaks[name] = process
+        return process != second
+
+    def owed(self, name: str) -> bool:
+        """Whether a second process has spoken that has not been told of the first; only once."""
+        owed = name in self._owed
+        self._owed.discard(name)
+        return owed
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whose word is taken; without keys anybody's.
+
+    Attributes
+    ----------
+    sign, verify
+        Of frames (`peerbayes.live.frames`).
+    trusted
+        Whether a new list of members is properly signed.
+    """
+
+    sign: Callable[[bytes], str] | None = None
+    verify: Callable[[str, bytes, str], bool] | None = None
+    trusted: Callable[[Members], bool] | None = None
+
+
+NOBODY = Trust()
+"""No keys: nothing is signed, and anybody's word is taken."""
 
 
 class Hearing:
@@ -38,7 +129,7 @@ class Hearing:
         What learns, how it talks, and what is counted.
     shared
         Whether all agents count the same rounds.
-    limit, verify, trusted, log
+    limit, trust, log
         As of :class:`peerbayes.live.loop.PeerLoop`.
 
     Attributes
@@ -54,17 +145,16 @@ class Hearing:
         name: str,
         *,
         learner: Learner,
-        transport: Transport,
+        transport: ZenohTransport,
         tally: Tally,
         shared: bool,
         limit: int,
-        verify: Callable[[str, bytes, str], bool] | None,
-        trusted: Callable[[Members], bool] | None,
+        trust: Trust,
         log: Callable[[str], None],
     ) -> None:
         self._name, self._learner, self._transport = name, learner, transport
         self._tally, self._shared, self._limit = tally, shared, limit
-        self._verify, self._trusted, self._log = verify, trusted, log
+        self._trust, self._log = trust, log
         self.inbox = Inbox()
         self._speakers = Speakers(log)
         self._said: dict[int, float] = {}  # by round: when its message was made
@@ -186,7 +276,7 @@ class Hearing:
             name=name,
             members=self._names,
             epoch=lambda number: abs(number - members.epoch) <= 1,
-            verify=self._verify,
+            verify=self._trust.verify,
         )
 
     def _take(self, name: str, data: bytes, process: str) -> None:
@@ -222,7 +312,7 @@ class Hearing:
             return
         oldest = next(iter(self._said), None)
         own = oldest is None or frame.round < oldest or self._said.get(frame.round) == frame.time
-        if own or (self._verify is not None and frame.time < self._tally.began):
+        if own or (self._trust.verify is not None and frame.time < self._tally.began):
             return
         wanted = f"to be the only process that speaks as {self._name!r}"
         raise fail("agent", wanted, "another that was there first", "stop one of the two")
@@ -255,7 +345,7 @@ class Hearing:
         now = self._learner.members
         if members.epoch <= now.epoch or members.network != now.network:
             return
-        if self._trusted is not None and not self._trusted(members):
+        if self._trust.trusted is not None and not self._trust.trusted(members):
             self._refuse("members", "bad-signature", f"epoch {members.epoch}")
             return
         if self._name not in members.names:

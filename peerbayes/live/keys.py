@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -37,8 +39,8 @@ from peerbayes.live.security import (
     KeyFolder,
     Role,
     agent_folder,
+    key_folders,
     sign,
-    verify,
 )
 from peerbayes.messages import shorten
 from peerbayes.records import unwritable, write_whole
@@ -50,6 +52,7 @@ _LONGEST_NAME = 64
 # File systems take names of 255 bytes.
 _LONGEST_FOLDER = 240
 _REMEDY = "choose another folder with --out"
+_SOON = timedelta(days=30)
 
 
 def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
@@ -77,10 +80,7 @@ def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         remedy = "'peerbayes keys add' adds to it; for another network choose another with --out"
         raise fail(shorten(str(out), length=200), "a new folder", "one that holds files", remedy)
-    made: Path | None = None
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(mkdtemp(prefix=".keys-", dir=out.parent))
+    with _beside(out, remedy=_REMEDY) as made:
         authority = _new_authority(made / "authority", members.network)
         for name in members.names:
             _issue(agent_folder(made, name), authority, "agent", name, days)
@@ -88,11 +88,6 @@ def new_keys(members: Members, out: str | Path, *, days: int = DAYS) -> Path:
             _issue(made / role, authority, role, COMMON_NAMES[role], days)
         _spread(made, _signed(members, authority, made))
         made.rename(out)
-    except OSError as error:
-        raise unwritable(out, "a folder", error, remedy=_REMEDY) from None
-    finally:
-        if made is not None and made.exists():
-            shutil.rmtree(made)
     return out
 
 
@@ -131,20 +126,28 @@ def add_keys(out: str | Path, name: str, *, renew: bool = False, days: int = DAY
         got = "keys" if folder.exists() else "none"
         remedy = "--renew replaces them" if folder.exists() else "leave out --renew"
         raise fail(str(folder), "keys to replace" if renew else "none yet", got, remedy)
+    with _beside(folder, remedy="look at its permissions") as made:
+        _issue(made / "new", authority, role, COMMON_NAMES.get(role, name), days)
+        (made / "new" / MEMBERS).write_bytes((out / "authority" / MEMBERS).read_bytes())
+        if renew:
+            folder.rename(made / "old")
+        (made / "new").rename(folder)
+    return folder
+
+
+@contextmanager
+def _beside(folder: Path, *, remedy: str) -> Iterator[Path]:
+    """A new folder beside another; what is left of it goes at the end of the block."""
+    made: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=".keys-", dir=folder.parent))
-        try:
-            _issue(made / "new", authority, role, COMMON_NAMES.get(role, name), days)
-            (made / "new" / MEMBERS).write_bytes((out / "authority" / MEMBERS).read_bytes())
-            if renew:
-                folder.rename(made / "old")
-            (made / "new").rename(folder)
-        finally:
-            shutil.rmtree(made)
+        yield made
     except OSError as error:
-        raise unwritable(folder, "a folder", error, remedy="look at its permissions") from None
-    return folder
+        raise unwritable(folder, "a folder", error, remedy=remedy) from None
+    finally:
+        if made is not None and made.exists():
+            shutil.rmtree(made)
 
 
 def sign_members(fresh: Members, out: str | Path) -> Members:
@@ -169,38 +172,6 @@ def sign_members(fresh: Members, out: str | Path) -> Members:
     signed = _signed(members, authority, out)
     _spread(out, signed)
     return signed
-
-
-def key_folders(out: Path) -> Iterator[Path]:
-    """All key folders of a network: the authority's, router's, watcher's, then the agents'."""
-    yield from (out / name for name in ("authority", "router", "watcher") if (out / name).is_dir())
-    agents = out / "agents"
-    if agents.is_dir():
-        yield from sorted(p for p in agents.iterdir() if not p.name.startswith(".") and p.is_dir())
-
-
-def signed_members(keys: KeyFolder, path: str | Path | None = None) -> Members:
-    """The list of members in a key folder, or in the file at `path`, if the authority signed it.
-
-    Raises
-    ------
-    ValueError
-        If it did not, or the list is another network's; in one line.
-    """
-    source = keys.path / MEMBERS if path is None else Path(path)
-    members = Members.read(source)
-    if members.network != keys.network:
-        got = f"one of network {members.network:.16}"
-        raise fail(str(source), f"a list of network {keys.network}", got, "use this network's")
-    if not is_signed(members, keys.authority):
-        wanted = "a list signed by the network's authority"
-        raise fail(str(source), wanted, "another signature", "run 'peerbayes keys members'")
-    return members
-
-
-def is_signed(members: Members, authority: str) -> bool:
-    """Whether the signature of a list is that of the authority with this public key."""
-    return verify(authority, members.content(), members.signature, purpose="members")
 
 
 def check_name(name: str) -> str:
@@ -251,7 +222,12 @@ def _issue(folder: Path, authority: KeyFolder, role: Role, name: str, days: int)
 
 
 def _describe(keys: KeyFolder) -> KeyFolder:
-    document = {"format": FORMAT, "version": VERSION, "network": keys.network, "name": keys.name}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": keys.network,
+        "name": keys.name,
+    }
     document |= {"role": keys.role, "public": keys.public, "authority": keys.authority}
     text = json.dumps(document, indent=1) + "\n"
     (keys.path / FOLDER).write_text(text, encoding="utf-8")

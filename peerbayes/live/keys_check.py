@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from peerbayes.live.certificates import expiry, fault_of, private_key
-from peerbayes.live.keys import key_folders, signed_members
-from peerbayes.live.keys_documents import KeysDocument, KeysEntry
+from pydantic import Field
+
 from peerbayes.live.security import (
     AUTHORITY,
     CERTIFICATE,
@@ -16,13 +17,84 @@ from peerbayes.live.security import (
     SIGN_KEY,
     TLS_KEY,
     KeyFolder,
+    key_folders,
+    signed_members,
 )
+from peerbayes.quantities.quantity import NOTE, quantity, table_of
+from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import facts, grid
+from peerbayes.tables import facts_table, names_table, notes_text
+from theory.showing import Value
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _SOON = timedelta(days=30)
 
 
-def check_keys(out: str | Path) -> KeysDocument:
+@dataclass(frozen=True, eq=False)
+class Examined(Value):
+    """The keys of one process."""
+
+    folder: str = quantity(str, column="folder")
+    name: str = quantity(str)
+    role: str = quantity(str, column="role")
+    expires: str | None = quantity(
+        str | None, "day on which the certificate ends, year-month-day", column="valid until"
+    )
+    fault: str = quantity(
+        str,
+        'what is wrong, in words; "" if nothing is',
+        column="fault",
+        words=lambda value, _: value or "none",
+    )
+
+
+_EXAMINED = table_of(Examined, "KeysEntry", "The keys of one process.", title="")
+
+
+@dataclass(frozen=True, eq=False)
+class Check(Result):
+    """The keys of a network, or of some of its processes."""
+
+    network: str = quantity(
+        str, "first 16 hexadecimal digits of the problem's digest", label="network"
+    )
+    epoch: int | None = quantity(
+        int | None,
+        "of the newest signed list of members",
+        label="list of members",
+        words=lambda n, check: "none" if n is None else f"epoch {n}, {check.agents} agents",
+    )
+    agents: int | None = quantity(int | None, "agents in that list")
+    keys: tuple[Examined, ...] = quantity(_EXAMINED, many=True)
+    notes: tuple[str, ...] = quantity(list[str], label=NOTE)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is wrong."""
+        return any(entry.fault for entry in self.keys)
+
+    def tables(self) -> list[RenderableType]:
+        """Terminal tables of this result."""
+        found = self.document()
+        table = grid(_EXAMINED, found.keys, draw=names_table)
+        told = [notes_text(found.notes)] if found.notes else []
+        return [facts_table("Keys", facts(CHECK, found)), table, *told]
+
+
+CHECK = Check.quantities = table_of(
+    Check,
+    "KeysDocument",
+    "The keys of a network, or of some of its processes.",
+    changed={
+        "keys": {"type": Annotated[list.__class_getitem__(_EXAMINED.type), Field(min_length=1)]}
+    },
+)
+
+
+def check_keys(out: str | Path) -> Check:
     """Examine a network's folder, or that of one process.
 
     Asked of each: whether its private keys fit, and nobody else may read them; whether the
@@ -61,12 +133,14 @@ def check_keys(out: str | Path) -> KeysDocument:
         day = None if ends is None else f"{ends:%Y-%m-%d}"
         if ends is not None and not fault and ends - datetime.now(UTC) < _SOON:
             notes.append(f"{shown}: ends on {day}; 'peerbayes keys add --renew' makes new keys")
-        entries.append(KeysEntry(folder=shown, name=name, role=role, expires=day, fault=fault))
-    return KeysDocument(network=network, epoch=newest, agents=agents, keys=entries, notes=notes)
+        entries.append(Examined(shown, name, role, day, fault))
+    return Check(network, newest, agents, tuple(entries), tuple(notes))
 
 
 def _fault(keys: KeyFolder) -> tuple[str, datetime | None]:
     """What is wrong with a folder, in words, and when its certificate ends."""
+    from peerbayes.live.certificates import expiry, fault_of, private_key
+
     private = [TLS_KEY, SIGN_KEY] if keys.public else [TLS_KEY]
     try:
         text = (keys.path / CERTIFICATE).read_bytes()

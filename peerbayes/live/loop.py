@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.live import report as reports
 from peerbayes.live.evidence import MOST_AT_ONCE, Evidence
 from peerbayes.live.frames import Frame, Tensors, seal
-from peerbayes.live.hearing import Hearing
-from peerbayes.live.inbox import Event
+from peerbayes.live.hearing import NOBODY, Hearing, Trust
 from peerbayes.live.learner import Learner
-from peerbayes.live.members import Members
-from peerbayes.live.pacing import Pacing
-from peerbayes.live.transport import Transport
+from peerbayes.live.members import Members, Share
+from peerbayes.live.report import Tally, clock, report_bytes
+from peerbayes.live.transport import Event
+from peerbayes.live.zenoh_transport import ZenohTransport
+
+if TYPE_CHECKING:
+    from peerbayes.settings.live import Agent as AgentSettings
 
 # Seconds after which an agent with a clock of its own goes on without evidence.
 _IDLE = 1.0
@@ -28,6 +31,53 @@ _TICK = 0.1
 _BACK = 2.0
 # Frames that are read together while nothing waits for them.
 _AT_LEISURE = 256
+# By the kind of the shares: a round of a net takes seconds, and so does the start of its process.
+_PATIENCE = {"finite": 1.0, "net": 60.0}
+_GATHER = {"finite": 10.0, "net": 120.0}
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """When an agent does what.
+
+    Attributes
+    ----------
+    pace
+        "lockstep" or "own".
+    interval
+        Seconds between rounds, at least; None: at once in lock-step, on evidence otherwise.
+    patience
+        Lock-step: seconds for which a missing message is waited for.
+    gather
+        Seconds for which neighbours are waited for before the first round.
+    linger
+        Seconds for which an agent stays after its last round.
+    rounds
+        After which it is done; None: never.
+    batch
+        Observations that a round of lock-step takes of those that arrive.
+    """
+
+    pace: str = "lockstep"
+    interval: float | None = None
+    patience: float = 1.0
+    gather: float = 10.0
+    linger: float = 0.5
+    rounds: int | None = None
+    batch: int = 1
+
+
+def pacing_of(share: Share, how: AgentSettings) -> Pacing:
+    """The pacing that settings ask for; what they leave out is as fits the kind of the share."""
+    content = share.content
+    return Pacing(
+        pace=how.pace,
+        interval=how.interval,
+        patience=_PATIENCE[share.kind] if how.patience is None else how.patience,
+        gather=_GATHER[share.kind] if how.gather is None else how.gather,
+        rounds=content.get("rounds") if how.rounds is None else how.rounds,
+        batch=content.get("batch", 1),
+    )
 
 
 class PeerLoop:
@@ -43,10 +93,8 @@ class PeerLoop:
         When.
     limit
         Bytes of a frame.
-    sign, verify
-        Of frames (`peerbayes.live.frames`); none without keys.
-    trusted
-        Whether a new list of members is properly signed; any is taken if left out.
+    trust
+        Signs, and says whose word is taken.
     newer
         Asked about once a second for a list of members from outside; None if there is none.
     unsent
@@ -65,12 +113,10 @@ class PeerLoop:
         *,
         learner: Learner,
         evidence: Evidence,
-        transport: Transport,
+        transport: ZenohTransport,
         pacing: Pacing,
         limit: int,
-        sign: Callable[[bytes], str] | None = None,
-        verify: Callable[[str, bytes, str], bool] | None = None,
-        trusted: Callable[[Members], bool] | None = None,
+        trust: Trust = NOBODY,
         newer: Callable[[], Members | None] = lambda: None,
         unsent: Tensors | None = None,
         log: Callable[[str], None] = lambda text: None,
@@ -79,10 +125,10 @@ class PeerLoop:
     ) -> None:
         self.name = name
         self._learner, self._evidence, self._transport = learner, evidence, transport
-        self._pacing, self._limit, self._sign = pacing, limit, sign
+        self._pacing, self._limit, self._sign = pacing, limit, trust.sign
         self._newer, self._unsent = newer, unsent
         self._log, self._after_report, self._extra = log, after_report, extra_counts
-        self.tally = reports.Tally(learner.members.network, name, pacing.pace)
+        self.tally = Tally(learner.members.network, name, pacing.pace)
         self._hearing = Hearing(
             name,
             learner=learner,
@@ -90,8 +136,7 @@ class PeerLoop:
             tally=self.tally,
             shared=pacing.pace == "lockstep",
             limit=limit,
-            verify=verify,
-            trusted=trusted,
+            trust=trust,
             log=log,
         )
         self.inbox = self._hearing.inbox
@@ -104,7 +149,7 @@ class PeerLoop:
     def stop(self) -> None:
         """End after the round that runs; from any thread or signal handler."""
         self._stopped = True
-        self.inbox.wake()
+        self.inbox.put("wake")
 
     @property
     def is_stopped(self) -> bool:
@@ -123,7 +168,7 @@ class PeerLoop:
         try:
             if self._evidence.topic is not None:
                 self._transport.evidence(self._evidence.topic, self._evidence.put_bytes)
-            self._evidence.open(self.inbox.wake)
+            self._evidence.open(lambda: self.inbox.put("wake"))
             self._gather()
             self.tally.start()
             self._tell()
@@ -198,7 +243,7 @@ class PeerLoop:
 
     def _send(self, tensors: Tensors) -> None:
         self._open = True
-        now = reports.clock()
+        now = clock()
         members = self._learner.members
         frame = Frame(
             network=members.network,
@@ -219,7 +264,7 @@ class PeerLoop:
         self._take_in(self.inbox.all())
         used = self._learner.pool()
         self._open = False
-        self.tally.pooled(used, reports.clock(), self._learner.round)
+        self.tally.pooled(used, clock(), self._learner.round)
         self._hearing.pooled()
         self._maybe_tell()
 
@@ -261,7 +306,7 @@ class PeerLoop:
 
     def _tell(self) -> dict[str, Any]:
         source, learner = self._evidence, self._learner
-        self.tally.stored_round = getattr(learner, "stored_round", 0)
+        self.tally.stored_round = learner.stored_round
         report = self.tally.report(
             epoch=learner.members.epoch,
             round=learner.round,
@@ -272,6 +317,6 @@ class PeerLoop:
         report["doubled"] = self._hearing.doubled
         for reason, count in self._extra().items():
             report["refused"][reason] = report["refused"].get(reason, 0) + count
-        self._transport.report(reports.written(report))
+        self._transport.report(report_bytes(report))
         self._after_report(report)
         return report

@@ -1,31 +1,43 @@
-"""Who belongs to a live network, and whom each weighs by how much: a list that may be signed.
+"""Who belongs to a live network, whom each weighs by how much, and what each needs of the problem.
 
-A list has an *epoch*: the problem's own network is epoch 0, and of two lists the one of the higher
-epoch holds. Agents are numbered by their place in the list. A newcomer is added at its end; an
-agent that leaves for good keeps its place, without links, so that numbers never change their
-meaning. Weights are rows that are given, or follow from the links by a rule that needs an agent's
-own links and its neighbours' degrees only.
+A list of members may be signed. It has an *epoch*: the problem's own network is epoch 0, and of two
+lists the one of the higher epoch holds. Agents are numbered by their place in the list. A newcomer
+is added at its end; an agent that leaves for good keeps its place, without links, so that numbers
+never change their meaning. Weights are rows that are given, or follow from the links by a rule that
+needs an agent's own links and its neighbours' degrees only.
+
+An agent's *share* of a problem has all that its process needs, so that it starts quickly: reading a
+problem takes a second and a hundred megabytes of packages that a running agent does not need. It is
+a JSON file with the list of members and the agent's own law and claims. A problem has the same
+shares on every machine (`peerbayes.live.preparing`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from peerbayes.live.transport import encoded
+from theory.robustness.faults import RULES, Average, Rule
 from theory.validation import FloatArray, as_integer, as_position, fail, read_only
 
-FORMAT = "peerbayes-members"
-RULES = ("metropolis", "lazy-metropolis")
+LIST_FORMAT, SHARE_FORMAT = "peerbayes-members", "peerbayes-share"
+WEIGHT_RULES = ("metropolis", "lazy-metropolis")
 _MOST_BYTES = 64 * 2**20
 _KEYS = {
     "format", "schema", "network", "epoch", "names", "weights", "keys", "log_priors", "signature",
 }  # fmt: skip
+# The number that a robust rule has: its key in a [faults] table, and its type.
+_NUMBERS: Mapping[str, tuple[str, type[int | float]]] = {
+    "trimmed-mean": ("tolerate", int),
+    "clip": ("radius", float),
+}
 
 
 @dataclass(frozen=True)
@@ -81,8 +93,10 @@ class Members:
             raise fail("members.rows", f"{agents} rows", len(self.rows), "give every agent one")
         for i, row in enumerate(self.rows or ()):
             _check_row(i, row, agents)
-        if self.rule and self.rule not in RULES:
-            raise fail("members.rule", f"one of {', '.join(RULES)}", repr(self.rule), "choose one")
+        if self.rule and self.rule not in WEIGHT_RULES:
+            raise fail(
+                "members.rule", f"one of {', '.join(WEIGHT_RULES)}", repr(self.rule), "choose one"
+            )
         for pair in self.edges:
             fits = len(pair) == 2 and all(0 <= k < agents for k in pair) and pair[0] != pair[1]
             if not fits:
@@ -184,7 +198,7 @@ class Members:
         else:
             weights = {"rule": self.rule, "edges": [list(pair) for pair in self.edges]}
         return {
-            "format": FORMAT,
+            "format": LIST_FORMAT,
             "schema": 1,
             "network": self.network,
             "epoch": self.epoch,
@@ -204,8 +218,10 @@ class Members:
         ValueError
             If it describes none.
         """
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise fail("members", f'a list with "format": "{FORMAT}"', "something else", "see docs")
+        if not isinstance(document, dict) or document.get("format") != LIST_FORMAT:
+            raise fail(
+                "members", f'a list with "format": "{LIST_FORMAT}"', "something else", "see docs"
+            )
         if document.get("schema") != 1 or document.keys() - _KEYS:
             got = f"schema {document.get('schema')!r}"
             raise fail("members", "schema 1 and its keys", got, "use the same version everywhere")
@@ -262,13 +278,6 @@ class Members:
         except (UnicodeDecodeError, RecursionError, json.JSONDecodeError):
             raise fail("members", "JSON", "something else", "use another list") from None
 
-    def write(self, path: str | Path) -> None:
-        """Write the list to a file, whole or not at all."""
-        from exact.whole_files import replacing
-
-        with replacing(Path(path)) as file:
-            file.write(json.dumps(self.document(), indent=1).encode() + b"\n")
-
 
 def _check_row(i: int, row: Mapping[int, float], agents: int) -> None:
     values = list(row.values())
@@ -277,3 +286,153 @@ def _check_row(i: int, row: Mapping[int, float], agents: int) -> None:
     if not fits or abs(sum(values) - 1) > 1e-12 + agents * 2.3e-16:
         wanted = f"positive weights of agents 0 to {agents - 1} that sum to 1"
         raise fail(f"members.rows[{i}]", wanted, dict(list(row.items())[:6]), "correct it")
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one agent needs of a problem.
+
+    Attributes
+    ----------
+    problem
+        The problem's name.
+    agent
+        The agent's name.
+    kind
+        "finite" or "net".
+    members
+        All agents and their weights, by the problem (epoch 0).
+    on_loss
+        What takes the place of a message that is missing: what a changing network says, or "last".
+    rule
+        A robust rule's keys in a ``[faults]`` table; empty for the plain average.
+    content
+        What goes with `kind`. For "finite": `hypotheses`; `law`, with the keys `probabilities`
+        (O,), `offsets` (O, M) and for normal labels `slopes` (O, C, M) of log ℓ, from which draws
+        are made; `claims`, which turn an observation into log-likelihoods; `batch`, observations a
+        round.
+    """
+
+    problem: str
+    agent: str
+    kind: str
+    members: Members
+    on_loss: str = "last"
+    rule: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def network(self) -> str:
+        """First 16 hexadecimal digits of the problem's digest."""
+        return self.members.network
+
+    def document(self) -> dict[str, Any]:
+        """The share as JSON takes it."""
+        members = self.members.document()
+        return {"format": SHARE_FORMAT, "schema": 1, **vars(self), "members": members}
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The share in a file.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        try:
+            document = json.loads(Path(path).read_bytes())
+        except OSError as error:
+            reason = error.strerror or "unreadable"
+            raise fail(str(path), "an agent's share", reason, "give its file") from None
+        except ValueError:
+            raise fail(str(path), "an agent's share", "no JSON", "make it anew") from None
+        if not is_share(document):
+            raise fail(str(path), "an agent's share", "something else", "make it anew")
+        said = {key: value for key, value in document.items() if key not in ("format", "schema")}
+        return cls(**said | {"members": Members.from_document(said["members"])})
+
+    def write(self, path: Path) -> None:
+        """Write the share to a file, whole or not at all."""
+        from exact.whole_files import replacing
+
+        with replacing(path) as file:
+            file.write(json.dumps(self.document()).encode())
+
+
+def is_share(document: object) -> bool:
+    """Whether a JSON document is a share of this schema."""
+    known = isinstance(document, dict) and document.get("format") == SHARE_FORMAT
+    return known and document["schema"] == 1  # type: ignore[index]
+
+
+def state_folder(out: Path, network: str) -> Path:
+    """Where the agents of a network keep their states, below the folder for records.
+
+    >>> state_folder(Path("out"), "0123456789abcdef").as_posix()
+    'out/live-0123456789abcdef'
+    """
+    return out / f"live-{network}"
+
+
+def own_file(folder: Path, agent: str, kind: str) -> Path:
+    """One of an agent's files, such as its ``state``.
+
+    >>> own_file(Path("live"), "../mast", "state").as_posix()
+    'live/%2E%2E%2Fmast.state'
+    """
+    return folder / f"{encoded(agent).replace('.', '%2E')}.{kind}"
+
+
+# Robust rules -----------------------------------------------------------------------------------
+
+
+def robust_keys(text: str | None) -> dict[str, Any] | None:
+    """A robust rule as keys of a ``[faults]`` table; None if none is named.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or its number is missing.
+
+    Examples
+    --------
+    >>> robust_keys("trimmed-mean:2"), robust_keys("median")
+    ({'rule': 'trimmed-mean', 'tolerate': 2}, {'rule': 'median'})
+    """
+    if text is None:
+        return None
+    name, _, number = text.partition(":")
+    key, kind = _NUMBERS.get(name, ("", int))
+    try:
+        if key:
+            return {"rule": name, key: kind(number)}
+    except ValueError:
+        name = ""
+    if name not in RULES or number:
+        wanted = "average, median, trimmed-mean:F or clip:R"
+        raise fail("--robust", wanted, repr(text[:60]), "name a rule, with its number")
+    return {"rule": name}
+
+
+def robust_rule(keys: Mapping[str, Any]) -> Rule | None:
+    """The rule that the keys of a ``[faults]`` table name; None for the plain average.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or its number does not fit.
+    """
+    name = keys.get("rule", "average")
+    if name not in RULES:
+        wanted = "average, median, trimmed-mean or clip"
+        raise fail("robust", wanted, repr(name), "choose a rule")
+    numbers = {key: value for key, value in keys.items() if key != "rule"}
+    return None if name == "average" else RULES[name](**numbers)
+
+
+def rule_keys(rule: Rule) -> dict[str, Any]:
+    """A robust rule as keys of a ``[faults]`` table; empty for the plain average."""
+    if isinstance(rule, Average):
+        return {}
+    return {"rule": {kind: name for name, kind in RULES.items()}[type(rule)], **asdict(rule)}

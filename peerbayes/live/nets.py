@@ -1,27 +1,26 @@
-"""Learning of nets: a learner around one agent's training.
+"""Learning of nets: a learner around one agent's training, read where it runs.
 
-Which message is pooled, by which weight, is decided by :class:`exact.changing.peer.Peer`, as for
-beliefs over hypotheses. It is told of each message by a mark in place of its numbers, of which
-there are hundreds of thousands; those are pooled by the code that pools them in one process.
+The peer is told of each message by a mark in place of its numbers, of which there are hundreds of
+thousands; those are pooled by the code that pools them in one process.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exact.changing.peer import Peer
-from exact.changing.peer_state import Message, PeerState, Receipt
-from peerbayes.live.finite import CLOCKS
+from exact.changing.peer_state import Message, Receipt
+from peerbayes.experiments.net_parts import Part, part_values
+from peerbayes.experiments.net_rows import ROWS
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
-from peerbayes.live.learner import Saved, Used
-from peerbayes.live.members import Members
-from peerbayes.live.net_training import OwnTraining, own_training
-from peerbayes.live.share import Share
+from peerbayes.live.learner import Learner, Saved, Used
+from peerbayes.live.members import Members, Share
 from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
@@ -29,58 +28,19 @@ if TYPE_CHECKING:
 
 # A running agent spends at most this share of its time on scores of itself.
 JUDGING = 0.02
+# Test images by which a running agent of a row is judged: half a per cent is one standard error.
+JUDGED_BY = 1000
 _NOTHING = np.zeros(1)
 _DIGITS = 13  # of a digest, in hexadecimal: as many as a float holds
 
 
-class OwnData:
-    """What an agent that trains a net sees: rounds of its own share, whenever they are asked for.
-
-    Attributes
-    ----------
-    offset, taken
-        Rounds taken so far.
-    refused
-        0.
-    arrives, ended
-        False: nothing comes from outside, and nothing ends.
-    """
-
-    arrives = False
-    ended = False
-    topic: str | None = None
-    refused = 0
-
-    def __init__(self) -> None:
-        self.offset = self.taken = 0
-
-    def take(self, most: int) -> FloatArray | None:
-        """A round; the learner has the data, so that there is nothing to give: None."""
-        self.offset += 1
-        self.taken += 1
-        return None
-
-    def put_bytes(self, data: bytes) -> None:
-        """Nothing comes."""
-
-    def open(self, wake: Callable[[], None]) -> None:
-        """Nothing will arrive."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class NetLearner:
+class NetLearner(Learner):
     """One agent's net, between what it is told.
 
     Parameters
     ----------
-    share
-        Of kind "net".
-    pace
-        "lockstep" or "own".
-    on_loss
-        What takes the place of a missing message; the share's rule if left out.
+    share, pace, on_loss
+        As of a `Learner`.
     rule
         Empty or None: the average. Robust rules are for hypotheses.
     own
@@ -90,6 +50,8 @@ class NetLearner:
     ----------
     rounds
         After how many rounds the training ends, by its own account.
+    training
+        The nets.
 
     Raises
     ------
@@ -111,16 +73,10 @@ class NetLearner:
     ) -> None:
         if (share.rule if rule is None else rule).get("rule", "average") != "average":
             raise fail("robust", "the average, for nets", dict(rule or share.rule), "leave it out")
-        self._members, self._name = share.members, share.agent
         self._own = own_training(share) if own is None else own
+        self.training = self._own.training
         self.rounds = int(share.content["rounds"])
-        self._peer = Peer(
-            share.members.number(share.agent),
-            share.members.row(share.agent),
-            log_priors=_NOTHING,
-            on_loss=on_loss or share.on_loss,
-            clocks=CLOCKS[pace],
-        )
+        super().__init__(share, pace=pace, on_loss=on_loss)
         # Messages that the peer holds or keeps for later, by sender and digest.
         self._said: dict[tuple[int, str], Said] = {}
         # Neighbours that have not spoken since this agent's return.
@@ -128,31 +84,9 @@ class NetLearner:
         self._scores: dict[str, Any] = {}
         self._scored_at, self._scoring = -np.inf, 0.0
         self._learning: float | None = None
-        self._number()
 
-    def _number(self) -> None:
-        self._names = self._members.names
-        self._numbers = {name: j for j, name in enumerate(self._names)}
-
-    @property
-    def peer(self) -> Peer:
-        """What decides which messages are pooled."""
-        return self._peer
-
-    @property
-    def training(self) -> AgentTraining:
-        """The nets."""
-        return self._own.training
-
-    @property
-    def members(self) -> Members:
-        """The list by which it goes."""
-        return self._members
-
-    @property
-    def round(self) -> int:
-        """Rounds begun so far."""
-        return self._peer.round
+    def _priors(self, members: Members) -> FloatArray:
+        return _NOTHING
 
     @property
     def kept(self) -> frozenset[tuple[int, str]]:
@@ -177,16 +111,11 @@ class NetLearner:
         said = {name: values.numpy() for name, values in self.training.learn().items()}
         if self._learning is not None:
             self._learning += time.thread_time() - begin
+        self.keep("observe", round=self.round)
         return said
 
     def take(self, frame: Frame) -> Receipt:
-        """A neighbour's message.
-
-        Raises
-        ------
-        Refused
-            If it is no belief.
-        """
+        """A neighbour's message."""
         from empirical.live.agent import vectors
 
         sender = self._numbers.get(frame.sender)
@@ -206,91 +135,60 @@ class NetLearner:
 
     def missing(self) -> frozenset[str]:
         """Present neighbours of whom there is no message of this round."""
-        return frozenset(self._names[j] for j in self._peer.missing() | self._silent)
+        return super().missing() | {self._names[j] for j in self._silent}
 
     def pool(self) -> Used:
-        """Pool what is held."""
+        """Pool what is held: which messages, the peer says; the numbers, by the training."""
         if self._learning is None:
             self._learning = 0.0
-        pooled = self._peer.pool()
-        weights, rounds = pooled.weights.tolist(), pooled.rounds.tolist()
-        used = [j for j, weight in enumerate(weights) if weight > 0]
-        begin = self.training.begin
-        held = self._peer.mailbox.held
+        used = super().pool()
+        held, owner = self._peer.mailbox.held, self._peer.owner
+        weights = {self._numbers[name]: weight for name, weight in used.weights.items()}
+        spoken = {self._numbers[name]: round > 0 for name, round in used.rounds.items()}
         heard = {
-            j: self._said[j, held[j].digest] if rounds[j] else begin
-            for j in used
-            if j != self._peer.owner
+            j: self._said[j, held[j].digest] if spoken[j] else self.training.begin
+            for j in weights
+            if j != owner
         }
-        self.training.pool(heard, {j: weights[j] for j in used})
+        self.training.pool(heard, weights)
         self._forget()
-        names = self._names
-        return Used({names[j]: weights[j] for j in used}, {names[j]: rounds[j] for j in used})
+        return used
 
     def skip(self, round: int) -> None:
         """Be away until `round`, which is the next to begin."""
-        self._peer.skip(round)
+        super().skip(round)
         self.training.skip(round - 1)
 
     def lose(self, name: str) -> None:
         """A neighbour is gone, until its next new message."""
-        if name in self._numbers:
-            self._peer.lose(self._numbers[name])
-            self._silent.discard(self._numbers[name])
+        super().lose(name)
+        self._silent.discard(self._numbers.get(name, -1))
 
     def reweigh(self, members: Members) -> None:
-        """A new list of members, in which every agent has the number that it had.
-
-        Raises
-        ------
-        ValueError
-            If one has not.
-        """
-        if members.names[: self._members.agents] != self._members.names:
-            wanted = f"the names so far first: {', '.join(self._members.names[:12])}"
-            got = ", ".join(members.names[:12])
-            raise fail("members.names", wanted, got, "add agents at the end")
-        self._peer.reweigh(members.row(self._name), _NOTHING)
-        self._members = members
-        self._number()
+        """A new list of members."""
+        super().reweigh(members)
         self._silent &= set(self._peer.mailbox.held)
         self._forget()
 
     def save(self) -> Saved:
         """Training, peer and list of members; of what others said, only of which round it was."""
-        state = self._peer.state()
-        tensors = {name: values.numpy() for name, values in self.training.state().items()}
-        return Saved(
-            {"peer": state.meta, "members": self._members.document()},
-            {
-                **{f"peer.{name}": values for name, values in state.tensors.items()},
-                **{f"training.{name}": values for name, values in tensors.items()},
-            },
-        )
+        peer, training = super().save(), self.training.state()
+        tensors = {f"peer.{name}": values for name, values in peer.tensors.items()}
+        tensors |= {f"training.{name}": values.numpy() for name, values in training.items()}
+        return Saved(peer.meta, tensors)
 
     def restore(self, saved: Saved) -> None:
-        """Go back to a saved state; a neighbour counts as missing until it speaks again.
-
-        Raises
-        ------
-        ValueError
-            If it is that of another network, agent or net.
-        """
+        """Go back to a saved state; a neighbour counts as missing until it speaks again."""
         from empirical.live.agent import vectors
 
-        members = Members.from_document(saved.meta["members"])
-        state = PeerState.from_parts(saved.meta["peer"], _under("peer.", saved.tensors))
-        if members.network != self._members.network or state.owner != self._peer.owner:
-            wanted = f"that of agent {self._name!r} of network {self._members.network}"
-            raise fail("state", wanted, f"network {members.network}", "use another folder")
+        super().restore(Saved(saved.meta, _under("peer.", saved.tensors)))
         self.training.restore(vectors(_under("training.", saved.tensors)))
+        state = self._peer.state()
         spoken = {message.sender for message in state.held if message.round > 0}
         lost = tuple(sorted(spoken | set(state.lost)))
         self._peer = Peer.from_state(replace(state, lost=lost, ahead=()))
         self._silent = spoken - set(state.lost)
         self._said = {}
-        self._members = members
-        self._number()
 
     def summary(self) -> dict[str, Any]:
         """Scores of the mean weights, as old as keeps them cheap, and of which round they are.
@@ -300,11 +198,8 @@ class NetLearner:
         now = time.perf_counter()
         due = now - self._scored_at >= self._scoring / JUDGING
         if due and self._scores.get("round") != self.round:
-            self._scores = {
-                **self._own.score(),
-                "judged_by": self._own.judged_by,
-                "round": self.round,
-            }
+            judged = {"judged_by": self._own.judged_by, "round": self.round}
+            self._scores = {**self._own.score(), **judged}
             self._scored_at = time.perf_counter()
             self._scoring = self._scored_at - now
         return {**self._scores, "learning": self._learning or 0.0}
@@ -324,8 +219,122 @@ class NetLearner:
 
 
 def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): values
-        for name, values in tensors.items()
-        if name.startswith(prefix)
-    }
+    found = tensors.items()
+    return {key.removeprefix(prefix): one for key, one in found if key.startswith(prefix)}
+
+
+# What is trained --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTraining:
+    """One agent's training, and how it is judged as it runs.
+
+    Attributes
+    ----------
+    training
+        Its nets.
+    score
+        Measures of the belief's mean weights by name, such as accuracy and mean −log ℓ in nats;
+        empty where there is nothing to judge by.
+    judged_by
+        What the scores are of, in words.
+    """
+
+    training: AgentTraining
+    score: Callable[[], Mapping[str, float]]
+    judged_by: str
+
+
+def own_training(share: Share) -> OwnTraining:
+    """The training of an agent whose share is of kind "net"; torch is imported, with one thread.
+
+    Raises
+    ------
+    ValueError
+        If torch or the data are missing, or something does not fit; in one line.
+    """
+    from peerbayes.experiments.net_run import check_installed
+
+    check_installed(share.problem)
+    from empirical.live.agent import use_one_thread
+
+    use_one_thread()
+    agent = share.members.number(share.agent)
+    return (_of_row if share.content["form"] == "row" else _of_file)(share.content, agent)
+
+
+def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
+    from empirical.data import Images, load_images
+    from empirical.dealing import DEALINGS, held_labels, stratified_subset
+    from empirical.live.agent import RecipeAgent, share_among
+    from empirical.nets.architecture import perceptron
+    from empirical.nets.descent import as_inputs, as_labels
+    from empirical.nets.evaluation import evaluate
+    from empirical.nets.recipe import Recipe
+    from peerbayes.experiments.net_problem import network_of
+    from peerbayes.experiments.run import part_seed
+    from theory.network import Network
+
+    row = ROWS[content["row"]]
+    variant = row.variant(content["variant"])
+    part = Part(content["recipe"], "cooperating", variant.name, 0)
+    values = part_values(row, part, is_quick=False)
+    seed = part_seed(content["seed"], part.seed)
+    directory = None if content["data"] is None else Path(content["data"])
+    train = load_images(row.dataset, split="train", directory=directory)
+    partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
+    rows = partition.indices[agent]
+    own = Images(train.pixels[rows], train.labels[rows], train.name, train.classes, train.white)
+    size = (train.pixels.shape[1] * train.pixels.shape[2],)
+    network = network_of(variant.network)
+    assert isinstance(network, Network)
+    training = RecipeAgent(
+        agent,
+        share_among(as_inputs(own, input_shape=size), as_labels(own), partition.sizes, agent),
+        network,
+        Recipe(**{name: value for name, value in values.items() if name != "rounds_run"}),
+        architecture=perceptron(*size, *row.hidden, outputs=len(train.classes)),
+        seed=seed,
+    )
+    test = load_images(row.dataset, split="test", directory=directory)
+    few = stratified_subset(test.labels, min(JUDGED_BY, len(test)), seed=0)
+    some = Images(test.pixels[few], test.labels[few], test.name, test.classes, test.white)
+    inputs, labels = as_inputs(some, input_shape=size), some.labels
+    held = [held_labels(partition, train.labels)[agent]]
+
+    def score() -> Mapping[str, float]:
+        found = evaluate(training.posterior, inputs, labels, draws=0, seed=0, own_labels=held)
+        return {"accuracy": float(found.accuracy[0]), "nll": float(found.nll[0])}
+
+    return OwnTraining(training, score, f"{len(few)} test images")
+
+
+def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
+    from empirical.kernels.products import products
+    from empirical.live.agent import PlanAgent
+    from empirical.train.scores import score as scored
+    from peerbayes.nets.planning import plan_of
+    from peerbayes.nets.reading import read_net_file
+
+    path = Path(content["path"])
+    directory = None if content["data"] is None else Path(content["data"])
+    problem = read_net_file(path, directory=directory, seed=content["seed"])
+    plan = plan_of(problem, None, None, source=str(path))
+    training = PlanAgent(agent, plan)
+    name = plan.data.names[agent]
+    held_out = plan.data.validation[agent]
+    if not len(held_out):
+        return OwnTraining(training, dict, "nothing")
+    examples = plan.tensors(f"validation labels of agent {name!r}", held_out)
+
+    def score() -> Mapping[str, float]:
+        belief = training.belief()
+        with products(training.products, device="cpu"):
+            found = scored(
+                plan.net, plan.likelihood, [(agent, belief.mean[0], None)], [examples],
+                draws=0, seed=plan.seed, unit=plan.unit,
+            )  # fmt: skip
+        return {measure: float(found[measure][0]) for measure in found.measures}
+
+    return OwnTraining(training, score, f"{len(held_out)} validation examples of its own")

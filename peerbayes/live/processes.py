@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace
 from typing import IO, Any
 
 # Seconds that an agent has to end in order before it is ended.
 _GRACE = 15.0
-# Lines of an agent's notices that are kept.
-_LOG_BYTES = 2**20
+# What is read of reports.
+_TOLD = ("round", "gap", "belief", "refused", "rss_mb", "done")
 
 
 @contextmanager
@@ -59,6 +59,8 @@ class AgentProcess:
         The newest one; None before the first.
     code
         The exit code; None while it runs.
+    deaths
+        How often it died before it was done.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class AgentProcess:
         self.name = name
         self.report: dict[str, Any] | None = None
         self.code: int | None = None
+        self.deaths = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._arguments, self._log, self._events = list(arguments), log, events
         self.start()
@@ -103,9 +106,14 @@ class AgentProcess:
         return self._process.pid
 
     @property
+    def told(self) -> Any:
+        """What the newest report says, as attributes; None for all before the first."""
+        return SimpleNamespace(**(self.report or dict.fromkeys(_TOLD)))
+
+    @property
     def done(self) -> bool:
         """Whether it ended its rounds."""
-        return self.report is not None and self.report["done"] is True
+        return self.told.done is True
 
     def ask_to_end(self) -> None:
         """Let it finish its round: the end of its input tells it to."""
@@ -155,12 +163,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.finish()
 
     def finish(self) -> None:

@@ -11,10 +11,9 @@ import numpy as np
 
 from exact.changing.peer_state import Message, PeerState
 from exact.changing.replays import Event
-from peerbayes.live.journal import Record, records_of
+from peerbayes.live.frames import METADATA, arrays, split
+from peerbayes.live.kept import Record, records_of, segment_of, segments_of
 from peerbayes.live.members import Members
-from peerbayes.live.store import segment_of, segments_of
-from peerbayes.live.tensor_bytes import METADATA, arrays, split
 from theory.validation import FloatArray, fail
 
 

@@ -1,26 +1,33 @@
-"""What an agent tells about itself while it runs: sums since its start, so that two reports of
-one agent give every interval between them.
+"""What an agent tells about itself while it runs, and how: reports, and notices for people.
+
+A report has sums since the agent's start, so that two reports give every interval between them.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from exact.changing.peer_state import Receipt
 from peerbayes.live.learner import Used
+from peerbayes.live.members import Share
+from peerbayes.terminal import say, visible, write_out
 
 SCHEMA = 1
 MOST_BYTES = 64 * 1024
 """Bytes that a report may have."""
 
-
 # Seconds since 1970 less those of the clock that never jumps, as both stood at the beginning.
 _SINCE_1970 = time.time() - time.monotonic()
+# Messages of rounds ahead of the one that was used, of which the times are kept.
+_AHEAD = 16
 
 
 def clock() -> float:
@@ -31,34 +38,23 @@ def clock() -> float:
     return _SINCE_1970 + time.monotonic()
 
 
-# Messages of rounds ahead of the one that was used, of which the times are kept.
-_AHEAD = 16
-
-
+@dataclass(slots=True)
 class LinkTally:
     """What an agent had of one neighbour."""
 
-    __slots__ = ("alive", "changed", "made", "rounds_late", "used", "wait", "weight")
-
-    def __init__(self) -> None:
-        self.alive = False
-        self.changed: float | None = None  # when it came or went
-        self.used = 0
-        self.weight = 0.0
-        self.wait = 0.0
-        self.rounds_late = 0
-        self.made: dict[int, tuple[float, float]] = {}  # by round: when, and after what gap
+    alive: bool = False
+    changed: float | None = None  # when it came or went
+    used: int = 0
+    weight: float = 0.0
+    wait: float = 0.0
+    rounds_late: int = 0
+    # By round: when a message was made, and after what gap.
+    made: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """As JSON takes it."""
-        return {
-            "alive": self.alive,
-            "changed": self.changed,
-            "used": self.used,
-            "weight": self.weight,
-            "wait": self.wait,
-            "rounds_late": self.rounds_late,
-        }
+        shown = ("alive", "changed", "used", "weight", "wait", "rounds_late")
+        return {name: getattr(self, name) for name in shown}
 
 
 class Tally:
@@ -177,21 +173,9 @@ class Tally:
         }
 
 
-def written(report: Mapping[str, Any]) -> bytes:
+def report_bytes(report: Mapping[str, Any]) -> bytes:
     """A report's bytes."""
     return json.dumps(report, separators=(",", ":")).encode()
-
-
-def read(data: bytes) -> dict[str, Any] | None:
-    """The report that bytes hold; None if they hold none of this schema."""
-    if len(data) > MOST_BYTES:
-        return None
-    try:
-        report = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    fits = isinstance(report, dict) and report.get("schema") == SCHEMA
-    return report if fits and isinstance(report.get("agent"), str) else None
 
 
 def resident_megabytes() -> float | None:
@@ -202,3 +186,63 @@ def resident_megabytes() -> float | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class Teller:
+    """Says what an agent has to say.
+
+    Parameters
+    ----------
+    share
+        Whose process it is.
+    quiet
+        No notices.
+    json
+        Each report as a line of JSON.
+    """
+
+    def __init__(self, share: Share, *, quiet: bool, json: bool) -> None:
+        self._share, self._quiet, self._json = share, quiet, json
+
+    def log(self, text: str) -> None:
+        """One line of notice."""
+        if not self._quiet:
+            say(f"{self._share.agent}: {text}")
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """A report; nobody need be listening."""
+        if self._json:
+            with suppress(OSError):
+                sys.stdout.write(json.dumps(report, separators=(",", ":")) + "\n")
+                sys.stdout.flush()
+
+    def last(self, report: Mapping[str, Any]) -> None:
+        """The last report, for people."""
+        if self._json:
+            return
+        belief = report["belief"]
+        lines = [f"{self._share.problem}, agent {self._share.agent}: {report['round']} rounds"]
+        if "probabilities" in belief:
+            pairs = zip(self._share.content["hypotheses"], belief["probabilities"], strict=True)
+            best = sorted(pairs, key=lambda pair: -pair[1])[:3]
+            lines.append("believes  " + ", ".join(f"{name} {p:.4g}" for name, p in best))
+        else:
+            lines.append("measures  " + ", ".join(f"{k} {v}" for k, v in belief.items()))
+        lines.append(f"poolings  {report['poolings']}, frames refused {_refused(report)}")
+        write_out(visible("\n".join(lines) + "\n"))
+
+
+def _refused(report: Mapping[str, Any]) -> str:
+    """How many frames were refused, and why; what else was not taken, where there is any."""
+    reasons = {reason: count for reason, count in report["refused"].items() if count}
+    said = str(sum(reasons.values()))
+    if reasons:
+        said += f" ({', '.join(f'{reason} {count}' for reason, count in reasons.items())})"
+    for what, count in (
+        ("conflicts", report["receipts"]["conflict"]),
+        ("lines of evidence refused", report["evidence"]["refused"]),
+    ):
+        said += f", {what} {count}" if count else ""
+    if report["doubled"]:
+        said += f", two processes spoke as {', '.join(report['doubled'])}"
+    return said

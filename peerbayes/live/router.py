@@ -7,16 +7,17 @@ names, and from each what is its own; it cannot alter a frame unnoticed, nor mak
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from peerbayes.live.addresses import check_addresses
-from peerbayes.live.keys import signed_members
-from peerbayes.live.keys_documents import RouterDocument
-from peerbayes.live.refusals import TransportRefusals
-from peerbayes.live.security import MEMBERS, KeyFolder, zenoh_settings
+from peerbayes.live.security import MEMBERS, KeyFolder, signed_members, zenoh_settings
+from peerbayes.live.transport import TransportRefusals, check_addresses
 from peerbayes.live.zenoh_transport import Endpoints, open_session
+from peerbayes.quantities.quantity import quantity, table_of
+from peerbayes.quantities.result import Result
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -25,8 +26,29 @@ if TYPE_CHECKING:
 _PAUSE = 0.5
 
 
+@dataclass(frozen=True, eq=False)
+class Routed(Result):
+    """What a router did."""
+
+    seconds: float = quantity(
+        float, "how long it ran", label="seconds", words=lambda value, _: f"{value:.0f}"
+    )
+    epoch: int | None = quantity(int | None, "of the last list of members; null without keys")
+    refused: Mapping[str, int] = quantity(
+        dict[str, int],
+        "how often, by reason",
+        label="refused",
+        words=lambda value, _: ", ".join(f"{n} {reason}" for reason, n in value.items()) or "none",
+    )
+
+
+ROUTED = Routed.quantities = table_of(
+    Routed, "RouterDocument", "What a router did.", title="Router"
+)
+
+
 class Router:
-    """A router that runs; a context manager, which stops it.
+    """A router that runs within the block of a context manager.
 
     Parameters
     ----------
@@ -56,12 +78,17 @@ class Router:
         self._keys = keys
         self._start = time.monotonic()
         self._refusals = TransportRefusals()
-        self._refusals.__enter__()
-        try:
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self._refusals)
             self._open()
-        except BaseException:
-            self._refusals.__exit__(None, None, None)
-            raise
+            stack.callback(lambda: self._session.close())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
 
     def _open(self) -> None:
         self._stamp = self._changed()
@@ -95,21 +122,9 @@ class Router:
                 self._session.close()
                 self._open()
 
-    def document(self) -> RouterDocument:
+    def done(self) -> Routed:
         """What it has done so far."""
-        seconds = time.monotonic() - self._start
-        return RouterDocument(seconds=seconds, epoch=self._epoch, refused=self._refusals.counts())
-
-    def close(self) -> None:
-        """Stop."""
-        self._session.close()
-        self._refusals.__exit__(None, None, None)
-
-    def __enter__(self) -> Router:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        return Routed(time.monotonic() - self._start, self._epoch, self._refusals.counts())
 
 
 def router_keys(path: Path) -> KeyFolder:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from peerbayes.live import access
-from peerbayes.live.transport import encoded
-from theory.validation import fail, install_extra
+from peerbayes.live.members import Members
+from peerbayes.live.transport import encoded, key
+from theory.validation import fail
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -32,15 +32,17 @@ FORMAT, VERSION = "peerbayes-keys", 1
 FOLDER, CERTIFICATE, AUTHORITY = "folder.json", "certificate.pem", "authority.pem"
 TLS_KEY, SIGN_KEY, MEMBERS = "tls.key", "sign.key", "members.json"
 COMMON_NAMES: dict[Role, str] = {
-    "authority": access.AUTHORITY,
-    "router": access.ROUTER,
-    "watcher": access.WATCHER,
+    "authority": ":authority",
+    "router": ":router",
+    "watcher": ":watcher",
 }
-"""Names in certificates of those who are no agents."""
+"""Names in certificates of those who are no agents; no agent's name begins with a colon."""
 MOST_BYTES = 128 * 2**20
 """Bytes of a message that the transport assembles; what is larger it drops unread. Frames have a
 smaller limit of their own: what lies between the two is refused and counted."""
 _KEYS = {"format", "version", "network", "name", "role", "public", "authority"}
+_LISTEN = ["declare_subscriber", "declare_liveliness_subscriber", "liveliness_query"]
+_SPEAK = ["put", "liveliness_token", "reply"]
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,7 @@ class KeyFolder:
         signs = fits and document["role"] in ("agent", "authority")
         if not fits or not _is_key(document["authority"]) or signs != _is_key(document["public"]):
             raise fail(str(path), wanted, f"wrong entries in {FOLDER}", "make the keys anew")
-        return cls(
-            path=path,
-            name=document["name"],
-            role=document["role"],
-            network=document["network"],
-            public=document["public"],
-            authority=document["authority"],
-        )
+        return cls(path, **{f.name: document[f.name] for f in fields(cls) if f.name != "path"})
 
     @classmethod
     def of_agent(cls, path: str | Path, agent: str) -> KeyFolder:
@@ -134,6 +129,14 @@ class KeyFolder:
         return private_key(self.path / SIGN_KEY, self.public)
 
 
+def key_folders(out: Path) -> Iterator[Path]:
+    """All key folders of a network: the authority's, router's, watcher's, then the agents'."""
+    yield from (out / name for name in ("authority", "router", "watcher") if (out / name).is_dir())
+    agents = out / "agents"
+    if agents.is_dir():
+        yield from sorted(p for p in agents.iterdir() if not p.name.startswith(".") and p.is_dir())
+
+
 def agent_folder(path: Path, agent: str) -> Path:
     """Where a network's folder at `path` has the keys of an agent.
 
@@ -142,6 +145,9 @@ def agent_folder(path: Path, agent: str) -> Path:
     """
     # Dots are left alone by percent-encoding, but mean other folders.
     return path / "agents" / encoded(agent).replace(".", "%2E")
+
+
+# Signatures -------------------------------------------------------------------------------------
 
 
 def sign(keys: KeyFolder, message: bytes, *, purpose: str = "frame") -> str:
@@ -169,6 +175,53 @@ def verify(public: str, message: bytes, signature: str, *, purpose: str = "frame
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def is_signed(members: Members, authority: str) -> bool:
+    """Whether the signature of a list is that of the authority with this public key."""
+    return verify(authority, members.content(), members.signature, purpose="members")
+
+
+def signed_members(keys: KeyFolder, path: str | Path | None = None) -> Members:
+    """The list of members in a key folder, or in the file at `path`, if the authority signed it.
+
+    Raises
+    ------
+    ValueError
+        If it did not, or the list is another network's; in one line.
+    """
+    source = keys.path / MEMBERS if path is None else Path(path)
+    members = Members.read(source)
+    if members.network != keys.network:
+        got = f"one of network {members.network:.16}"
+        raise fail(str(source), f"a list of network {keys.network}", got, "use this network's")
+    if not is_signed(members, keys.authority):
+        wanted = "a list signed by the network's authority"
+        raise fail(str(source), wanted, "another signature", "run 'peerbayes keys members'")
+    return members
+
+
+def _stamped(purpose: str, message: bytes) -> bytes:
+    """What is signed; the zero byte ends the purpose, which has none."""
+    return b"peerbayes " + purpose.encode("ascii") + b"\0" + message
+
+
+def _is_hex(text: str) -> bool:
+    return re.fullmatch("[0-9a-f]*", text) is not None
+
+
+def _is_key(text: str) -> bool:
+    return len(text) == 64 and _is_hex(text)
+
+
+@lru_cache(maxsize=4096)
+def _loaded(public: str) -> Ed25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+
+
+# What the transport enforces --------------------------------------------------------------------
 
 
 def zenoh_settings(
@@ -206,47 +259,69 @@ def zenoh_settings(
             f"{tls}connect_certificate": own[CERTIFICATE],
             f"{tls}listen_private_key": own[TLS_KEY],
             f"{tls}connect_private_key": own[TLS_KEY],
-            "access_control": access.access_control(keys.network, members),
+            "access_control": access_control(keys.network, members),
         }
     return {path: json.dumps(value) for path, value in settings.items()}
 
 
-def needs_cryptography() -> None:
-    """Say in one line what to install if the package `cryptography` is missing.
+def access_control(network: str, members: Iterable[str]) -> dict[str, Any]:
+    """The section ``access_control`` of Zenoh's configuration.
 
-    Raises
-    ------
-    ValueError
-        If it is.
+    Everything is refused that is not allowed here, on each link, by the process at its end. An
+    agent may publish its own belief, report, evidence, liveliness and echoes; any agent may hand on
+    a list of members, which carries the authority's signature. A watcher may listen. A router may
+    pass on what others say: it has let in only what their certificates allow, and frames are signed
+    besides.
+
+    Parameters
+    ----------
+    network
+        First 16 hexadecimal digits of the problem's digest.
+    members
+        Names of all agents; who is not among them can neither publish nor hear anything.
     """
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        remedy = install_extra("live")
-        raise fail("keys", "the package cryptography", "none", remedy) from None
+    names = sorted(set(members))
+    everything = f"peerbayes/{network}/**"
+    rules = [
+        _rule("listen", ["ingress"], _LISTEN, [everything]),
+        _rule("relay", ["ingress"], _SPEAK, [everything]),
+        _rule("send", ["egress"], _LISTEN + _SPEAK, [everything]),
+    ]
+    known = [*names, COMMON_NAMES["router"], COMMON_NAMES["watcher"]]
+    subjects: list[dict[str, Any]] = [
+        {"id": "known", "cert_common_names": known},
+        {"id": "router", "cert_common_names": [COMMON_NAMES["router"]]},
+    ]
+    policies = [
+        {"rules": ["listen", "send"], "subjects": ["known"]},
+        {"rules": ["relay"], "subjects": ["router"]},
+    ]
+    for number, name in enumerate(names):
+        said = [key(network, subject, name) for subject in ("belief", "report", "alive", "echo")]
+        said.append(f"{key(network, 'evidence', name)}/**")
+        rules.append(_rule(f"own {number}", ["ingress"], _SPEAK, [*said, key(network, "members")]))
+        subjects.append({"id": f"agent {number}", "cert_common_names": [name]})
+        policies.append({"rules": [f"own {number}"], "subjects": [f"agent {number}"]})
+    return {
+        "enabled": True,
+        "default_permission": "deny",
+        "rules": rules,
+        "subjects": subjects,
+        "policies": policies,
+    }
+
+
+def _rule(name: str, flows: list[str], messages: list[str], keys: list[str]) -> dict[str, Any]:
+    return {
+        "id": name,
+        "permission": "allow",
+        "flows": flows,
+        "messages": messages,
+        "key_exprs": keys,
+    }
 
 
 def _existing(path: Path) -> str:
     if not path.is_file():
         raise fail(str(path.parent), f"the file {path.name}", "none", "make the keys anew")
     return str(path.absolute())
-
-
-def _stamped(purpose: str, message: bytes) -> bytes:
-    """What is signed; the zero byte ends the purpose, which has none."""
-    return b"peerbayes " + purpose.encode("ascii") + b"\0" + message
-
-
-def _is_hex(text: str) -> bool:
-    return re.fullmatch("[0-9a-f]*", text) is not None
-
-
-def _is_key(text: str) -> bool:
-    return len(text) == 64 and _is_hex(text)
-
-
-@lru_cache(maxsize=4096)
-def _loaded(public: str) -> Ed25519PublicKey:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))

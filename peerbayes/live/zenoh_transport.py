@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import time
@@ -11,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.live.members import Members
-from peerbayes.live.transport import Heard, agent_of, key
+from peerbayes.live.transport import Inbox, agent_of, key
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 # A dead link is noticed after this: at once where the system closes it, else by its silence.
 _LEASE_MS = 3000
+
 _PAUSE = 0.3
+
 _RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5}
 # Bytes that Zenoh sends in one piece, and microseconds for which a piece waits for its link.
 _PIECE = 60_000
@@ -158,8 +162,43 @@ def process_of(sample: zenoh.Sample) -> str:
     return said.to_bytes().decode(errors="replace")
 
 
+def listen(
+    session: zenoh.Session,
+    topic: str,
+    take: Callable[[bytes | None, zenoh.Sample], None],
+    *,
+    limit: float = math.inf,
+) -> Any:
+    """Subscribe to a key: `take` gets what is published, None in place of more than `limit` bytes.
+
+    The subscriber has to be kept.
+    """
+
+    def hear(sample: zenoh.Sample) -> None:
+        payload = sample.payload
+        take(payload.to_bytes() if len(payload) <= limit else None, sample)
+
+    return session.declare_subscriber(topic, hear)
+
+
+def listen_to_tokens(
+    session: zenoh.Session, network: str, alive: Callable[[str, bool], None]
+) -> Any:
+    """Subscribe to who comes and goes, and who is there: `alive` gets an agent, and which it is.
+
+    The subscriber has to be kept.
+    """
+    import zenoh
+
+    def lives(sample: zenoh.Sample) -> None:
+        alive(agent_of(str(sample.key_expr)), sample.kind == zenoh.SampleKind.PUT)
+
+    everybody = key(network, "alive", "*")
+    return session.liveliness().declare_subscriber(everybody, lives, history=True)
+
+
 class ZenohTransport:
-    """One agent's session.
+    """One agent's place in the network.
 
     Parameters
     ----------
@@ -188,15 +227,24 @@ class ZenohTransport:
         self._topics: dict[str, Callable[[bytes], None]] = {}
         self._kept: list[Any] = []
 
-    def open(self, heard: Heard, *, names: Iterable[str], limit: int) -> None:
-        """Listen, then show that this agent is there.
+    def open(self, inbox: Inbox, *, names: Iterable[str], limit: int) -> None:
+        """Listen to the agents of these names, then show that this agent is there.
+
+        Parameters
+        ----------
+        inbox
+            Gets all that arrives.
+        names
+            Whose beliefs are wanted; whoever is there is told of in any case.
+        limit
+            Bytes of a frame; larger ones are refused unread.
 
         Raises
         ------
         ValueError
             If the session cannot be opened, or an agent of this name is there already.
         """
-        self._heard, self._limit = heard, limit
+        self._inbox, self._limit = inbox, limit
         self._session = open_session(self._ends, stopped=self.stopped)
         self._refuse_double(self._session)
         self._declare(self._session, names)
@@ -204,7 +252,7 @@ class ZenohTransport:
     def _declare(self, session: zenoh.Session, names: Iterable[str]) -> None:
         import zenoh
 
-        heard = self._heard
+        put, network = self._inbox.put, self._network
         drop, quick = zenoh.CongestionControl.DROP, zenoh.Priority.INTERACTIVE_HIGH
         self._belief = session.declare_publisher(
             self._key("belief"), congestion_control=drop, priority=quick, express=True
@@ -212,29 +260,21 @@ class ZenohTransport:
         self._reports = session.declare_publisher(self._key("report"), congestion_control=drop)
         self._listen_to(names)
 
-        def echo(sample: zenoh.Sample) -> None:
-            if len(sample.payload) <= self._limit:
-                heard.echo(sample.payload.to_bytes())
+        def echo(data: bytes | None, _: zenoh.Sample) -> None:
+            if data is not None:
+                put("echo", None, data)
 
         self._kept += [
-            session.declare_subscriber(
-                key(self._network, "members"),
-                lambda sample: heard.members(sample.payload.to_bytes()),
-            ),
-            session.declare_subscriber(key(self._network, "echo", "*"), echo),
+            listen(session, key(network, "members"), lambda data, _: put("members", None, data)),
+            listen(session, key(network, "echo", "*"), echo, limit=self._limit),
         ]
         for topic, on_data in self._topics.items():
             self.evidence(topic, on_data)
-
-        def lives(sample: zenoh.Sample) -> None:
-            here = sample.kind == zenoh.SampleKind.PUT
-            heard.alive(agent_of(str(sample.key_expr)), here)
-
         # Its declarations go out in order: whoever sees the token sends to subscribers that are.
-        everybody = key(self._network, "alive", "*")
-        liveliness = session.liveliness()
-        self._kept.append(liveliness.declare_token(self._key("alive")))
-        self._kept.append(liveliness.declare_subscriber(everybody, lives, history=True))
+        self._kept.append(session.liveliness().declare_token(self._key("alive")))
+        self._kept.append(
+            listen_to_tokens(session, network, lambda name, here: put("alive", name, here))
+        )
 
     def adopt(self, members: Members, names: Iterable[str]) -> None:
         """Listen by a new list of members, anew if access control needs it, and hand it on."""
@@ -264,28 +304,26 @@ class ZenohTransport:
     def _listen_to(self, names: Iterable[str]) -> None:
         """From now on, listen to the agents of these names and no others."""
         assert self._session is not None
-        wanted = set(names)
+        wanted, put = set(names), self._inbox.put
         for name in self._subscribers.keys() - wanted:
             self._subscribers.pop(name).undeclare()
+
+        def hear(data: bytes | None, sample: zenoh.Sample, name: str) -> None:
+            if data is None:
+                put("refused", name, "too-large")
+            else:
+                put("frame", name, data, process_of(sample))
+
         for name in sorted(wanted - self._subscribers.keys()):
-            self._subscribers[name] = self._session.declare_subscriber(
-                key(self._network, "belief", name), self._hear(name)
+            self._subscribers[name] = listen(
+                self._session,
+                key(self._network, "belief", name),
+                partial(hear, name=name),
+                limit=self._limit,
             )
 
-    def _hear(self, name: str) -> Callable[[zenoh.Sample], None]:
-        heard, limit = self._heard, self._limit
-
-        def hear(sample: zenoh.Sample) -> None:
-            payload = sample.payload
-            if len(payload) > limit:
-                heard.refused(name, "too-large")
-            else:
-                heard.frame(name, payload.to_bytes(), process_of(sample))
-
-        return hear
-
     def send(self, data: bytes) -> None:
-        """Publish a frame; what a link cannot take at once is lost."""
+        """Publish a frame under this agent's name; what a link cannot take at once is lost."""
         self._belief.put(data, attachment=self._process)
 
     def echo(self, data: bytes) -> None:
@@ -297,7 +335,7 @@ class ZenohTransport:
         self._session.put(self._key("echo"), data, congestion_control=drop)
 
     def report(self, data: bytes) -> None:
-        """Publish a report."""
+        """Publish a report under this agent's name."""
         self._reports.put(data, attachment=self._process)
 
     def evidence(self, topic: str, on_data: Callable[[bytes], None]) -> None:
@@ -305,11 +343,11 @@ class ZenohTransport:
         assert self._session is not None
         self._topics[topic] = on_data
 
-        def take(sample: zenoh.Sample) -> None:
-            if len(sample.payload) <= self._limit:
-                on_data(sample.payload.to_bytes())
+        def take(data: bytes | None, _: zenoh.Sample) -> None:
+            if data is not None:
+                on_data(data)
 
-        self._kept.append(self._session.declare_subscriber(topic, take))
+        self._kept.append(listen(self._session, topic, take, limit=self._limit))
 
     def close(self) -> None:
         """Leave the network."""

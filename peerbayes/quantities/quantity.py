@@ -166,6 +166,8 @@ class Table:
         Titles of the two columns of that table; none: it has no head.
     rows
         Of a table with `column`s: its title, and that of its first column.
+    base
+        A class of properties that objects of this table have when they are read.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Table:
     title: str | Callable[[Any], str] | None = None
     columns: tuple[str, str] | None = None
     rows: tuple[str, str] | None = None
+    base: type[Document] = Document
 
     def __call__(self, source: Any) -> Part | None:
         """The part of a result that this table is of; None of None."""
@@ -210,7 +213,7 @@ class Table:
     def model(self) -> type[Document]:
         """The pydantic model of the object, from which its JSON schema is made."""
         fields: dict[str, Any] = {q.key: q.field(self.numbers) for q in self.quantities}
-        model = create_model(self.name, __base__=Document, __doc__=self.meaning, **fields)
+        model = create_model(self.name, __base__=self.base, __doc__=self.meaning, **fields)
         model.left_out = frozenset(q.key for q in self.quantities if q.optional)
         return model
 

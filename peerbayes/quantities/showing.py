@@ -20,6 +20,7 @@ from peerbayes.tables import facts_table, figures_table, notes_text, number, rou
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table as Columns
 
 # Longer expressions are left to --json.
 _LONGEST = 44
@@ -201,17 +202,23 @@ def columns(table: Table, document: Document) -> Iterator[RenderableType]:
 
 
 def grid(
-    table: Table, objects: Iterable[Any], *, title: str | None = None, names: str = ""
-) -> RenderableType:
+    table: Table,
+    objects: Iterable[Any],
+    *,
+    title: str | None = None,
+    names: str = "",
+    draw: Callable[..., Columns] = figures_table,
+) -> Columns:
     """A row for each object of a list: its quantities that have a column.
 
-    With `names` objects are pairs, and this is the title of the column of what comes first.
+    With `names` objects are pairs, and this is the title of the column of what comes first. `draw`
+    makes a table of its title and its heads.
     """
     from rich.text import Text
 
     shown = [q for q in table.quantities if q.column is not None]
     heads = [*([names] if names else []), *(str(q.column) for q in shown)]
-    drawn = figures_table(str(table.title) if title is None else title, *heads)
+    drawn = draw(str(table.title) if title is None else title, *heads)
     for entry in objects:
         name, document = entry if names else (None, entry)
         cells = [

@@ -24,15 +24,15 @@ from peerbayes.figures.views import (
     pictures,
 )
 from peerbayes.figures.wording import DASH, count, number, percentage
-from peerbayes.live.watch.documents import (
+from peerbayes.live.watch.quantities import (
     ALLOWED,
     CONTRADICTS,
-    LiveAgent,
-    LiveCourse,
-    LiveRate,
-    LiveStretch,
-    WatchDocument,
-)  # fmt: skip
+    WATCH,
+    is_of_nets,
+    oldest,
+    slowest,
+    states,
+)
 
 DIFFERS = Verdict("news", "△", "differs")
 _MOST_ROWS = 60
@@ -41,7 +41,7 @@ _MOST_RATES = 12
 
 def watched_view(body: Any, *, key: str) -> Section:
     """Everything the page says of one watch: `body` is that of its record."""
-    record = WatchDocument.model_validate(body)
+    record = WATCH.read(body)
     graph = _graph(record)
     tables = (_agents(record), _links(record))
     return Section(
@@ -58,7 +58,7 @@ def watched_view(body: Any, *, key: str) -> Section:
     )
 
 
-def _finding(record: WatchDocument) -> str:
+def _finding(record: Any) -> str:
     against = record.told.contradicted
     rate = against or record.told.binding
     said = rate_words(rate)
@@ -68,14 +68,13 @@ def _finding(record: WatchDocument) -> str:
     return f"Beliefs in “{rate.hypothesis}” {said}{end}"
 
 
-def _facts(record: WatchDocument) -> tuple[Fact, ...]:
+def _facts(record: Any) -> tuple[Fact, ...]:
     told = record.told
-    states = [agent.state for agent in record.agents]
     anew = sum(agent.began_anew for agent in record.agents)
     refused = sum(sum(agent.refused.values()) for agent in record.agents)
     milli = None if told.round_seconds is None else 1000 * told.round_seconds
     return (
-        Fact("Agents", count(len(states)), ", ".join(_counted(states))),
+        Fact("Agents", count(len(record.agents)), states(record)),
         Fact("Watched", f"{number(record.seconds)} s", f"from {_moment(record.began)}"),
         Fact("Pace", record.pace or DASH),
         Fact("A round", DASH if milli is None else f"{number(milli)} ms", "of the whole network"),
@@ -89,23 +88,17 @@ def _moment(text: str) -> str:
     return text.replace("T", " ").replace("+00:00", " UTC")
 
 
-def _counted(states: list[str]) -> Iterator[str]:
-    for state in dict.fromkeys(states):
-        yield f"{states.count(state)} {state}"
-
-
-def _statements(record: WatchDocument) -> Iterator[Row]:
+def _statements(record: Any) -> Iterator[Row]:
     """Rates of the main stretch, slowest first, then the deciding rate of every other one."""
     told = record.told
-    known = sorted(told.rates, key=lambda rate: (rate.predicted is None, rate.predicted or 0.0))
-    for rate in known[:_MOST_RATES]:
+    for rate in slowest(told.rates)[:_MOST_RATES]:
         yield _statement(rate, told, len(record.agents))
     for index, stretch in enumerate(record.stretches):
         if index != record.main and stretch.binding is not None:
             yield _statement(stretch.binding, stretch, len(record.agents))
 
 
-def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Row:
+def _statement(rate: Any, stretch: Any, agents: int) -> Row:
     deviation, verdict = None, NOT_RUN
     if None not in (rate.predicted, rate.measured) and rate.standard_error:
         deviation = abs((rate.measured or 0.0) - (rate.predicted or 0.0)) / rate.standard_error
@@ -126,14 +119,14 @@ def _statement(rate: LiveRate, stretch: LiveStretch, agents: int) -> Row:
     )
 
 
-def _plots(record: WatchDocument, graph: GraphDocument | None) -> Iterator[Plot | None]:
+def _plots(record: Any, graph: GraphDocument | None) -> Iterator[Plot | None]:
     if record.course is not None:
         yield live_course_plot(record.course, record.stretches)
     if graph is not None:
         yield network_plot(graph)
 
 
-def live_course_plot(course: LiveCourse, stretches: list[LiveStretch]) -> Plot:
+def live_course_plot(course: Any, stretches: list[Any]) -> Plot:
     """A line an agent, and in every stretch of time the slope that was predicted for it."""
     series = [
         (name, np.array(seconds), np.array(ratios))
@@ -165,8 +158,8 @@ def live_course_plot(course: LiveCourse, stretches: list[LiveStretch]) -> Plot:
 
 
 def _predicted(
-    course: LiveCourse,
-    stretch: LiveStretch,
+    course: Any,
+    stretch: Any,
     series: list[tuple[str, np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Two points of the predicted line of a stretch; None where nothing is predicted."""
@@ -181,7 +174,7 @@ def _predicted(
     return ends, start + rate.predicted * (ends - ends[0])
 
 
-def _graph(record: WatchDocument) -> GraphDocument | None:
+def _graph(record: Any) -> GraphDocument | None:
     """Weights that were measured, and the influence that follows; None where it does not."""
     shares = [agent.influence for agent in record.agents]
     measured = [link for link in record.links if link.weight]
@@ -197,8 +190,8 @@ def _graph(record: WatchDocument) -> GraphDocument | None:
     )
 
 
-def _agents(record: WatchDocument) -> Table:
-    is_net = any(agent.accuracy is not None for agent in record.agents)
+def _agents(record: Any) -> Table:
+    is_net = is_of_nets(record)
     columns = (
         "state", "rounds", "ms a round", "v", "slowness",
         "accuracy" if is_net else "believes", "observations", "refused", "memory [MB]",
@@ -207,7 +200,7 @@ def _agents(record: WatchDocument) -> Table:
     return Table.of(f"Agents: {record.name}", "agent", columns, rows)
 
 
-def _cells(agent: LiveAgent, is_net: bool) -> tuple[str, ...]:
+def _cells(agent: Any, is_net: bool) -> tuple[str, ...]:
     anew = f", {agent.began_anew}× anew" if agent.began_anew else ""
     belief = DASH
     if is_net:
@@ -232,9 +225,8 @@ def _refused(reasons: dict[str, int]) -> str:
     return "; ".join(told) or "0"
 
 
-def _links(record: WatchDocument) -> Table:
+def _links(record: Any) -> Table:
     """Who was heard, how much and how late; those that took longest first."""
-    links = sorted(record.links, key=lambda link: (link.seconds is None, -(link.seconds or 0.0)))
     names = [agent.name for agent in record.agents]
     rows = tuple(
         (
@@ -248,7 +240,7 @@ def _links(record: WatchDocument) -> Table:
                 number(link.rounds_late, 3),
             ),
         )
-        for link in links[:_MOST_ROWS]
+        for link in oldest(record.links)[:_MOST_ROWS]
     )
     columns = ("at the end", "weight", "given", "used", "ms old", "rounds late")
     return Table.of(f"Links: {record.name}", "link", columns, rows)
@@ -258,7 +250,7 @@ def _milli(seconds: float | None) -> str:
     return DASH if seconds is None else number(1000 * seconds)
 
 
-def _notes(record: WatchDocument, graph: GraphDocument | None) -> Iterator[str]:
+def _notes(record: Any, graph: GraphDocument | None) -> Iterator[str]:
     yield from record.notes
     yield f"network {record.network}: the first 16 hexadecimal digits of the problem’s digest"
     yield (
@@ -277,12 +269,12 @@ def _notes(record: WatchDocument, graph: GraphDocument | None) -> Iterator[str]:
             yield f"{_MOST_ROWS} of {len(listed)} {what} are listed"
 
 
-def rate_words(rate: LiveRate | None) -> str:
+def rate_words(rate: Any) -> str:
     """How fast beliefs in one hypothesis fall or rise, and what was predicted; "" if not known.
 
-    >>> rate = LiveRate(
-    ...     hypothesis="b", predicted=1.5, measured=1.25, standard_error=0.25, blocks_error=None
-    ... )
+    >>> from peerbayes.live.watch.quantities import RATE
+    >>> numbers = {"predicted": 1.5, "measured": 1.25, "standard_error": 0.25}
+    >>> rate = RATE.read({"hypothesis": "b", "blocks_error": None, **numbers})
     >>> rate_words(rate)
     'fell by 1.250 ± 0.25 nats a second, predicted 1.5'
     >>> rate_words(rate.model_copy(update={"measured": -0.5}))

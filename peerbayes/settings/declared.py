@@ -247,4 +247,6 @@ _WIDTH = 92
 _PYTHON_ALONE = {
     "progress": "Called with (done, total).",
     "notice": "Called with a sentence worth knowing, one at a time.",
+    "launched_in": "Folder that 'peerbayes launch' was given; left out: the usual one.",
+    "show": "Called about twice a second with all that is known.",
 }

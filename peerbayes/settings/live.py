@@ -1,9 +1,9 @@
 """Settings of live agents: how they run, who hears whom, and who watches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import (
@@ -138,6 +138,14 @@ class Peer(Agent, Folder, Images):
     attached: Annotated[bool, Setting("End when standard input does.", Flag(), hidden=True)] = False
 
 
+@dataclass(frozen=True)
+class Page(Flag):
+    """Whether there is a page; in Python, also the page itself."""
+
+    def check(self, name: str, value: Any) -> Any:
+        return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class WatchRun(Folder, Images):
     """Whom a watcher listens to, and how long."""
@@ -161,9 +169,11 @@ class WatchRun(Folder, Images):
         float | None,
         Setting("How long; left out: until all agents are done, or Ctrl-C.", FACTOR),
     ] = None
-    page: Annotated[bool, Setting("Show it in a browser too; the address is printed.", Flag())] = (
+    page: Annotated[Any, Setting("Show it in a browser too; the address is printed.", Page())] = (
         False
     )
+    launched_in: str | Path | None = None
+    show: Callable[[Any], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

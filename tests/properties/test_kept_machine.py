@@ -19,11 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from peerbayes.live.evidence import Draws
 from peerbayes.live.finding import every_share
-from peerbayes.live.finite import FiniteLearner
 from peerbayes.live.frames import Frame
-from peerbayes.live.journal import records_of
-from peerbayes.live.kept import KeptLearner
-from peerbayes.live.store import Store, segment_of, segments_of
+from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
+from peerbayes.live.learner import FiniteLearner
 from tests.properties.support import often
 
 SHARE = every_share("p2-star")[0]

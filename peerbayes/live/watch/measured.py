@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerbayes.live.watch.courses import Course
-from peerbayes.live.watch.means import means
+from peerbayes.live.watch.quantities import binding_of
+from peerbayes.live.watch.reports import Course
 from theory import FiniteModel
 from theory.changing import Rhythm, rhythm_rate
 from theory.showing import Shown
@@ -38,6 +38,8 @@ from theory.validation import FloatArray, IntArray, read_only
 _LEFT_OVER = 0.02
 # Blocks of time: fewer say too little of a variance, more are too short.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 5, 20
+# Seconds. Clocks that differ by less are taken for the same: reports may take as long to come.
+_SAME_TIME = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,8 @@ class Rate(Shown):
 
     Attributes
     ----------
-    hypothesis
-        Its number.
+    hypothesis, name
+        Its number, and what it is called.
     predicted
         From weights, waits and the model; None where theory says nothing.
     measured
@@ -59,6 +61,7 @@ class Rate(Shown):
     """
 
     hypothesis: int
+    name: str
     predicted: float | None
     measured: float | None
     standard_error: float | None
@@ -117,15 +120,15 @@ class Measured(Shown):
     @property
     def binding(self) -> Rate | None:
         """The rate that decides: the smallest predicted one, or the smallest measured."""
-        known = [rate for rate in self.rates if rate.predicted is not None]
-        if known:
-            return min(known, key=lambda rate: rate.predicted or 0.0)
-        seen = [rate for rate in self.rates if rate.measured is not None]
-        return min(seen, key=lambda rate: rate.measured or 0.0, default=None)
+        rate: Rate | None = binding_of(self.rates)
+        return rate
 
 
 def measure(
-    names: Sequence[str], courses: Mapping[str, Course], model: FiniteModel | None = None
+    names: Sequence[str],
+    courses: Mapping[str, Course],
+    model: FiniteModel | None = None,
+    hypotheses: Sequence[str] = (),
 ) -> Measured:
     """Weights, waits, rhythms and rates of a stretch of time.
 
@@ -138,6 +141,8 @@ def measure(
     model
         What the agents' evidence is like, agent by agent; without it nothing is predicted, nor
         where agents are present that it does not describe.
+    hypotheses
+        What they are called; left out: as in the model, or by their numbers.
     """
     notes: list[str] = []
     known = [i for i, name in enumerate(names) if name in courses and courses[name].poolings > 0]
@@ -150,11 +155,11 @@ def measure(
     influence, slowness = _among(pace, known, len(names))
     round_seconds = None if pace is None else pace.seconds
     settings = _Known(names, courses, known, influence, round_seconds, tables["rhythm"], window)
+    called = hypotheses or (() if model is None else model.hypotheses)
     if model is not None and known and known[-1] >= model.agents:
         notes.append("there are agents whose evidence the problem does not describe")
         model = None
     reference = _reference(settings, model)
-    rates = () if reference is None else _rates(settings, model, reference)
     return Measured(
         agents=read_only(np.array(known, dtype=np.int64)),
         seconds=window[1] - window[0],
@@ -162,10 +167,66 @@ def measure(
         slowness=slowness,
         round_seconds=round_seconds,
         reference=reference,
-        rates=rates,
+        rates=() if reference is None else _rates(settings, model, reference, called),
         notes=tuple(notes),
         **{name: read_only(table) for name, table in tables.items()},
     )
+
+
+# Means over poolings ----------------------------------------------------------------------------
+
+
+def means(
+    names: Sequence[str], courses: Mapping[str, Course], known: Sequence[int]
+) -> dict[str, FloatArray]:
+    """Weights, waits, shares used and rounds late, by hearer and heard, and the rhythm of each.
+
+    Shapes (N, N) and (N,), in seconds; NaN for agents that are not in `known`.
+    """
+    number = {name: i for i, name in enumerate(names)}
+    size = len(names)
+    sums = {"weights": "weight", "waits": "wait", "used": "used", "late": "rounds_late"}
+    tables = {key: np.full((size, size), np.nan) for key in sums}
+    rhythm = np.full(size, np.nan)
+    for i in known:
+        course = courses[names[i]]
+        first, last, poolings = course.first, course.last, course.poolings
+        rhythm[i] = (course.ended - course.began) / poolings
+        for table in tables.values():
+            table[i] = 0.0
+        tables["weights"][i, i] = (last.own.weight - first.own.weight) / poolings
+        tables["waits"][i, i] = (last.own.wait - first.own.wait) / poolings
+        tables["used"][i, i] = 1.0
+        for name, link in last.links.items():
+            j, before = number.get(name), first.links.get(name)
+            if j is None or j == i:
+                continue
+            for key, sum_of in sums.items():
+                since = getattr(link, sum_of) - (getattr(before, sum_of) if before else 0)
+                tables[key][i, j] = since / poolings
+    _set_clocks(names, courses, known, tables)
+    return {"rhythm": rhythm, **tables}
+
+
+def _set_clocks(
+    names: Sequence[str],
+    courses: Mapping[str, Course],
+    known: Sequence[int],
+    tables: Mapping[str, FloatArray],
+) -> None:
+    """Take the difference of two clocks out of ages, where it is plainly there.
+
+    It cancels in the rate, but not in what is said of single links and agents.
+    """
+    mine = [courses[names[i]] for i in known]
+    ahead = np.array([(c.first.time - c.began + c.last.time - c.ended) / 2 for c in mine])
+    for place, i in enumerate(known):
+        apart = ahead[place] - ahead
+        apart[abs(apart) < _SAME_TIME] = 0.0
+        tables["waits"][i, known] -= tables["weights"][i, known] * apart
+
+
+# Rates ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -233,20 +294,26 @@ def _reference(known: _Known, model: FiniteModel | None) -> int | None:
     return int(np.argmax(sum(beliefs[-1] for beliefs in last)))
 
 
-def _rates(known: _Known, model: FiniteModel | None, reference: int) -> tuple[Rate, ...]:
+def _rates(
+    known: _Known, model: FiniteModel | None, reference: int, called: Sequence[str]
+) -> tuple[Rate, ...]:
     slopes, blocks = _slopes(known, reference)
     count = len(model.hypotheses) if model is not None else len(slopes)
     predicted, errors = _predicted(known, model, reference, count)
-    rates = []
-    for theta in range(count):
-        if theta == reference:
-            continue
-        measured = float(slopes[theta]) if len(slopes) == count else np.nan
-        of_blocks = float(blocks[theta]) if len(blocks) == count else np.nan
-        error = errors[theta] if np.isfinite(errors[theta]) else of_blocks
-        numbers = (predicted[theta], measured, error, of_blocks)
-        rates.append(Rate(theta, *(float(x) if np.isfinite(x) else None for x in numbers)))
-    return tuple(rates)
+    nothing = np.full(count, np.nan)
+    measured = slopes if len(slopes) == count else nothing
+    of_blocks = blocks if len(blocks) == count else nothing
+    errors = np.where(np.isfinite(errors), errors, of_blocks)
+    numbers = np.stack([predicted, measured, errors, of_blocks], axis=1).tolist()
+    return tuple(
+        Rate(
+            theta,
+            called[theta] if theta < len(called) else str(theta),
+            *(one if np.isfinite(one) else None for one in numbers[theta]),
+        )
+        for theta in range(count)
+        if theta != reference
+    )
 
 
 def _predicted(

@@ -1,4 +1,4 @@
-"""What a watcher has heard so far: agents, stretches of time, beliefs; fed from any thread."""
+"""What a watcher knows of a live network before it hears anything, and what it has heard since."""
 
 from __future__ import annotations
 
@@ -9,24 +9,144 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
 
-from peerbayes.live.members import Members
-from peerbayes.live.speakers import Speakers
-from peerbayes.live.watch.courses import Course, Stretch
-from peerbayes.live.watch.measured import Measured, Rate, measure
-from peerbayes.live.watch.reports import Report, began_anew, read_report
-from peerbayes.live.watch.watched import Watched
-from theory.validation import fail
+import numpy as np
+
+from peerbayes.live.finding import is_net
+from peerbayes.live.hearing import Speakers
+from peerbayes.live.members import Members, Share
+from peerbayes.live.security import is_signed
+from peerbayes.live.watch.measured import Measured, measure
+from peerbayes.live.watch.quantities import Past
+from peerbayes.live.watch.reports import Course, Report, Stretch, began_anew, read_report
+from peerbayes.problem.problems import AnyProblem, NetworkAlone, RegressionProblem
+from theory import FiniteModel
+from theory.showing import Shown
+from theory.validation import FloatArray, fail
 
 MOST_AGENTS = 1000
 """Agents of which a watcher takes reports."""
+
 SETTLE = 1.0
 """Seconds after a change in which reports are not measured: peers notice within them."""
+
 _SILENT = 10.0
+
 # Seconds by which an agent's clock and the watcher's may move apart between two reports: more, and
 # one of the two was set, unless one report alone was late.
 _APART = 1.0
 _MOST_STRETCHES = 50
+
+
+# What is known before ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Shown):
+    """A live network, as far as it is known.
+
+    Attributes
+    ----------
+    network
+        First 16 hexadecimal digits of the problem's digest: what its peers call it.
+    name, title
+        Of the problem; the name is the digest's where nothing else is known.
+    names
+        Of the agents, in the order of their numbers; empty if only the network will tell.
+    hypotheses
+        Their names; empty if unknown.
+    model
+        What the agents' evidence is like; None if unknown.
+    weights
+        Shape (N, N): W of the problem; None if unknown or changing.
+    positions
+        Shape (N, 2): where agents are drawn; None if nowhere.
+    """
+
+    network: str
+    name: str
+    title: str = ""
+    names: tuple[str, ...] = ()
+    hypotheses: tuple[str, ...] = ()
+    model: FiniteModel | None = None
+    weights: FloatArray | None = None
+    positions: FloatArray | None = None
+
+    @classmethod
+    def of(cls, problem: AnyProblem) -> Watched:
+        """The network of agents of a problem.
+
+        Raises
+        ------
+        ValueError
+            If agents of such a problem do not run live.
+        """
+        from peerbayes.live.preparing import members_of
+
+        members = members_of(problem)
+        assert not isinstance(problem, RegressionProblem | NetworkAlone)
+        base = getattr(problem.network, "network", problem.network)
+        layout = getattr(base, "layout", None)
+        return cls(
+            network=members.network,
+            name=problem.name,
+            title=problem.title,
+            names=members.names,
+            hypotheses=problem.model.hypotheses,
+            model=problem.model,
+            weights=weights_of(members),
+            positions=None if layout is None else np.asarray(layout),
+        )
+
+    @classmethod
+    def by_digest(cls, network: str) -> Watched:
+        """A network of which only the digest is known."""
+        return cls(network=network, name=network)
+
+    def with_members(self, members: Members) -> Watched:
+        """The same network with the names and weights of a list of members."""
+        places = self.positions if self.names == members.names else None
+        weights = weights_of(members)
+        return replace(self, names=members.names, weights=weights, positions=places)
+
+
+def find_watched(given: str, *, data: Path | None = None) -> Watched:
+    """What `peerbayes watch` is asked to watch: a problem, nets, a share, or a network's digest.
+
+    Of nets and shares, names and weights are known, and no rate is predicted.
+
+    Raises
+    ------
+    ValueError
+        If it is neither; in one line.
+    """
+    from peerbayes.live.preparing import net_shares
+
+    if is_digest(given) and not Path(given).exists():
+        return Watched.by_digest(given)
+    if given.endswith(".share") or is_net(given):
+        share = Share.read(given) if given.endswith(".share") else net_shares(given, data=data)[0]
+        known = Watched.by_digest(share.network).with_members(share.members)
+        hypotheses = tuple(share.content.get("hypotheses", ()))
+        return replace(known, name=share.problem, hypotheses=hypotheses)
+    from peerbayes.problem.builtins.loading import load_problem
+
+    return Watched.of(load_problem(given, data=data))
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is 16 hexadecimal digits."""
+    return len(text) == 16 and set(text) <= set("0123456789abcdef")
+
+
+def weights_of(members: Members) -> FloatArray:
+    """W of a list of members, shape (N, N)."""
+    return np.array([members.row(i) for i in range(members.agents)])
+
+
+# What is heard ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -81,26 +201,6 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Past:
-    """A stretch of time that is over: its beginning, who was there, what was measured."""
-
-    began: float
-    seconds: float
-    present: tuple[str, ...]
-    rates: tuple[Rate, ...]
-    round_seconds: float | None
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, stretch: Stretch, found: Measured) -> Past:
-        """The stretch without its tables."""
-        present = tuple(sorted(stretch.present))
-        return cls(
-            stretch.began, found.seconds, present, found.rates, found.round_seconds, found.notes
-        )
-
-
-@dataclass(frozen=True)
 class Sight:
     """All that a watcher knows at one moment.
 
@@ -139,6 +239,22 @@ class Sight:
     refused: dict[str, int]
     jumped: dict[str, float]
     doubled: list[str]
+
+    @cached_property
+    def reports(self) -> list[Report]:
+        """The newest of each agent that reported."""
+        return [seen.report for _, seen in self.agents if seen.report is not None]
+
+    @property
+    def pace(self) -> str | None:
+        """As the agents say."""
+        return self.reports[0].pace if self.reports else None
+
+    @cached_property
+    def hypotheses(self) -> tuple[str, ...]:
+        """Their names, or numbers where nobody told their names."""
+        beliefs = [report.belief.log_belief or () for report in self.reports]
+        return self.watched.hypotheses or tuple(map(str, range(max(map(len, beliefs), default=0))))
 
 
 @dataclass
@@ -212,7 +328,7 @@ class Watcher:
             members = Members.from_bytes(data)
             if members.network != self.watched.network:
                 raise fail("members", "this network's list", members.network, "leave it out")
-            if self.authority and not _is_signed(members, self.authority):
+            if self.authority and not is_signed(members, self.authority):
                 raise fail("members", "the authority's signature", "another", "leave it out")
         except ValueError:
             with self._lock:
@@ -231,9 +347,9 @@ class Watcher:
         """All that is known now; `at_end`: the longest stretch is the one that is told of."""
         now = self.clock()
         with self._lock:
-            names = self.names
-            found = measure(names, self._stretch.courses, self.watched.model)
-            current = Past.of(self._stretch, found)
+            names, watched = self.names, self.watched
+            found = measure(names, self._stretch.courses, watched.model, watched.hypotheses)
+            current = _past(self._stretch, found)
             stretches = [*self._past, current]
             main, measured = len(stretches) - 1, found
             if self._longest is not None:
@@ -242,7 +358,6 @@ class Watcher:
                     not found.rates or (at_end and longest.seconds > current.seconds)
                 ):
                     main, measured = self._past.index(longest), of_longest
-            watched = self.watched
             if not watched.names:
                 watched = replace(watched, names=names)
             return Sight(
@@ -332,9 +447,10 @@ class Watcher:
 
     def _turn(self, at: float) -> None:
         """Close the stretch and begin another."""
-        found = measure(self.names, self._stretch.courses, self.watched.model)
+        courses, watched = self._stretch.courses, self.watched
+        found = measure(self.names, courses, watched.model, watched.hypotheses)
         if any(rate.measured is not None for rate in found.rates) or found.seconds > self.settle:
-            past = Past.of(self._stretch, found)
+            past = _past(self._stretch, found)
             self._past.append(past)
             if self._longest is None or past.seconds > self._longest[0].seconds:
                 self._longest = past, found
@@ -345,7 +461,7 @@ class Watcher:
         self._is_stale = False
 
 
-def _is_signed(members: Members, authority: str) -> bool:
-    from peerbayes.live.security import verify
-
-    return verify(authority, members.content(), members.signature, purpose="members")
+def _past(stretch: Stretch, found: Measured) -> Past:
+    """A stretch without its tables."""
+    present, seconds = tuple(sorted(stretch.present)), found.seconds
+    return Past(stretch.began, seconds, present, found.round_seconds, found.rates, found.notes)

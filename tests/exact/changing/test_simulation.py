@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -272,7 +273,7 @@ def test_dense_products_and_loops_give_the_same(name: str, monkeypatch: pytest.M
     how = Run(rounds=30, replicates=300, seed=6, paths=5)
     dense = simulate(NETWORKS[name], mixed_model(3), run=how)
     assert worth_dense(moving_rows(TRIO.weights), TRIO.agents)
-    monkeypatch.setattr("exact.changing.exchange.DENSE_SPEED", 0)
+    monkeypatch.setattr(import_module("exact.changing.exchange"), "DENSE_SPEED", 0)
     assert not worth_dense(moving_rows(TRIO.weights), TRIO.agents)
     loops = simulate(NETWORKS[name], mixed_model(3), run=how)
     np.testing.assert_allclose(loops.paths, dense.paths, rtol=1e-12, atol=1e-12)

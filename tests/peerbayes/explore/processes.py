@@ -1,7 +1,8 @@
-"""Processes and jobs of `tests.peerbayes.explore.odd_work`, seen from outside."""
+"""Processes, jobs and answers of the server, seen from outside."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import time
@@ -10,8 +11,9 @@ from typing import Any
 
 import httpx
 
-from peerbayes.explorer.frames import Frame
+from peerbayes.explorer.guard import Door
 from peerbayes.explorer.jobs import Jobs
+from peerbayes.explorer.nursery import Frame
 
 ODD = "tests.peerbayes.explore.odd_work"
 
@@ -64,6 +66,22 @@ async def done(
     body = json.dumps({} if request is None else request).encode()
     how.setdefault("long", name.startswith("long_"))
     return [frame async for frame in jobs.run(session, name, body, **how)]
+
+
+DOOR = Door(8123, "right-token")
+HOST = f"127.0.0.1:{DOOR.port}"
+CALL = {"host": HOST, "x-peerbayes-token": DOOR.token, "x-peerbayes-session": "tab-1"}
+
+
+def answer_of(app: Any, path: str, *, method: str = "POST", **options: Any) -> httpx.Response:
+    """What an application at this address answers, without a wire between."""
+
+    async def exchange() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(exchange())
 
 
 def client(address: str, session: str = "tab-1") -> httpx.Client:

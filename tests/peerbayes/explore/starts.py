@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from peerbayes.explorer.documents import opened
-from peerbayes.explorer.editing.networks import agents_of
+from peerbayes.explorer.tables import agents_of
 from peerbayes.front.problems import load
 
 Table = dict[str, Any]
@@ -99,76 +99,55 @@ class Randomly:
 
     def edit(self, document: Table) -> Table:
         """An edit of the document."""
-        n = agents_of(document["network"])
+        pick, n = self.pick, agents_of(document["network"])
         names = document.get("model", {}).get("hypotheses", ["fair", "loaded"])
-        one, two = self.agent(n), self.agent(n)
-        kind = self.pick(
-            "add-agent", "remove-agent", "rename-agent", "add-link", "remove-link", "set-weight",
-            "set-self-weight", "set-rule", "free-weights", "set-parameter", "set-evidence",
-            "swap-evidence", "clear-evidence", "set-batch", "set-truth", "set-prior",
-            "rename-hypothesis", "set-changes", "set-faults", "set-messages", "set-name",
-            "set-design",
-        )  # fmt: skip
-        table: Table = {"kind": kind}
-        match kind:
-            case "add-agent":
-                more = {"listens_to": self.some(n), "heard_by": self.some(n)}
-                table |= self.pick({}, more, {**more, "heard_by": more["listens_to"]})
-                table |= self.pick({}, {"evidence_of": one}, {"name": f"n{self.draw.integers(99)}"})
-                if n > 12:
-                    return {"kind": "remove-agent", "agent": one}
-            case "remove-agent" | "clear-evidence":
-                table["agent"] = one
-            case "rename-agent":
-                name = self.pick(str(one), f"m{self.draw.integers(99)}", "böse <b>", "", "x" * 60)
-                table |= {"agent": one, "name": name}
-            case "add-link" | "remove-link":
-                table |= {"from": one, "to": two, "both": bool(self.draw.integers(2))}
-            case "set-weight":
-                table |= {"from": one, "to": two, "value": self.value()}
-            case "set-self-weight":
-                table |= {"agent": one, "value": self.value()}
-            case "set-rule":
-                table["rule"] = self.pick("uniform", "metropolis", "lazy-metropolis", "max-degree")
-            case "set-parameter":
-                keys = (
-                    "agents", "edge_confidence", "network.seed", "changes.up", "changes.delay",
-                    "faults.tolerate", "messages.step",
-                )  # fmt: skip
-                value = self.pick(0.3, 3, 5, "1/4", 1)
-                table |= {"key": self.pick(*keys), "value": value}
-            case "set-evidence":
-                table |= {"agent": one, "of": two}
-            case "swap-evidence":
-                table |= {"a": one, "b": two}
-            case "set-batch":
-                table |= {"agent": self.pick(None, one), "value": int(self.draw.integers(1, 4))}
-            case "set-truth":
-                who = {"agent": self.pick(None, one)}
-                table |= who | self.pick(
-                    {"of": self.pick(*names)}, {"mixture": {names[0]: "1/4", names[1]: 0.75}}
-                )
-            case "set-prior":
-                even = [f"1/{len(names)}"] * len(names)
-                table |= {"agent": self.pick(None, one), "prior": self.pick(None, even)}
-            case "rename-hypothesis":
-                table |= {"of": self.pick(*names), "name": f"h{self.draw.integers(99)}"}
-            case "set-changes":
-                table |= self.pick(
-                    {"change": "none"}, {"change": "none"}, {"change": "random-links", "up": 0.8},
-                    {"change": "random-presence", "present": "1/2"},
-                    {"change": "delayed", "delay": 1}, {"change": "gossip"},
-                )  # fmt: skip
-            case "set-faults":
-                table |= self.pick(
-                    {"faulty": []}, {"faulty": []},
-                    {"faulty": self.some(n), "behaviour": self.pick("push", "silent", "split")},
-                    {"faulty": [one], "rule": self.pick("trimmed-mean", "median", "clip")},
-                )  # fmt: skip
-            case "set-messages":
-                table |= self.pick({}, {}, {"quantiser": "uniform", "step": "1/8"})
-            case "set-name":
-                table |= {"name": "another", "title": self.pick("", "a line")}
-            case "set-design":
-                table |= {"key": "fixed_agents", "value": self.pick(None, [one])}
-        return table
+        one, two, number = self.agent(n), self.agent(n), int(self.draw.integers(99))
+        some, others = self.some(n), self.some(n)
+        hears = {"listens_to": some, "heard_by": pick(some, others)}
+        even = [f"1/{len(names)}"] * len(names)
+        parameters = (
+            *("agents", "edge_confidence", "network.seed", "changes.up", "changes.delay"),
+            *("faults.tolerate", "messages.step"),
+        )
+        truths = {"of": pick(*names)}, {"mixture": {names[0]: "1/4", names[1]: 0.75}}
+        more = pick({}, {"evidence_of": one}, {"name": f"n{number}"})
+        link = {"from": one, "to": two, "both": bool(self.draw.integers(2))}
+        who = {"agent": pick(None, one)}
+        kinds: dict[str, Table] = {
+            "add-agent": {**pick({}, hears), **more},
+            "remove-agent": {"agent": one},
+            "rename-agent": {
+                "agent": one, "name": pick(str(one), f"m{number}", "böse <b>", "", "x" * 60)
+            },
+            "add-link": link,
+            "remove-link": link,
+            "set-weight": {"from": one, "to": two, "value": self.value()},
+            "set-self-weight": {"agent": one, "value": self.value()},
+            "set-rule": {"rule": pick("uniform", "metropolis", "lazy-metropolis", "max-degree")},
+            "free-weights": {},
+            "set-parameter": {"key": pick(*parameters), "value": pick(0.3, 3, 5, "1/4", 1)},
+            "set-evidence": {"agent": one, "of": two},
+            "swap-evidence": {"a": one, "b": two},
+            "clear-evidence": {"agent": one},
+            "set-batch": {**who, "value": int(self.draw.integers(1, 4))},
+            "set-truth": {**who, **pick(*truths)},
+            "set-prior": {**who, "prior": pick(None, even)},
+            "rename-hypothesis": {"of": pick(*names), "name": f"h{number}"},
+            "set-changes": pick(
+                {"change": "none"}, {"change": "none"}, {"change": "random-links", "up": 0.8},
+                {"change": "random-presence", "present": "1/2"},
+                {"change": "delayed", "delay": 1}, {"change": "gossip"},
+            ),
+            "set-faults": pick(
+                {"faulty": []}, {"faulty": []},
+                {"faulty": some, "behaviour": pick("push", "silent", "split")},
+                {"faulty": [one], "rule": pick("trimmed-mean", "median", "clip")},
+            ),
+            "set-messages": pick({}, {}, {"quantiser": "uniform", "step": "1/8"}),
+            "set-name": {"name": "another", "title": pick("", "a line")},
+            "set-design": {"key": "fixed_agents", "value": pick(None, [one])},
+        }  # fmt: skip
+        kind = pick(*kinds)
+        if kind == "add-agent" and n > 12:
+            kind = "remove-agent"
+        return {"kind": kind, **kinds[kind]}

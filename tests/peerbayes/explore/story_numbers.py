@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.explorer.gallery import Story, told
+from peerbayes.explorer.gallery import story
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 
 DELTA = 0.01
 
 
-def problem(tale: Story, step: int) -> AnyProblem:
-    return problem_from_document(tale.steps[step].document, source=tale.name)
+def told(name: str) -> dict[str, Any]:
+    return story({"name": name})
+
+
+def problem(tale: dict[str, Any], step: int) -> AnyProblem:
+    return problem_from_document(tale["steps"][step]["document"], source=tale["name"])
 
 
 @cache
@@ -33,13 +37,13 @@ def _analysed(name: str, step: int) -> dict[str, Any]:
 
 def analysed(name: str, step: int) -> dict[str, Any]:
     """What `pb.analyse` says of a step's problem; once for the steps that show the same."""
-    steps = told(name).steps
-    return _analysed(name, [s.document for s in steps].index(steps[step].document))
+    steps = told(name)["steps"]
+    return _analysed(name, [s["document"] for s in steps].index(steps[step]["document"]))
 
 
 @cache
 def ran(name: str, step: int, *, rounds: int | None = None) -> dict[str, Any]:
-    do = told(name).steps[step].do
+    do = told(name)["steps"][step]["do"]
     assert do is not None
     assert do["view"] == "run"
     rounds = rounds or do["rounds"]
@@ -94,17 +98,20 @@ def divergence(truth: float, claim: float) -> float:
 
 def expert() -> list[list[float]]:
     name = "expert"
-    steps = told(name).steps
-    chemist, houses = steps[7].document["model"]["agents"][0], steps[8].document["model"]["agents"]
+    steps = told(name)["steps"]
+    chemist, houses = (
+        steps[7]["document"]["model"]["agents"][0],
+        steps[8]["document"]["model"]["agents"],
+    )
     fine, spoilt = chemist["likelihood"][0][0][0], chemist["likelihood"][1][0][0]
     tasted = houses[1]["likelihood"][0][0][0]
     wary, trusting = 0.1, 0.7
-    assert [Fraction(steps[i].document["network"]["edge_confidence"]) for i in (0, 2)] == [
+    assert [Fraction(steps[i]["document"]["network"]["edge_confidence"]) for i in (0, 2)] == [
         Fraction(1, 10),
         Fraction(7, 10),
     ]
-    assert steps[4].document == steps[2].document
-    assert steps[5].document == steps[0].document
+    assert steps[4]["document"] == steps[2]["document"]
+    assert steps[5]["document"] == steps[0]["document"]
     wrong = [
         100 * ran(name, i, rounds=40)["error_probability"]["estimate"] for i in (4, 5)
     ]  # of the same 2 000 villages as on the page
@@ -116,7 +123,7 @@ def expert() -> list[list[float]]:
         [wary, 1 - wary, influence(name, 1, 0), rate(name, 1), shrinks(rate(name, 1))],
         [trusting, influence(name, 2, 0), rate(name, 2), rate(name, 2) // rate(name, 1)],
         [exponent(name, 3), exponent(name, 0)],
-        [steps[4].do["rounds"], 40, wrong[0], 100],
+        [steps[4]["do"]["rounds"], 40, wrong[0], 100],
         [wary, wrong[1], 100],
         [],
         [*in_two(tasted), *in_two(spoilt), *reversed(each), exponent(name, 6), exponent(name, 7)],
@@ -127,9 +134,9 @@ def expert() -> list[list[float]]:
 
 def liar() -> list[list[float]]:
     name = "liar"
-    steps = told(name).steps
-    heads = in_two(steps[0].document["model"]["agents"][0]["likelihood"][1][0][0])
-    belief = [Fraction(p) for p in steps[1].document["faults"]["agents"][0]["belief"]]
+    steps = told(name)["steps"]
+    heads = in_two(steps[0]["document"]["model"]["agents"][0]["likelihood"][1][0][0])
+    belief = [Fraction(p) for p in steps[1]["document"]["faults"]["agents"][0]["belief"]]
     stubborn = analysed(name, 1)["faults"]
     followers = analysed(name, 2)["faults"]
     (settled,) = {len(kind["averaging"]["rates"]["loaded"]) for kind in (stubborn, followers)}
@@ -139,20 +146,20 @@ def liar() -> list[list[float]]:
     learnt = ran(name, 3)["rates"]["loaded"]["mean"]
     assert max(learnt) - min(learnt) < 0.005
     promised = analysed(name, 6)
-    faults = steps[6].document["faults"]
-    beyond = steps[5].document["faults"]["agents"][0]["agents"]
+    faults = steps[6]["document"]["faults"]
+    beyond = steps[5]["document"]["faults"]["agents"][0]["agents"]
     return [
         [*heads, 25, rate(name, 0), shrinks(rate(name, 0))],
         [12, belief[1] / belief[0], 1, settled, still, min(log_odds), max(log_odds)],
         [
-            steps[2].document["faults"]["agents"][0]["strength"],
-            settled, followed, steps[2].do["rounds"],
+            steps[2]["document"]["faults"]["agents"][0]["strength"],
+            settled, followed, steps[2]["do"]["rounds"],
         ],
-        [steps[3].document["faults"]["tolerate"], steps[3].do["rounds"], np.mean(learnt)],
+        [steps[3]["document"]["faults"]["tolerate"], steps[3]["do"]["rounds"], np.mean(learnt)],
         [0],
         [*beyond, 12, 12],
         [
-            steps[6].document["network"]["agents"], faults["pool_every"],
+            steps[6]["document"]["network"]["agents"], faults["pool_every"],
             promised["faults"]["guaranteed_rates"]["loaded"],
             promised["faults"]["faultless_rates"]["loaded"],
         ],
@@ -161,9 +168,9 @@ def liar() -> list[list[float]]:
 
 def late() -> list[list[float]]:
     name = "late"
-    steps = told(name).steps
-    calm, rising = steps[0].document["model"]["agents"][0]["likelihood"]
-    delay = steps[1].document["network"]["changes"]["delay"]
+    steps = told(name)["steps"]
+    calm, rising = steps[0]["document"]["model"]["agents"][0]["likelihood"]
+    delay = steps[1]["document"]["network"]["changes"]["delay"]
     age = rate(name, 0) / rate(name, 1) - 1
     assert age == pytest.approx(2 / 3 * delay, rel=1e-12)  # two thirds come from neighbours
     enough = [analysed(name, i)["samples"]["chernoff"] for i in (3, 0)]
@@ -172,7 +179,7 @@ def late() -> list[list[float]]:
         [delay, age, rate(name, 1), 1, age],
         [exponent(name, 2)],
         [
-            steps[3].document["network"]["changes"]["delay"], rate(name, 3), exponent(name, 3),
+            steps[3]["document"]["network"]["changes"]["delay"], rate(name, 3), exponent(name, 3),
             enough[0], 1, 100, enough[1],
         ],
         [rate(name, 4)],
@@ -183,14 +190,16 @@ def late() -> list[list[float]]:
 
 def wrong() -> list[list[float]]:
     name = "wrong"
-    steps = told(name).steps
-    claims = [in_two(c[0][0]) for c in steps[0].document["model"]["agents"][0]["likelihood"]]
+    steps = told(name)["steps"]
+    claims = [in_two(c[0][0]) for c in steps[0]["document"]["model"]["agents"][0]["likelihood"]]
 
-    rain = in_two(steps[1].document["model"]["agents"][0]["truth"][0][0])
-    uphill = in_two(steps[2].document["model"]["agents"][0]["truth"][0][0])
+    rain = in_two(steps[1]["document"]["model"]["agents"][0]["truth"][0][0])
+    uphill = in_two(steps[2]["document"]["model"]["agents"][0]["truth"][0][0])
     two, four = claims
     share = rain[0] / rain[1]
-    weights = [float(Fraction(steps[i].document["network"]["edge_confidence"])) for i in (2, 3, 4)]
+    weights = [
+        float(Fraction(steps[i]["document"]["network"]["edge_confidence"])) for i in (2, 3, 4)
+    ]
     return [
         [*two, *four, *two, rate(name, 0)],
         [
@@ -238,12 +247,12 @@ def printed(text: str) -> list[tuple[float, int]]:
 def check(name: str) -> None:
     """See that every number in a story's texts is what is computed."""
     tale, computed = told(name), TOLD[name]()
-    assert len(computed) == len(tale.steps)
-    for step, values in zip(tale.steps, computed, strict=True):
-        stated = printed(step.text)
-        assert len(stated) == len(values), (step.text, stated, values)
+    assert len(computed) == len(tale["steps"])
+    for step, values in zip(tale["steps"], computed, strict=True):
+        stated = printed(step["text"])
+        assert len(stated) == len(values), (step["text"], stated, values)
         for (number, decimals), value in zip(stated, values, strict=True):
             # Half a unit of the last printed digit, and the rounding of a tie.
             assert abs(number - float(value)) <= 0.5 * 10**-decimals * (1 + 1e-9), (
-                step.text, number, value,
+                step["text"], number, value,
             )  # fmt: skip

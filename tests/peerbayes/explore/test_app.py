@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import AsyncGenerator
@@ -13,11 +12,8 @@ import httpx
 import pytest
 
 from peerbayes.explorer.app import Opening, application, depth
-from peerbayes.explorer.frames import Frame
-from peerbayes.explorer.guard import Door
-
-DOOR = Door(8123, "right-token")
-CALL = {"x-peerbayes-token": DOOR.token, "x-peerbayes-session": "tab-1"}
+from peerbayes.explorer.nursery import Frame
+from tests.peerbayes.explore.processes import CALL, DOOR, answer_of
 
 
 class Played:
@@ -59,19 +55,11 @@ def page(tmp_path: Path) -> Path:
 
 
 def ask(
-    jobs: Any, path: str, *, method: str = "POST", page: Path | None = None,
-    opening: Opening | None = None, headers: dict[str, str] | None = None, **options: Any,
+    jobs: Any, path: str, *, page: Path | None = None, opening: Opening | None = None,
+    headers: dict[str, str] | None = None, **options: Any,
 ) -> httpx.Response:  # fmt: skip
-    async def exchange() -> httpx.Response:
-        app = application(jobs, DOOR, opening or Opening(), page=page or Path("nowhere"))
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        address = f"http://127.0.0.1:{DOOR.port}"
-        async with httpx.AsyncClient(transport=transport, base_url=address) as client:
-            return await client.request(
-                method, path, headers={**CALL, **(headers or {})}, **options
-            )
-
-    return asyncio.run(exchange())
+    app = application(jobs, DOOR, opening or Opening(), page=page or Path("nowhere"))
+    return answer_of(app, path, headers={**CALL, **(headers or {})}, **options)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from peerbayes.explorer.documents import problem_of
-from peerbayes.explorer.editing.networks import agents_of, form_of
 from peerbayes.explorer.edits import EDITS, edited
+from peerbayes.explorer.tables import agents_of, form_of
 from peerbayes.front.problems import load, save
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.explore.starts import BLIND, COIN, Randomly, finite, starts

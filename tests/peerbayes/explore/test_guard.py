@@ -8,12 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
+from peerbayes.explorer.app import HANDLERS
 from peerbayes.explorer.guard import LARGEST_BODY, Door, Guard
+from tests.peerbayes.explore.processes import CALL, DOOR, HOST, answer_of
 
-DOOR = Door(8123, "right-token")
-HOST = "127.0.0.1:8123"
-CALL = {"host": HOST, "x-peerbayes-token": DOOR.token, "x-peerbayes-session": "tab-1"}
 SECURE = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -42,15 +43,9 @@ async def counting(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": str(total).encode()})
 
 
-def ask(
-    path: str = "/api/edit", *, method: str = "POST", door: Door = DOOR, **options: Any
-) -> httpx.Response:
-    async def exchange() -> httpx.Response:
-        transport = httpx.ASGITransport(Guard(counting, door))
-        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
-            return await client.request(method, path, **options)
-
-    return asyncio.run(exchange())
+def ask(path: str = "/api/edit", *, door: Door = DOOR, **options: Any) -> httpx.Response:
+    app = Starlette(routes=[Mount("/", counting)], exception_handlers=HANDLERS)
+    return answer_of(Guard(app, door), path, **options)
 
 
 @pytest.mark.parametrize("host", [HOST, "localhost:8123", "LocalHost:8123"])

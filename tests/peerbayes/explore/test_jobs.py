@@ -19,9 +19,8 @@ from typing import Any
 
 import pytest
 
-from peerbayes.explorer.frames import Frame
 from peerbayes.explorer.jobs import Jobs, Limits
-from peerbayes.explorer.nursery import command
+from peerbayes.explorer.nursery import Frame, command
 from tests.peerbayes.explore.processes import (
     ODD,
     done,

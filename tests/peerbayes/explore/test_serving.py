@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from peerbayes.explorer import connections
+from peerbayes.explorer import app
 from peerbayes.explorer.jobs import Jobs, Limits
 from peerbayes.explorer.serving import Explorer, serve
 from tests.peerbayes.explore.processes import (
@@ -87,7 +87,7 @@ def test_connections_that_never_ask_shut_nobody_out(odd: Explorer, head: bytes) 
                 assert other.post("/api/edit", json={"a": 1}).json() == {"a": 1}
             assert odd._server is not None
             there = odd._server.server_state.connections
-            assert len(there) <= connections.MOST
+            assert len(there) <= app.MOST
             # One that is answered may take its time; the others' answers have ended.
             until(lambda: sum(one.waits_since is None for one in list(there)) == 1)
             assert tab.post("/api/cancel", json={}).json() == {"cancelled": True}
@@ -97,7 +97,7 @@ def test_connections_that_never_ask_shut_nobody_out(odd: Explorer, head: bytes) 
 def test_a_head_that_is_not_whole_in_time_ends_its_connection(
     odd: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(app, "_HEAD_SECONDS", 0.05)
     place = odd.address.partition("/?")[0].removeprefix("http://").split(":")
     with socket.create_connection((place[0], int(place[1])), timeout=20) as one:
         one.sendall(b"GET / HTTP/1.1\r\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import peerbayes as pb
-from peerbayes.explorer.gallery import STORIES, gallery, story, told
+from peerbayes.explorer.gallery import STORIES, gallery, story
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.explore.story_numbers import check
 
@@ -31,7 +31,7 @@ def test_stories_are_whole(name: str) -> None:
 
 def test_an_unknown_story_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(ValueError, match=r"story: expected one of .*did you mean 'expert'"):
-        told("experts")
+        story({"name": "experts"})
     with pytest.raises(ValueError, match="story"):
         story({})
 

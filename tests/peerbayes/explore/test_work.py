@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import peerbayes as pb
-from peerbayes.explorer.links import is_link, read_link
-from peerbayes.explorer.work import WORK, warm_steps
+from peerbayes.explorer.work import WORK, is_link, read_link, warm_steps
 
 
 def asked(name: str, /, **request: Any) -> Any:

@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from peerbayes.live.evidence import Draws, Evidence
-from peerbayes.live.finite import FiniteLearner
-from peerbayes.live.learner import Learner
-from peerbayes.live.loop import PeerLoop
-from peerbayes.live.members import Members
-from peerbayes.live.pacing import Pacing
-from peerbayes.live.share import Share
-from peerbayes.live.transport import Heard
+from peerbayes.live.learner import FiniteLearner, Learner
+from peerbayes.live.loop import Pacing, PeerLoop
+from peerbayes.live.members import Members, Share
+from peerbayes.live.transport import Inbox
 
 
 class Hub:
@@ -34,28 +31,28 @@ class Hub:
         for one in others:
             for copy in self.lossy(sender, one.agent, data):
                 if len(copy) > one.limit:
-                    one.heard.refused(sender, "too-large")
+                    one.heard.put("refused", sender, "too-large")
                 else:
-                    one.heard.frame(sender, copy)
+                    one.heard.put("frame", sender, copy)
 
 
 class HubTransport:
     """One agent's place at a hub."""
 
-    heard: Heard
+    heard: Inbox
 
     def __init__(self, hub: Hub, agent: str) -> None:
         self.hub, self.agent = hub, agent
         self.names: frozenset[str] = frozenset()
         self.limit = 0
 
-    def open(self, heard: Heard, *, names: Iterable[str], limit: int) -> None:
+    def open(self, heard: Inbox, *, names: Iterable[str], limit: int) -> None:
         self.heard, self.names, self.limit = heard, frozenset(names), limit
         with self.hub.lock:
             self.hub.there[self.agent] = self
             for other in self.hub.there.values():
-                other.heard.alive(self.agent, True)
-                heard.alive(other.agent, True)
+                other.heard.put("alive", self.agent, True)
+                heard.put("alive", other.agent, True)
 
     def adopt(self, members: Members, names: Iterable[str]) -> None:
         self.names = frozenset(names)
@@ -67,7 +64,7 @@ class HubTransport:
         with self.hub.lock:
             there = list(self.hub.there.values())
         for one in there:
-            one.heard.echo(data)
+            one.heard.put("echo", None, data)
 
     def report(self, data: bytes) -> None:
         self.hub.reports.append(data)
@@ -79,7 +76,7 @@ class HubTransport:
         with self.hub.lock:
             del self.hub.there[self.agent]
             for other in self.hub.there.values():
-                other.heard.alive(self.agent, False)
+                other.heard.put("alive", self.agent, False)
 
 
 def loop_of(

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import zenoh
 
-from peerbayes.live.access import access_control
 from peerbayes.live.processes import free_ports
-from peerbayes.live.security import KeyFolder, zenoh_settings
+from peerbayes.live.security import KeyFolder, access_control, zenoh_settings
 from peerbayes.live.transport import key
 from tests.peerbayes.live.networks import eventually, keys_of, session
 

@@ -13,11 +13,17 @@ import pytest
 from scipy import stats
 
 import peerbayes as pb
-from peerbayes.live import lines as lines_module
-from peerbayes.live.evidence import Draws, drawn
+from peerbayes.live import evidence as lines_module
+from peerbayes.live.evidence import (
+    Claims,
+    Draws,
+    FileFeed,
+    Lines,
+    UnreadableError,
+    drawn,
+    from_input,
+)
 from peerbayes.live.finding import every_share
-from peerbayes.live.lines import FileFeed, Lines, from_input
-from peerbayes.live.observations import Claims, UnreadableError
 from tests.peerbayes.live.networks import eventually
 
 _NORMAL = {"form": "normal", "means": [[0.0, 1.0], [2.0, 3.0]], "std": 0.5}
@@ -287,7 +293,7 @@ def test_a_round_takes_no_more_than_it_is_to() -> None:
 
 
 def test_shares_are_the_same_for_all_who_have_the_problem(tmp_path: Path) -> None:
-    from peerbayes.live.share import Share
+    from peerbayes.live.members import Share
 
     for share in every_share("liars-torus"):
         share.write(tmp_path / "a.share")

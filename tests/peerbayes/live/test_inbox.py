@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from peerbayes.live.inbox import Event, Inbox
+from peerbayes.live.transport import Event, Inbox
 
 FOREVER = threading.TIMEOUT_MAX  # who waits so long was not woken, and never will be
 
@@ -57,9 +57,9 @@ def asleep(enough: int) -> tuple[Inbox, Bell, Reader]:
 
 def test_what_is_there_is_read_in_order_without_a_wait() -> None:
     inbox = Inbox()
-    inbox.frame("1", b"a")
-    inbox.alive("2", False)
-    inbox.frame("1", b"b")
+    inbox.put("frame", "1", b"a")
+    inbox.put("alive", "2", False)
+    inbox.put("frame", "1", b"b")
     wanted = [("frame", "1", b"a"), ("alive", "2", False), ("frame", "1", b"b")]
     assert Reader(lambda: inbox.wait(FOREVER, enough=3)).result() == wanted
     assert inbox.all() == []
@@ -67,23 +67,23 @@ def test_what_is_there_is_read_in_order_without_a_wait() -> None:
 
 def test_the_reader_sleeps_until_enough_frames_are_there() -> None:
     inbox, bell, reader = asleep(enough=2)
-    inbox.frame("1", b"a")
+    inbox.put("frame", "1", b"a")
     assert bell.rings == 0
-    inbox.refused("2", "too-large")
+    inbox.put("refused", "2", "too-large")
     events: list[Event] = reader.result()
     assert [event[0] for event in events] == ["frame", "refused"]
 
 
 def test_too_few_frames_are_handed_over_when_the_time_is_up() -> None:
     inbox = Inbox()
-    inbox.frame("1", b"a")
+    inbox.put("frame", "1", b"a")
     assert [e for _ in range(2) for e in inbox.wait(0.01, enough=5)] == [("frame", "1", b"a")]
 
 
-@pytest.mark.parametrize("what", [("alive", "1", True), ("members", b"{}"), ("wake",)])
+@pytest.mark.parametrize("what", [("alive", "1", True), ("members", None, b"{}"), ("wake",)])
 def test_everything_but_frames_wakes_at_once(what: tuple[Any, ...]) -> None:
     inbox, _, reader = asleep(enough=100)
-    getattr(inbox, what[0])(*what[1:])
+    inbox.put(*what)
     assert len(reader.result()) == 1
 
 
@@ -95,7 +95,7 @@ def test_no_wake_is_missed_whoever_comes_first() -> None:
     def speak(number: int) -> None:
         for round in range(each):
             ahead[number].acquire()
-            inbox.frame(str(number), str(round).encode())
+            inbox.put("frame", str(number), str(round).encode())
 
     def read() -> list[list[int]]:
         heard: list[list[int]] = [[], []]
@@ -108,13 +108,3 @@ def test_no_wake_is_missed_whoever_comes_first() -> None:
     for number in (0, 1):
         threading.Thread(target=speak, args=(number,), daemon=True).start()
     assert Reader(read).result() == [list(range(each))] * 2
-
-
-def test_a_flood_is_dropped_but_not_who_comes_and_goes() -> None:
-    inbox = Inbox()
-    for _ in range(30_000):
-        inbox.frame("1", b"")
-    inbox.alive("2", True)
-    events = inbox.all()
-    assert len(events) == 20_001
-    assert events[-1] == ("alive", "2", True)

@@ -14,12 +14,10 @@ import pytest
 from exact.changing import replay
 from peerbayes.live.evidence import Draws
 from peerbayes.live.finding import every_share
-from peerbayes.live.finite import FiniteLearner
 from peerbayes.live.frames import Frame
-from peerbayes.live.journal import records_of
-from peerbayes.live.kept import KeptLearner
+from peerbayes.live.kept import KeptLearner, Store, records_of, segment_of, segments_of
+from peerbayes.live.learner import FiniteLearner
 from peerbayes.live.replaying import beliefs_of, events_of
-from peerbayes.live.store import Store, segment_of, segments_of
 
 _SHARE = every_share("p2-star")[0]
 _SETTING = {"network": _SHARE.network, "agent": _SHARE.agent}
@@ -124,33 +122,6 @@ def test_a_death_at_any_byte_costs_nothing_that_was_said(tmp_path: Path) -> None
         back.die()
         shutil.rmtree(folder)
     assert said > 30
-
-
-def test_what_follows_a_death_is_what_would_have_followed(tmp_path: Path) -> None:
-    expected = _plain_run(30)
-    agent = _Agent(tmp_path / "a.state")
-    for k in range(30):
-        if k in (3, 4, 17):
-            agent.die(after_flush=True)
-            agent = _Agent(tmp_path / "a.state")
-        agent.step()
-        if k in (8, 21):  # the state is written anew in between
-            agent.kept.checkpoint()
-    assert agent.belief == expected[agent.kept.round, False][0]
-    agent.kept.close()
-
-
-def test_an_open_round_is_said_again_as_it_was(tmp_path: Path) -> None:
-    agent = _Agent(tmp_path / "a.state")
-    agent.step()
-    agent.begin()
-    said, round = agent.kept.said["log_belief"].tobytes(), agent.kept.round
-    agent.die()
-    back = _Agent(tmp_path / "a.state")
-    assert back.kept.is_open
-    assert (back.kept.said["log_belief"].tobytes(), back.kept.round) == (said, round)
-    back.kept.pool()
-    back.kept.close()
 
 
 def test_kept_journals_replay_to_the_last_bit(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from peerbayes import cli
 from peerbayes.live.certificates import expiry
-from peerbayes.live.keys import add_keys, sign_members, signed_members
+from peerbayes.live.keys import add_keys, sign_members
 from peerbayes.live.keys_check import check_keys
 from peerbayes.live.members import Members
-from peerbayes.live.security import KeyFolder, agent_folder, sign, verify
+from peerbayes.live.security import KeyFolder, agent_folder, sign, signed_members, verify
 from tests.peerbayes.live.networks import keys_of, pair
 
 

@@ -14,9 +14,9 @@ import pytest
 
 import peerbayes as pb
 from peerbayes.cli import main
-from peerbayes.live.finding import robust_keys
-from peerbayes.live.inbox import Inbox
+from peerbayes.live.members import robust_keys
 from peerbayes.live.processes import free_ports
+from peerbayes.live.transport import Inbox
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_session
 
 
@@ -85,8 +85,8 @@ for name in names:
     if not name.startswith("net"):
         importlib.import_module(f"peerbayes.live.{name}")
 # What starts the agents of a net does not wait for torch.
-import peerbayes.live.net_shares, peerbayes.live.nets
-peerbayes.live.net_shares.net_shares("star-mnist-1")
+import peerbayes.live.preparing, peerbayes.live.nets
+peerbayes.live.preparing.net_shares("star-mnist-1")
 assert len(names) > 20 and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,10 +17,10 @@ from exact.changing.peer_state import Receipt
 from peerbayes.live.evidence import drawn
 from peerbayes.live.finding import every_share
 from peerbayes.live.frames import Frame, seal, unseal
+from peerbayes.live.hearing import Speakers, Trust
+from peerbayes.live.loop import Pacing
 from peerbayes.live.members import Members
-from peerbayes.live.pacing import Pacing
-from peerbayes.live.report import read
-from peerbayes.live.speakers import Speakers
+from peerbayes.live.watch.reports import read_report
 from tests.peerbayes.live.hub import Hub, loop_of, run_together
 
 _COIN = {"truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/4", "1/4"]]]}
@@ -166,12 +166,14 @@ def test_one_left_behind_goes_to_the_others_round() -> None:
     sent = {"log_belief": np.log([0.5, 0.5])}
     frame = Frame(first.network, "1", 0, 300, time.time(), 0.0, "finite", sent)
     slow._transport.open(slow.inbox, names=["1"], limit=10_000)
-    slow.inbox.frame("1", seal(frame))
+    slow.inbox.put("frame", "1", seal(frame))
     for _ in range(3):
         slow._shared_round()
     assert slow._learner.round >= 300
     # Nobody is that far ahead within a moment: a liar, who moves nobody.
-    slow.inbox.frame("1", seal(Frame(first.network, "1", 0, 10**9, 0.0, 0.0, "finite", sent)))
+    slow.inbox.put(
+        "frame", "1", seal(Frame(first.network, "1", 0, 10**9, 0.0, 0.0, "finite", sent))
+    )
     slow._shared_round()
     assert slow._learner.round < 400
     assert slow.tally.refused["far-ahead"] == 1
@@ -190,7 +192,7 @@ def test_what_is_wrong_is_refused_counted_and_said_once() -> None:
         shares[0].network, "1", 0, 1, 0.0, 0.0, "finite", {"log_belief": np.array([0, 1e200])}
     )
     for data in [*wrong, good, seal(huge)] * 2:
-        loops[0].inbox.frame("1", data)
+        loops[0].inbox.put("frame", "1", data)
     found = run_together(loops)
     assert found["0"]["refused"] == {
         "not-a-frame": 2, "too-large": 2, "bad-digest": 2, "wrong-name": 4, "not-finite": 2,
@@ -244,13 +246,13 @@ def test_two_processes_of_a_neighbour_are_told_once_and_the_second_is_shown_the_
 
     frames = [frame(k, 100.0 + k) for k in range(1, 7)]
     for data, process in zip(frames, "abaabb", strict=True):
-        loop.inbox.frame("1", data, process)
+        loop.inbox.put("frame", "1", data, process)
     loop._take_in(loop.inbox.all())
     report = loop._tell()
     assert (report["doubled"], report["refused"]) == (["1"], {"second-process": 2})
     assert len([text for text in said if "two processes speak as agent '1'" in text]) == 1
     assert shown == [frames[2]]
-    loop.inbox.frame("1", frame(7, 107.0), "a")
+    loop.inbox.put("frame", "1", frame(7, 107.0), "a")
     loop._take_in(loop.inbox.all())
     assert len(shown) == 2  # once more, since the second spoke again
 
@@ -262,7 +264,7 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
     hub, kept = Hub(), list[bytes]()
     first, _ = every_share(_problem(_PAIR))
     verify = (lambda sender, digest, signature: sender == "0") if signed else None
-    loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), verify=verify)
+    loop = loop_of(hub, first, Pacing(rounds=9, patience=0, linger=0), trust=Trust(verify=verify))
     loop._transport.open(loop.inbox, names=["1"], limit=10_000)
     monkeypatch.setattr(loop._transport, "send", kept.append)
     sent = {"log_belief": np.log([0.5, 0.5])}
@@ -271,7 +273,9 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
         return seal(Frame(first.network, name, 0, round, made, 0.0, "finite", sent))
 
     later = time.time() + 5
-    loop.inbox.echo(other(1, later))  # before it has said anything, it cannot be a second one
+    loop.inbox.put(
+        "echo", None, other(1, later)
+    )  # before it has said anything, it cannot be a second one
     loop._take_in(loop.inbox.all())
     for _ in range(3):
         loop._shared_round()
@@ -279,9 +283,9 @@ def test_an_agent_ends_that_hears_itself_speak_from_elsewhere(
     harmless = [*kept, other(2, later, "1"), b"x", other(0, later)]
     harmless += [other(9, 5.0)] * signed
     for data in harmless:
-        loop.inbox.echo(data)
+        loop.inbox.put("echo", None, data)
     loop._take_in(loop.inbox.all())
-    loop.inbox.echo(other(2, later))
+    loop.inbox.put("echo", None, other(2, later))
     with pytest.raises(ValueError, match="agent: expected to be the only process that speaks as"):
         loop._take_in(loop.inbox.all())
 
@@ -322,12 +326,12 @@ def test_a_new_list_changes_weights_while_it_runs() -> None:
     )
     forged = Members(members.network, 2, ("0", "1"), rows=({0: 1.0}, {1: 1.0}))
     pacing = Pacing(rounds=20, patience=_LONG, gather=0.5, linger=0)
-    options = {"log": said.append, "trusted": lambda one: one.epoch == 1}
+    options = {"log": said.append, "trust": Trust(trusted=lambda one: one.epoch == 1)}
     loops = [loop_of(hub, share, pacing, **options) for share in shares]
     for loop in loops:
-        loop.inbox.members(b"nonsense")
-        loop.inbox.members(json.dumps(forged.document()).encode())
-        loop.inbox.members(json.dumps(new.document()).encode())
+        loop.inbox.put("members", None, b"nonsense")
+        loop.inbox.put("members", None, json.dumps(forged.document()).encode())
+        loop.inbox.put("members", None, json.dumps(new.document()).encode())
     found = run_together(loops)
     assert found["0"]["epoch"] == found["1"]["epoch"] == 1
     # Metropolis: the link of 0 (degree 1) and 1 (degree 2) weighs a third.
@@ -341,9 +345,9 @@ def test_reports_are_small_and_read_back() -> None:
     hub = Hub()
     shares = every_share(_problem(_RING))
     run_together(loop_of(hub, s, Pacing(rounds=5, linger=0)) for s in shares)
-    reports = [read(data) for data in hub.reports]
-    assert {report["agent"] for report in reports if report} == {"0", "1", "2", "3"}
-    assert read(b"{}") is read(b"x" * 70_000) is read(b"\xff") is None
+    for data in hub.reports:
+        agent = json.loads(data)["agent"]
+        assert read_report(data, network=shares[0].network, agent=agent).agent in "0123"
 
 
 def test_frames_say_when_they_were_made_and_after_what_gap(monkeypatch: pytest.MonkeyPatch) -> None:

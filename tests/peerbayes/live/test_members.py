@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def test_leads_are_what_others_can_reach_without_an_agent() -> None:
 
 def test_lists_come_back_from_their_files(tmp_path: Path) -> None:
     for members in (members_of(pb.load("p2-star")), _ruled(nx.cycle_graph(4), "metropolis")):
-        members.write(tmp_path / "members.json")
+        (tmp_path / "members.json").write_text(json.dumps(members.document()))
         assert Members.read(tmp_path / "members.json") == members
         assert Members.from_bytes(members.content().replace(b"}", b"}")).epoch == 0
 

@@ -21,16 +21,16 @@ from peerbayes.experiments.net_parts import Part  # noqa: E402
 from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
 from peerbayes.experiments.net_rows import ROWS  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
-from peerbayes.live.agent import AgentOptions, evidence_of  # noqa: E402
+from peerbayes.live.agent import evidence_of  # noqa: E402
+from peerbayes.live.evidence import OwnData  # noqa: E402
 from peerbayes.live.finding import is_net, own_share  # noqa: E402
 from peerbayes.live.frames import Frame, Refused, seal, unseal  # noqa: E402
-from peerbayes.live.kept import KeptLearner  # noqa: E402
+from peerbayes.live.kept import KeptLearner, Store  # noqa: E402
 from peerbayes.live.learner import Used  # noqa: E402
-from peerbayes.live.members import Members  # noqa: E402
-from peerbayes.live.net_shares import net_shares  # noqa: E402
-from peerbayes.live.nets import NetLearner, OwnData  # noqa: E402
-from peerbayes.live.share import Share  # noqa: E402
-from peerbayes.live.store import Store  # noqa: E402
+from peerbayes.live.members import Members, Share  # noqa: E402
+from peerbayes.live.nets import NetLearner  # noqa: E402
+from peerbayes.live.preparing import net_shares  # noqa: E402
+from peerbayes.settings.live import Peer  # noqa: E402
 from tests.peerbayes.nets.support import NUMBERS, write_net  # noqa: E402
 from tests.peerbayes.tiny_nets import make_tiny  # noqa: E402
 from theory import Network  # noqa: E402
@@ -46,9 +46,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of nets with eight units, on 8 x 8 digits."""
     make_tiny(monkeypatch.setattr)
     values = vars(net_run)["part_values"]  # tiny by now
-    for module in ("net_shares", "net_training"):
-        monkeypatch.setattr(f"peerbayes.live.{module}.part_values", values)
-        monkeypatch.setattr(f"peerbayes.live.{module}.ROWS", {ROW: SMALL})
+    for module in ("experiments.net_parts", "live.nets"):
+        monkeypatch.setattr(f"peerbayes.{module}.part_values", values)
+    for module in ("experiments.net_rows", "live.nets"):
+        monkeypatch.setattr(f"peerbayes.{module}.ROWS", {ROW: SMALL})
 
 
 def frame_of(share: Share, one: NetLearner, tensors: Any, **changed: Any) -> Frame:
@@ -404,7 +405,7 @@ def test_net_files_that_no_processes_can_run_are_refused(tmp_path: Path) -> None
     shares = net_shares(str(write_net(tmp_path)))
     with pytest.raises(ValueError, match="robust: expected the average, for nets"):
         NetLearner(shares[0], rule={"rule": "median"})
-    asked = AgentOptions(shares[0], evidence="-")
+    asked = Peer(evidence="-")
     with pytest.raises(ValueError, match="evidence: expected its own data"):
         evidence_of(shares[0], asked, log=print)
     with pytest.raises(ValueError, match="agent: expected"):

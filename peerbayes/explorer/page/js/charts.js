@@ -5,9 +5,9 @@
 //   bars({title, summary, head, rows})                            -> {element}
 // A series is {name, kind: "line"|"band"|"points"|"bars", xs, ys | lows and highs, colour, dash, thin}.
 
-import { el, svg } from "./dom.js";
+import { bar, el, svg } from "./dom.js";
 import { linear, logarithmic } from "./scales.js";
-import { number } from "./words.js";
+import { hue, number } from "./words.js";
 
 const wide = 380;
 const high = 190;
@@ -37,10 +37,10 @@ export function curves({ title, summary, x, y, series, look = null }) {
 /** Bars in a list, one a row: [label, value, text, {before, kind}]. */
 export function bars({ title, summary, rows, look = null }) {
   const most = Math.max(...rows.map(({ value }) => Math.abs(value ?? 0)), 1e-300);
-  const list = el("ul", { class: "chart-bars", "aria-label": summary }, rows.map(({ label, value, text, strong }) => el("li", {},
-    el("span", { class: strong ? "bar-label strong" : "bar-label" }, label),
-    el("span", { class: "bar-track", "aria-hidden": "true" }, el("span", { class: strong ? "bar" : "bar bar-soft", style: { width: `${100 * Math.abs(value ?? 0) / most}%` } })),
-    el("span", { class: "number" }, text ?? number(value)))));
+  const row = ({ label, value, text, strong }) => bar(null,
+    el("span", { class: strong ? "bar-label strong" : "bar-label" }, label), Math.abs(value ?? 0) / most,
+    el("span", { class: "number" }, text ?? number(value)), { kind: strong ? "" : "bar-soft" });
+  const list = el("ul", { class: "chart-bars", "aria-label": summary }, rows.map(row));
   return { element: el("section", { class: "chart", "data-look": look }, el("h2", {}, title), list) };
 }
 
@@ -135,7 +135,7 @@ function sample({ kind, colour, dash, faint, thin }) {
 function figure(title, look, picture, key, makeTable) {
   charts += 1;
   const id = `chart-${charts}`;
-  const below = el("div", { class: "chart-table", id, hidden: true, tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
+  const below = scrolled(`${title}, as a table`, null, { id, hidden: true });
   const toggle = el("button", {
     type: "button", class: "button small", "aria-expanded": "false", "aria-controls": id, "aria-label": `${title}: numbers as a table`,
     onclick() {
@@ -156,6 +156,16 @@ function table(x, series) {
   const places = [...new Set(series.flatMap(({ xs }) => xs))].sort((a, b) => a - b);
   return simpleTable([x.label, ...columns.map(([title]) => title)], places.map((place) => [number(place), ...columns.map(([, values]) => number(values.get(place)))]));
 }
+
+/** What scrolls by itself, such as a long table, with a name for those who listen. */
+export const scrolled = (name, content, more = {}) =>
+  el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": name, ...more }, content);
+
+/** The colours of the hypotheses, with a word on some of them. */
+export const hypotheses = (names, chosen, word) =>
+  el("ul", { class: "legend", "aria-label": "Colours of the hypotheses" }, names.slice(0, 24).map((name, k) => el("li", {},
+    el("span", { class: "swatch", style: { background: hue(k) }, "aria-hidden": "true" }), name,
+    chosen.includes(name) ? el("span", { class: "quiet" }, ` (${word})`) : null)));
 
 /** A plain table of texts; the first column names the rows. */
 export function simpleTable(head, rows) {

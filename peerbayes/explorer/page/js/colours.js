@@ -17,15 +17,12 @@ export function forgetColours() {
   read = null;
 }
 
+/** Red, green and blue of "#rrggbb". */
+export const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
 /** A colour between two "#rrggbb", share 0 to 1 of the second. */
 export function between(first, second, share) {
-  const of = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  const [a, b] = [of(first), of(second)];
-  return `#${a
-    .map((x, i) =>
-      Math.round(x + (b[i] - x) * share)
-        .toString(16)
-        .padStart(2, "0"),
-    )
-    .join("")}`;
+  const [a, b] = [parts(first), parts(second)];
+  const hex = (x, i) => Math.round(x + (b[i] - x) * share).toString(16).padStart(2, "0");
+  return `#${a.map(hex).join("")}`;
 }

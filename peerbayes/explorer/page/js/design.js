@@ -1,12 +1,11 @@
 // The view Design: ask for weights, an edge or places for data; see what comes, with its proof, and
 // keep it or go back.
 
+import { Asking } from "./asking.js";
 import { designed } from "./designed.js";
 import { el, patch } from "./dom.js";
 import { button, choice, text } from "./fields.js";
 import { Limits } from "./limits.js";
-import { status } from "./results.js";
-import { Cancelled, Gone, Refusal } from "./source.js";
 
 const objectives = [
   ["rate", "Rate: the largest K", "Weights with which the typical run learns fastest."],
@@ -30,7 +29,7 @@ class DesignView {
   #limits;
   #objective = "rate";
   #seconds = 20;
-  #stop = null;
+  #asking;
   #visible = false;
   #before = null; // the names and document that the design was asked for
   #after = null; // its document as it is shown
@@ -39,6 +38,7 @@ class DesignView {
   constructor(container, app) {
     this.#app = app;
     this.#limits = new Limits(app);
+    this.#asking = new Asking(this.#state, "Designing", "design", () => this.#fields());
     container.append(this.#form, this.#limits.element, this.#state, this.#result);
     app.state.on("document", () => this.#changed());
     this.#fields();
@@ -56,7 +56,7 @@ class DesignView {
   hide() {
     this.#visible = false;
     this.#limits.rest();
-    this.#app.graph.marks(null);
+    this.#app.graph.overlay.marks(null);
   }
 
   #why(objective) {
@@ -66,37 +66,31 @@ class DesignView {
 
   #fields() {
     const why = this.#why(this.#objective);
-    const running = this.#stop !== null;
     const { state } = this.#app;
+    const regression = this.#objective === "rate" && state.view?.kind === "regression";
+    const name = ([key, label]) => [key, key === "rate" && state.view?.kind === "regression" ? "Error: the smallest n × error" : label];
+    const about = regression ? "Weights with the smallest excess error in the long run." : objectives.find(([key]) => key === this.#objective)[2];
+    const rare = (typed) => { if (Number(typed) > 0 && Number(typed) < 1) state.set({ delta: Number(typed) }); };
+    const seconds = (typed) => { this.#seconds = Math.max(1, Number(typed) || 20); };
     patch(this.#form,
-      choice("objective", "Ask for", objectives.map(([name, label]) => [name, name === "rate" && state.view?.kind === "regression" ? "Error: the smallest n × error" : label]), this.#objective, (name) => { this.#objective = name; this.#fields(); }, why),
-      el("p", { class: "quiet" }, this.#objective === "rate" && state.view?.kind === "regression" ? "Weights with the smallest excess error in the long run." : objectives.find(([name]) => name === this.#objective)[2]),
-      this.#objective === "samples" || this.#objective === "next-edge" ? text("design-delta", "An error as rare as", state.settings.delta, (typed) => { if (Number(typed) > 0 && Number(typed) < 1) state.set({ delta: Number(typed) }); }, { type: "number", min: 0.000001, max: 0.5, step: "any" }) : null,
-      text("design-seconds", "Search for at most, seconds", this.#seconds, (typed) => { this.#seconds = Math.max(1, Number(typed) || 20); }, { type: "number", min: 1, max: 240, step: 1 }),
-      el("div", { class: "row" }, running ? button("Cancel", () => this.#stop.abort(), { key: "go" })
+      choice("objective", "Ask for", objectives.map(name), this.#objective, { typed: (key) => { this.#objective = key; this.#fields(); }, why }),
+      el("p", { class: "quiet" }, about),
+      this.#objective === "samples" || this.#objective === "next-edge"
+        ? text("design-delta", "An error as rare as", state.settings.delta, { typed: rare }, { type: "number", min: 0.000001, max: 0.5, step: "any" }) : null,
+      text("design-seconds", "Search for at most, seconds", this.#seconds, { typed: seconds }, { type: "number", min: 1, max: 240, step: 1 }),
+      el("div", { class: "row" }, this.#asking.running ? button("Cancel", () => this.#asking.stop(), { key: "go" })
         : el("button", { type: "submit", class: "button primary", "data-key": "go", "aria-disabled": why ? "true" : null, title: why }, "Design")));
   }
 
-  async start() {
+  start() {
     if (this.#why(this.#objective)) return;
-    this.#stop?.abort();
     const { state, source } = this.#app;
-    const stop = new AbortController();
-    this.#stop = stop;
     const before = state.snapshot;
-    this.#fields();
-    patch(this.#state, status("Designing", null));
     const request = { document: before.document, objective: this.#objective, constraints: {}, delta: state.settings.delta, seconds: this.#seconds };
-    const onProgress = ({ progress }) => { if (this.#stop === stop) patch(this.#state, status("Designing", progress)); };
-    try {
-      const answer = await source.design(request, { onProgress, signal: stop.signal });
-      if (this.#stop !== stop || state.document !== before.document) { patch(this.#state, el("p", { class: "quiet" }, "The network has changed meanwhile; design again.")); return; }
-      await this.#take(before, answer);
-    } catch (problem) {
-      if (this.#stop === stop) patch(this.#state, said(problem));
-    } finally {
-      if (this.#stop === stop) { this.#stop = null; this.#fields(); }
-    }
+    this.#asking.ask((options) => source.design(request, options), async (answer) => {
+      if (state.document === before.document) await this.#take(before, answer);
+      else patch(this.#state, el("p", { class: "quiet" }, "The network has changed meanwhile; design again."));
+    });
   }
 
   /** The graph becomes the design's; the network of before is pinned, so that numbers show both. */
@@ -149,7 +143,7 @@ class DesignView {
     const shown = this.#answer && this.#app.state.document === this.#after && this.#after !== this.#before?.document;
     const links = shown ? newLinks(this.#answer.changes) : [];
     const agents = shown ? movedAgents(this.#answer) : [];
-    this.#app.graph.marks({ links: [...marks.links, ...links], agents: [...marks.agents, ...agents] });
+    this.#app.graph.overlay.marks({ links: [...marks.links, ...links], agents: [...marks.agents, ...agents] });
   }
 }
 
@@ -163,10 +157,3 @@ function newLinks(changes) {
 }
 
 const movedAgents = ({ moved }) => (moved ?? []).map((one) => [typeof one === "number" ? one : one.agent ?? one[0], "new data"]).filter(([i]) => Number.isInteger(i));
-
-function said(problem) {
-  if (problem instanceof Cancelled) return el("p", { class: "quiet" }, "Cancelled.");
-  if (problem instanceof Refusal) return el("p", { class: "refusal" }, problem.message);
-  if (problem instanceof Gone) return el("p", { class: "refusal" }, "The server does not answer; design again when it is back.");
-  throw problem;
-}

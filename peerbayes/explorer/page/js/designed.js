@@ -1,6 +1,6 @@
 // What a design found: its certificate, the usual rules beside it, what changed.
 
-import { bars, simpleTable } from "./charts.js";
+import { bars, scrolled, simpleTable } from "./charts.js";
 import { el } from "./dom.js";
 import { button } from "./fields.js";
 import { count, interval, number } from "./words.js";
@@ -57,7 +57,7 @@ function rules({ objective, designed: own, baselines }, [, label, of]) {
   });
   if (objective === "placement" || of === errors[2]) return chart.element;
   const table = simpleTable(["", "K", "E", "modulus", "rounds"], all.map(([name, one]) => [name, number(one.rate), number(one.error_exponent), number(one.slem), roundsText(one)]));
-  return el("div", {}, chart.element, el("details", {}, el("summary", {}, "All numbers of these"), el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": "All numbers of the design and the rules" }, table)));
+  return el("div", {}, chart.element, el("details", {}, el("summary", {}, "All numbers of these"), scrolled("All numbers of the design and the rules", table)));
 }
 
 function ranked({ added, baselines, designed: best }, names, tryEdits) {
@@ -67,7 +67,7 @@ function ranked({ added, baselines, designed: best }, names, tryEdits) {
   const row = (one) => [number(one.rate), number(one.slem), one.certified ? interval(one.certified) : count(one.chernoff)];
   return el("section", { "data-look": "next-edge" },
     el("p", {}, el("strong", {}, `${name(best)} `), `helps most: K from ${number(given?.rate)} to ${number(best.rate)}, modulus from ${number(given?.slem)} to ${number(best.slem)}.`),
-    el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": "Edges that could be added" }, el("table", { class: "numbers plain" },
+    scrolled("Edges that could be added", el("table", { class: "numbers plain" },
       el("thead", {}, el("tr", {}, ["edge", "K", "modulus", "rounds", ""].map((head) => el("th", { scope: "col" }, head || el("span", { class: "heard" }, "try it"))))),
       el("tbody", {},
         el("tr", {}, el("th", { scope: "row" }, "none"), row(given ?? {}).map((text) => el("td", { class: "number" }, text)), el("td")),
@@ -86,6 +86,6 @@ function changes({ changes: list, objective }, names) {
   if (!list?.length || objective === "placement") return null;
   const most = [...list].sort((a, b) => Math.abs(b[3] - b[2]) - Math.abs(a[3] - a[2])).slice(0, 30);
   return el("details", {}, el("summary", {}, `Weights that changed: ${count(list.length)}`),
-    el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": "Weights that changed" },
+    scrolled("Weights that changed",
       simpleTable(["listener hears", "before", "after"], most.map(([i, j, was, is]) => [i === j ? `${names[i]} itself` : `${names[i]} ← ${names[j]}`, number(was), number(is)]))));
 }

@@ -3,21 +3,8 @@
 const heard = new WeakSet(); // elements with listeners
 const kept = (child) => child !== null && child !== undefined && child !== false;
 const handlers = [
-  "onclick",
-  "oninput",
-  "onchange",
-  "onkeydown",
-  "onfocus",
-  "onblur",
-  "ontoggle",
-  "onsubmit",
-  "onpointerdown",
-  "onpointermove",
-  "onpointerup",
-  "onpointercancel",
-  "onpointerenter",
-  "onpointerleave",
-  "ondblclick",
+  ...["onclick", "oninput", "onchange", "onkeydown", "onfocus", "onblur", "ontoggle", "onsubmit", "ondblclick"],
+  ...["down", "move", "up", "cancel", "enter", "leave"].map((name) => `onpointer${name}`),
 ];
 
 /** An element with attributes, listeners (onclick: f) and children (elements or text). */
@@ -57,10 +44,8 @@ export function refill(element, ...children) {
  * slider under the hand and the reader's place survive. Listeners given as onclick … are renewed.
  */
 export function patch(element, ...children) {
-  const fresh = children
-    .flat(Infinity)
-    .filter(kept)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+  const node = (child) => (child instanceof Node ? child : document.createTextNode(String(child)));
+  const fresh = children.flat(Infinity).filter(kept).map(node);
   const old = [...element.childNodes];
   fresh.forEach((child, i) => {
     if (!old[i]) element.append(child);
@@ -72,12 +57,8 @@ export function patch(element, ...children) {
 }
 
 function alike(a, b) {
-  return (
-    a.nodeType === b.nodeType &&
-    a.nodeName === b.nodeName &&
-    (a.nodeType !== Node.ELEMENT_NODE ||
-      (a.getAttribute("data-key") === b.getAttribute("data-key") && a.type === b.type))
-  );
+  if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName) return false;
+  return a.nodeType !== Node.ELEMENT_NODE || (a.getAttribute("data-key") === b.getAttribute("data-key") && a.type === b.type);
 }
 
 function renew(old, fresh) {
@@ -102,17 +83,12 @@ function renew(old, fresh) {
 }
 
 function renewAttributes(old, fresh) {
+  const ours = (name) => name === "style" || (name === "open" && old.nodeName === "DETAILS");
   for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && name !== "style" && !(name === "open" && old.nodeName === "DETAILS"))
-      old.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && !ours(name)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
-    if (
-      name !== "style" &&
-      !(name === "open" && old.nodeName === "DETAILS") &&
-      old.getAttribute(name) !== value
-    )
-      old.setAttribute(name, value);
+    if (!ours(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
 }
 
@@ -120,9 +96,8 @@ function renewAttributes(old, fresh) {
 function underHand(element) {
   if (element.type === "range" && "held" in element.dataset) return true;
   if (element !== document.activeElement) return false;
-  return element.type === "range"
-    ? element.matches(":active")
-    : ["text", "number", "textarea"].includes(element.type);
+  if (element.type === "range") return element.matches(":active");
+  return ["text", "number", "textarea"].includes(element.type);
 }
 
 /** Work that is done once, right after what is under way, however often it is asked for. */
@@ -136,6 +111,36 @@ export function together(work) {
       work();
     });
   };
+}
+
+/** A view of some topics, drawn when it is shown and, while it is, after each change: {show, hide}. */
+export function shownTogether(container, state, topics, fill) {
+  let visible = false;
+  const draw = () => {
+    if (visible && state.view) patch(container, fill());
+  };
+  const soon = together(draw);
+  for (const topic of topics) state.on(topic, soon);
+  const see = (yes) => {
+    visible = yes;
+    draw();
+  };
+  return { show: () => see(true), hide: () => see(false) };
+}
+
+/** A row of a list of bars: its name, a bar of a share of the whole, and what stands behind it. */
+export const bar = (key, name, share, number, { kind = "", look = null } = {}, ...after) =>
+  el("li", { "data-key": key, "data-look": look }, name,
+    el("span", { class: "bar-track", "aria-hidden": "true" },
+      el("span", { class: `bar ${kind}`.trim(), style: { width: `${100 * share}%` } })),
+    number, after);
+
+/** Gives a canvas so many pixels, `ratio` to one of the page; whether it had others. */
+export function sized(canvas, width, height, ratio) {
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width === w && canvas.height === h) return false;
+  Object.assign(canvas, { width: w, height: h });
+  return true;
 }
 
 /** Whether the reader asked for little motion. */

@@ -42,44 +42,16 @@ export class Tools {
 
   #show() {
     const chosen = tools.find(([name]) => name === this.tool);
-    patch(
-      this.#bar,
-      el(
-        "div",
-        { class: "tools", role: "toolbar", "aria-label": "Tools for the graph", "data-key": "tools" },
+    const tool = (name, pressed, title, sign, label, onclick) =>
+      el("button", { type: "button", class: "tool", "aria-pressed": String(pressed), title, "data-key": name, onclick },
+        icon(sign), el("span", {}, label));
+    const links = this.tool === "link" || this.tool === "cut";
+    patch(this.#bar,
+      el("div", { class: "tools", role: "toolbar", "aria-label": "Tools for the graph", "data-key": "tools" },
         tools.map(([name, label, key, about]) =>
-          el(
-            "button",
-            {
-              type: "button",
-              class: "tool",
-              "aria-pressed": String(name === this.tool),
-              title: `${label} (${key}): ${about}`,
-              "data-key": name,
-              onclick: () => this.choose(name),
-            },
-            icon(name),
-            el("span", {}, label),
-          ),
-        ),
-      ),
-      this.tool === "link" || this.tool === "cut"
-        ? el(
-            "button",
-            {
-              type: "button",
-              class: "tool",
-              "aria-pressed": String(this.both),
-              title: "Both directions at once (b)",
-              "data-key": "both",
-              onclick: () => this.setBoth(!this.both),
-            },
-            icon("bothways"),
-            el("span", {}, "Both ways"),
-          )
-        : null,
-      el("p", { class: "hint", "data-key": "hint" }, chosen[3]),
-    );
+          tool(name, name === this.tool, `${label} (${key}): ${about}`, name, label, () => this.choose(name)))),
+      links ? tool("both", this.both, "Both directions at once (b)", "bothways", "Both ways", () => this.setBoth(!this.both)) : null,
+      el("p", { class: "hint", "data-key": "hint" }, chosen[3]));
   }
 
   #listen() {
@@ -111,7 +83,7 @@ export class Tools {
       const { graph } = this.#app;
       const to = graph.agentAt(event.position);
       graph.mark("target", to !== this.#start ? to : null);
-      graph.rubber([cy.getElementById(`n${this.#start}`).position(), event.position]);
+      graph.overlay.rubber([cy.getElementById(`n${this.#start}`).position(), event.position]);
       this.#moved = event.position;
     });
     cy.on("tapend", (event) => {
@@ -137,7 +109,7 @@ export class Tools {
     this.#start = null;
     this.#moved = null;
     graph.cy.userPanningEnabled(true);
-    graph.rubber(null);
+    graph.overlay.rubber(null);
     graph.mark("from");
     graph.mark("target");
   }

@@ -2,6 +2,7 @@
 
 import { dialogue } from "./dialogs.js";
 import { el, refill } from "./dom.js";
+import { button, field } from "./fields.js";
 import { linkOf, readLink } from "./share.js";
 import { Cancelled, Gone, Refusal } from "./source.js";
 
@@ -71,17 +72,10 @@ export class Files {
         else dialog.close();
       };
       const area = el("textarea", {
-        id: "paste",
-        rows: 12,
-        spellcheck: "false",
+        id: "paste", rows: 12, spellcheck: "false",
         placeholder: '[network]\nweights = [["9/10", "1/10"], ["3/5", "2/5"]]\n…',
       });
-      const name = el("input", {
-        type: "text",
-        id: "builtin",
-        autocomplete: "off",
-        placeholder: "p2-star a=0.1",
-      });
+      const name = el("input", { type: "text", id: "builtin", autocomplete: "off", placeholder: "p2-star a=0.1" });
       const byName = async () => {
         try {
           this.#app.state.open(await this.#app.source.open({ name: name.value.trim() }));
@@ -90,44 +84,16 @@ export class Files {
           refill(line, problem.message);
         }
       };
+      const chosen = (event) => {
+        const [file] = event.target.files;
+        if (file) this.#read(file).then(done);
+      };
       return [
         line,
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "file" }, "A file, TOML or JSON"),
-          el("input", {
-            type: "file",
-            id: "file",
-            accept: ".toml,.json",
-            onchange: (event) => {
-              const [file] = event.target.files;
-              if (file) this.#read(file).then(done);
-            },
-          }),
-        ),
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "paste" }, "Or paste its text, or a shared link"),
-          area,
-          el(
-            "button",
-            { type: "button", class: "button primary", onclick: () => this.openText(area.value).then(done) },
-            "Open the text",
-          ),
-        ),
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "builtin" }, "Or a built-in by its name"),
-          el(
-            "div",
-            { class: "row" },
-            name,
-            el("button", { type: "button", class: "button", onclick: byName }, "Open"),
-          ),
-        ),
+        field("file", "A file, TOML or JSON", el("input", { type: "file", id: "file", accept: ".toml,.json", onchange: chosen })),
+        field("paste", "Or paste its text, or a shared link",
+          [area, button("Open the text", () => this.openText(area.value).then(done), { kind: "primary" })]),
+        field("builtin", "Or a built-in by its name", el("div", { class: "row" }, name, button("Open", byName))),
       ];
     });
 
@@ -146,40 +112,15 @@ export class Files {
         }
       };
       const offline = this.#app.source.gone;
+      const gone = "The server does not answer. The problem can be saved from here as JSON; every command reads that too.";
+      const about = "The file is a problem file: every command of peerbayes takes it, and this page opens it again.";
       return [
         line,
-        offline
-          ? el(
-              "p",
-              {},
-              "The server does not answer. The problem can be saved from here as JSON; every command reads that too.",
-            )
-          : null,
-        el(
-          "p",
-          { class: "quiet" },
-          "The file is a problem file: every command of peerbayes takes it, and this page opens it again.",
-        ),
-        el(
-          "div",
-          { class: "row" },
-          offline
-            ? null
-            : el(
-                "button",
-                { type: "button", class: "button primary", onclick: () => save("toml") },
-                "Save as TOML",
-              ),
-          el(
-            "button",
-            {
-              type: "button",
-              class: offline ? "button primary" : "button",
-              onclick: () => (offline ? this.#offline(dialog) : save("json")),
-            },
-            "Save as JSON",
-          ),
-        ),
+        offline ? el("p", {}, gone) : null,
+        el("p", { class: "quiet" }, about),
+        el("div", { class: "row" },
+          offline ? null : button("Save as TOML", () => save("toml"), { kind: "primary" }),
+          button("Save as JSON", () => (offline ? this.#offline(dialog) : save("json")), { kind: offline ? "primary" : "" })),
       ];
     });
 
@@ -194,16 +135,12 @@ export class Files {
     const link = await linkOf(state, `${location.origin}/`);
     const here = link.replace("/#", `/${location.search}#`);
     await dialogue("Share as a link", () => {
-      const field = el("input", {
-        type: "text",
-        id: "link",
-        readonly: true,
-        value: link,
-        onfocus: (event) => event.target.select(),
+      const address = el("input", {
+        type: "text", id: "link", readonly: true, value: link, onfocus: (event) => event.target.select(),
       });
       const copied = el("span", { class: "quiet", role: "status" });
       const copy = async () => {
-        field.select();
+        address.select();
         try {
           await navigator.clipboard.writeText(link);
           refill(copied, "Copied.");
@@ -211,29 +148,14 @@ export class Files {
           refill(copied, "Copy it with Ctrl C.");
         }
       };
+      const about = "The whole problem is in the link, and nowhere else: nothing was sent. Who has it pastes it into Open on a page of their own.";
       return [
-        el(
-          "p",
-          {},
-          "The whole problem is in the link, and nowhere else: nothing was sent. Who has it pastes it into Open on a page of their own.",
-        ),
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "link" }, `The link, ${link.length} characters`),
-          field,
-        ),
-        el(
-          "div",
-          { class: "row" },
-          el("button", { type: "button", class: "button primary", onclick: copy }, "Copy"),
-          el(
-            "a",
-            { class: "button", href: here, target: "_blank", rel: "noreferrer" },
-            "Open it here, in another tab",
-          ),
-          copied,
-        ),
+        el("p", {}, about),
+        field("link", `The link, ${link.length} characters`, address),
+        el("div", { class: "row" },
+          button("Copy", copy, { kind: "primary" }),
+          el("a", { class: "button", href: here, target: "_blank", rel: "noreferrer" }, "Open it here, in another tab"),
+          copied),
       ];
     });
   };

@@ -53,7 +53,7 @@ class GalleryView {
     const chosen = this.#chosen.get(name) ?? first;
     return el("li", { class: "card", "data-key": name },
       el("h3", {}, name), el("p", {}, title), el("p", { class: "quiet" }, `${kinds[kind] ?? kind}${data ? "; needs the image files" : ""}`),
-      variants.length > 1 ? choice(`variant-${name}`, "Variant", variants.map((one) => [one, one]), chosen, (one) => { this.#chosen.set(name, one); this.#render(); }) : null,
+      variants.length > 1 ? choice(`variant-${name}`, "Variant", variants.map((one) => [one, one]), chosen, { typed: (one) => { this.#chosen.set(name, one); this.#render(); } }) : null,
       el("div", { class: "row" }, button("Open", () => this.#open(chosen), { key: `open-${name}`, name: `Open ${chosen}` }), el("span", { class: "quiet" }, about)));
   }
 

@@ -11,7 +11,6 @@ const fewElements = 700;
 export class Graph {
   #state;
   #cy;
-  #overlay;
   #above;
   #picks = [];
   #styled = "";
@@ -32,7 +31,7 @@ export class Graph {
       boxSelectionEnabled: false,
       autounselectify: true,
     });
-    this.#overlay = new Overlay(this.#cy, container);
+    this.overlay = new Overlay(this.#cy, container);
     state.on("document", (how) => this.#shown(how));
     state.on("selection", () => this.#selected());
     state.on("positions", (agent) => {
@@ -45,14 +44,6 @@ export class Graph {
 
   get cy() {
     return this.#cy;
-  }
-
-  beliefs(rows) {
-    this.#overlay.beliefs(rows);
-  }
-
-  marks(marks) {
-    this.#overlay.marks(marks);
   }
 
   /** Draws faintly who is not there, by number, and links that are dead, as [hearer, heard]. */
@@ -77,13 +68,9 @@ export class Graph {
     const { x1, y1, w, h } = this.#box();
     const above = Math.min(this.#above(), cy.height() / 2);
     const zoom = Math.min((cy.width() - 2 * margin) / w, (cy.height() - above - margin) / h, 1.6);
-    cy.viewport({
-      zoom,
-      pan: {
-        x: cy.width() / 2 - (x1 + w / 2) * zoom,
-        y: (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom,
-      },
-    });
+    const x = cy.width() / 2 - (x1 + w / 2) * zoom;
+    const y = (above + cy.height() - margin) / 2 - (y1 + h / 2) * zoom;
+    cy.viewport({ zoom, pan: { x, y } });
     this.#whole = true;
   }
 
@@ -91,16 +78,9 @@ export class Graph {
   #box() {
     const places = this.#state.positions.map((place) => this.#at(place));
     const around = 30 + Math.max(...this.#cy.nodes().map((node) => node.data("size") / 2));
-    const [x1, y1] = [
-      Math.min(...places.map(({ x }) => x)) - around,
-      Math.min(...places.map(({ y }) => y)) - around,
-    ];
-    return {
-      x1,
-      y1,
-      w: Math.max(...places.map(({ x }) => x)) + around - x1,
-      h: Math.max(...places.map(({ y }) => y)) + around - y1,
-    };
+    const [xs, ys] = [places.map(({ x }) => x), places.map(({ y }) => y)];
+    const [x1, y1] = [Math.min(...xs) - around, Math.min(...ys) - around];
+    return { x1, y1, w: Math.max(...xs) + around - x1, h: Math.max(...ys) + around - y1 };
   }
 
   /** Keeps the middle in the middle, or all in sight if all was. */
@@ -108,7 +88,7 @@ export class Graph {
     const whole = this.#whole;
     this.#cy.resize();
     if (whole && this.#state.view) this.fit();
-    this.#overlay.ask();
+    this.overlay.ask();
   }
 
   zoom(factor) {
@@ -132,9 +112,7 @@ export class Graph {
 
   /** Agents as [i, x, y] on the screen, for the keyboard. */
   get places() {
-    return this.#cy
-      .nodes()
-      .map((node) => [node.data("agent"), node.renderedPosition("x"), node.renderedPosition("y")]);
+    return this.#cy.nodes().map((node) => [node.data("agent"), node.renderedPosition("x"), node.renderedPosition("y")]);
   }
 
   reveal(agent) {
@@ -168,10 +146,6 @@ export class Graph {
     return { x: (clientX - box.left - x) / this.#cy.zoom(), y: (clientY - box.top - y) / this.#cy.zoom() };
   }
 
-  rubber(line) {
-    this.#overlay.rubber(line);
-  }
-
   #node(agent) {
     return this.#cy.getElementById(`n${agent}`);
   }
@@ -185,21 +159,14 @@ export class Graph {
     const wanted = elements(view, numbers);
     const animate = (how === "open" || how === "undo") && !calm() && view.agents.length <= manyAgents;
     this.#cy.batch(() => {
-      this.#cy
-        .elements()
-        .filter((one) => !wanted.nodes.has(one.id()) && !wanted.edges.has(one.id()))
-        .remove();
+      const gone = (one) => !wanted.nodes.has(one.id()) && !wanted.edges.has(one.id());
+      this.#cy.elements().filter(gone).remove();
       const fresh = [];
       for (const [id, data] of [...wanted.nodes, ...wanted.edges]) {
         const old = this.#cy.getElementById(id);
-        if (!old.length)
-          fresh.push({
-            group: id[0] === "n" ? "nodes" : "edges",
-            data,
-            ...(id[0] === "n" ? { position: this.#at(this.#state.positions[data.agent]) } : {}),
-          });
-        else
-          for (const [key, value] of Object.entries(data)) if (old.data(key) !== value) old.data(key, value);
+        const position = wanted.nodes.has(id) ? this.#at(this.#state.positions[data.agent]) : undefined;
+        if (!old.length) fresh.push({ group: position ? "nodes" : "edges", data, position });
+        else for (const [key, value] of Object.entries(data)) if (old.data(key) !== value) old.data(key, value);
       }
       if (fresh.length) this.#cy.add(fresh);
       const signature = `${view.agents.length > manyAgents} ${wanted.edges.size > manyLinks}`;
@@ -212,7 +179,7 @@ export class Graph {
     this.#settle(animate, how);
     this.#selected();
     if (how === "open") this.fit();
-    this.#overlay.ask();
+    this.overlay.ask();
   }
 
   /**
@@ -242,10 +209,7 @@ export class Graph {
   #selected() {
     const { agent, link } = this.#state.selection;
     const id = agent !== undefined ? `n${agent}` : link ? `e${link[0]}-${link[1]}` : "";
-    this.#cy
-      .elements(".chosen")
-      .filter((one) => one.id() !== id)
-      .removeClass("chosen");
+    this.#cy.elements(".chosen").filter((one) => one.id() !== id).removeClass("chosen");
     if (id) this.#cy.getElementById(id).addClass("chosen");
   }
 
@@ -255,14 +219,11 @@ export class Graph {
       this.#whole = false;
     });
     const touched = (event) => {
-      const data = event.target.data();
-      const pick = this.#picks.at(-1);
-      if (data.agent !== undefined) (pick?.agent ?? ((agent) => this.#state.select({ agent })))(data.agent);
-      else
-        (pick?.link ?? ((hears, speaks) => this.#state.select({ link: [hears, speaks] })))(
-          data.hears,
-          data.speaks,
-        );
+      const { agent, hears, speaks } = event.target.data();
+      const pick = this.#picks.at(-1) ?? {};
+      const { agent: chosen = (i) => this.#state.select({ agent: i }), link = (i, j) => this.#state.select({ link: [i, j] }) } = pick;
+      if (agent !== undefined) chosen(agent);
+      else link(hears, speaks);
     };
     cy.on("tap", "node, edge", touched);
     cy.on("tap", (event) => {

@@ -3,37 +3,31 @@
 import { tools } from "./edit.js";
 
 export const keys = [
-  [
-    "Anywhere",
-    [
-      ["?", "this list"],
-      ["Ctrl Z", "undo"],
-      ["Ctrl Shift Z, Ctrl Y", "redo"],
-      ["Ctrl S", "save"],
-      ["Ctrl O", "open"],
-      ["p", "pin the numbers of now, or let them go"],
-      ["g", "to the graph"],
-      ["1 – 5", "numbers, edit, run, design, gallery"],
-      ["Esc", "close, stop, select nothing"],
-    ],
-  ],
-  [
-    "On the graph",
-    [
-      ["arrows", "the next agent that way"],
-      ["Shift and arrows", "move the agent"],
-      ["Tab in the panel", "its fields"],
-      ["n", "a new agent beside this one"],
-      ["l, arrows, Enter", "link this agent with another"],
-      ["e, arrows, Enter", "give this agent's evidence to another"],
-      ["[ and ]", "weight on itself, or of the link, down and up"],
-      [", and .", "the next link of this agent, before and after"],
-      ["Delete", "remove the agent or the link"],
-      ["Enter", "to its fields"],
-      ["b", "links both ways, or one way"],
-      ["+ − 0", "zoom in, out, all"],
-    ],
-  ],
+  ["Anywhere", [
+    ["?", "this list"],
+    ["Ctrl Z", "undo"],
+    ["Ctrl Shift Z, Ctrl Y", "redo"],
+    ["Ctrl S", "save"],
+    ["Ctrl O", "open"],
+    ["p", "pin the numbers of now, or let them go"],
+    ["g", "to the graph"],
+    ["1 – 5", "numbers, edit, run, design, gallery"],
+    ["Esc", "close, stop, select nothing"],
+  ]],
+  ["On the graph", [
+    ["arrows", "the next agent that way"],
+    ["Shift and arrows", "move the agent"],
+    ["Tab in the panel", "its fields"],
+    ["n", "a new agent beside this one"],
+    ["l, arrows, Enter", "link this agent with another"],
+    ["e, arrows, Enter", "give this agent's evidence to another"],
+    ["[ and ]", "weight on itself, or of the link, down and up"],
+    [", and .", "the next link of this agent, before and after"],
+    ["Delete", "remove the agent or the link"],
+    ["Enter", "to its fields"],
+    ["b", "links both ways, or one way"],
+    ["+ − 0", "zoom in, out, all"],
+  ]],
   ["Tools of the mouse", tools.map(([, label, key]) => [`t, ${key}`, label])],
 ];
 
@@ -54,26 +48,23 @@ export class Keyboard {
     const { state, commands } = this.#app;
     const typing = event.target.matches?.("input:not([type=range]):not([type=checkbox]), textarea, select");
     if (document.querySelector("dialog[open]")) return;
+    const back = () => {
+      this.#stop();
+      state.say(null);
+    };
     if (event.ctrlKey || event.metaKey) {
       const key = event.key.toLowerCase();
-      if (typing && ["z", "y"].includes(key)) return;
-      if (key === "z") act(event, () => (event.shiftKey ? state.redo() : state.undo()));
-      else if (key === "y") act(event, () => state.redo());
-      else if (key === "s") act(event, commands.save);
-      else if (key === "o") act(event, commands.open);
+      const redo = () => state.redo();
+      const undo = () => state.undo();
+      if (!typing || !["z", "y"].includes(key))
+        act(event, { z: event.shiftKey ? redo : undo, y: redo, s: commands.save, o: commands.open }[key]);
       return;
     }
     if (typing && event.key === "Escape") event.target.blur();
     if (typing || event.altKey || event.defaultPrevented) return;
-    if (event.key === "?") act(event, commands.keys);
-    else if (event.key === "p") act(event, commands.pin);
-    else if (event.key === "g") act(event, () => this.#app.graph.container.focus());
-    else if (/^[1-5]$/.test(event.key)) act(event, () => commands.view(Number(event.key) - 1));
-    else if (event.key === "Escape")
-      act(event, () => {
-        this.#stop();
-        state.say(null);
-      });
+    const graph = () => this.#app.graph.container.focus();
+    const view = /^[1-5]$/.test(event.key) ? () => commands.view(Number(event.key) - 1) : undefined;
+    act(event, { "?": commands.keys, p: commands.pin, g: graph, Escape: back }[event.key] ?? view);
   }
 
   #onGraph(event) {
@@ -84,32 +75,35 @@ export class Keyboard {
     if (this.#tool) {
       this.#tool = false;
       const found = tools.find(([, , key]) => key === event.key);
-      if (found) act(event, () => held.choose(found[0]));
+      act(event, found && (() => held.choose(found[0])));
       return;
     }
-    if (ways[event.key]) act(event, () => this.#arrow(event, one));
-    else if (event.key === "Enter") act(event, () => (this.#joining ? this.#join() : commands.fields()));
-    else if (event.key === "Escape") act(event, () => (this.#joining ? this.#stop() : state.select({})));
-    else if (event.key === "n") act(event, () => actions.addAgent());
-    else if (event.key === "l" || event.key === "e")
-      act(event, () => this.#begin(event.key === "l" ? "link" : "data", one));
-    else if (event.key === "[" || event.key === "]")
-      act(event, () => actions.nudge(event.key === "]" ? 0.05 : -0.05));
-    else if (event.key === "," || event.key === ".")
-      act(event, () => this.#nextLink(one, event.key === "." ? 1 : -1));
-    else if (event.key === "Delete" || event.key === "Backspace") act(event, () => actions.removeSelected());
-    else if (event.key === "b")
-      act(event, () => {
-        held.setBoth(!held.both);
-        state.say(held.both ? "Links go both ways." : "Links go one way.");
-      });
-    else if (event.key === "+" || event.key === "=") act(event, () => graph.zoom(1.25));
-    else if (event.key === "-") act(event, () => graph.zoom(0.8));
-    else if (event.key === "0") act(event, () => graph.fit());
-    else if (event.key === "t")
-      act(event, () => {
-        this.#tool = true;
-      });
+    const both = () => {
+      held.setBoth(!held.both);
+      state.say(held.both ? "Links go both ways." : "Links go one way.");
+    };
+    const nearer = () => graph.zoom(1.25);
+    const remove = () => actions.removeSelected();
+    const does = {
+      Enter: () => (this.#joining ? this.#join() : commands.fields()),
+      Escape: () => (this.#joining ? this.#stop() : state.select({})),
+      n: () => actions.addAgent(),
+      l: () => this.#begin("link", one),
+      e: () => this.#begin("data", one),
+      "[": () => actions.nudge(-0.05),
+      "]": () => actions.nudge(0.05),
+      ",": () => this.#nextLink(one, -1),
+      ".": () => this.#nextLink(one, 1),
+      Delete: remove,
+      Backspace: remove,
+      b: both,
+      "+": nearer,
+      "=": nearer,
+      "-": () => graph.zoom(0.8),
+      0: () => graph.fit(),
+      t: () => { this.#tool = true; },
+    };
+    act(event, ways[event.key] ? () => this.#arrow(event, one) : does[event.key]);
   }
 
   #arrow(event, one) {
@@ -191,7 +185,9 @@ export class Keyboard {
   }
 }
 
+/** Does what a key is for, if it is for anything. */
 function act(event, what) {
+  if (!what) return;
   event.preventDefault();
   event.stopPropagation();
   what();

@@ -10,12 +10,18 @@ const modes = [
   ["failing", "Failing links", "Click a link that often fails. Again: it is always up."],
   ["not ours", "Agents that are not ours", "Click an agent whose weights are not ours to change."],
 ];
+const share = { min: 0, max: 1, step: "any" };
 const numbersOf = [
-  ["minimum_influence", "Least influence", { min: 0, max: 1, step: "any" }],
-  ["minimum_self_weight", "Least trust in oneself", { min: 0, max: 1, step: "any" }],
+  ["minimum_influence", "Least influence", share],
+  ["minimum_self_weight", "Least trust in oneself", share],
   ["edge_budget", "Most edges", { min: 1, step: 1 }],
   ["degree_budget", "Most neighbours", { min: 1, step: 1 }],
   ["cost_budget", "Most cost", { min: 0, step: "any" }],
+  ["availability", "Links are up, share of rounds", { ...share, placeholder: "always" }],
+];
+const ticks = [
+  ["symmetric", "limit-symmetric", "Weights are to be symmetric"],
+  ["doubly_stochastic", "limit-doubly", "Columns are to sum to one, too"],
 ];
 
 export class Limits {
@@ -57,21 +63,20 @@ export class Limits {
     const { state } = this.#app;
     if (!state.view) return;
     const why = whyNot(state.view, "set-design");
-    const set = Object.entries(this.#table).filter(([key]) => key !== "edges" && key !== "directed").length;
-    patch(this.#element, el("summary", {}, "Limits", el("span", { class: "quiet" }, set ? ` – ${set} set` : " – none")),
+    const set = (key, read) => ({ typed: (typed) => this.#set(key, read(typed)), why });
+    const given = Object.entries(this.#table).filter(([key]) => key !== "edges" && key !== "directed").length;
+    patch(this.#element, el("summary", {}, "Limits", el("span", { class: "quiet" }, given ? ` – ${given} set` : " – none")),
       el("div", { class: "row", role: "group", "aria-label": "What a click on the graph means" }, modes.map(([name, label]) => el("button", {
         type: "button", class: "button", "data-key": name, "aria-pressed": String(this.#mode === name), "aria-disabled": why ? "true" : null, title: why,
         onclick: why ? null : () => this.#choose(this.#mode === name ? null : name),
       }, label))),
       this.#mode ? el("p", { class: "quiet" }, modes.find(([name]) => name === this.#mode)[2]) : null,
-      this.#mode === "dear" ? text("limit-cost", "Cost of a dear link", this.#cost, (typed) => { this.#cost = Number(typed); }, { type: "number", min: 0, step: "any" }) : null,
-      this.#mode === "failing" ? text("limit-up", "Share of rounds it is up", this.#up, (typed) => { this.#up = Number(typed); }, { type: "number", min: 0, max: 1, step: "any" }) : null,
+      this.#mode === "dear" ? text("limit-cost", "Cost of a dear link", this.#cost, { typed: (typed) => { this.#cost = Number(typed); } }, { type: "number", min: 0, step: "any" }) : null,
+      this.#mode === "failing" ? text("limit-up", "Share of rounds it is up", this.#up, { typed: (typed) => { this.#up = Number(typed); } }, { type: "number", ...share }) : null,
       this.#mode ? this.#byName() : null,
       this.#list(),
-      numbersOf.map(([key, label, more]) => text(`limit-${key}`, label, this.#table[key] ?? "", (typed) => this.#set(key, typed === "" ? null : Number(typed)), { type: "number", placeholder: "no limit", why, ...more })),
-      text("limit-availability", "Links are up, share of rounds", this.#table.availability ?? "", (typed) => this.#set("availability", typed === "" ? null : Number(typed)), { type: "number", min: 0, max: 1, step: "any", placeholder: "always", why }),
-      tick("limit-symmetric", "Weights are to be symmetric", this.#table.symmetric ?? false, (on) => this.#set("symmetric", on || null), why),
-      tick("limit-doubly", "Columns are to sum to one, too", this.#table.doubly_stochastic ?? false, (on) => this.#set("doubly_stochastic", on || null), why));
+      numbersOf.map(([key, label, more]) => text(`limit-${key}`, label, this.#table[key] ?? "", set(key, (typed) => (typed === "" ? null : Number(typed))), { type: "number", placeholder: "no limit", ...more })),
+      ticks.map(([key, id, label]) => tick(id, label, this.#table[key] ?? false, set(key, (on) => on || null))));
   }
 
   #set(key, value) { return this.#app.state.edit([{ kind: "set-design", key, value }]); }
@@ -92,10 +97,10 @@ export class Limits {
     const { view } = this.#app.state;
     const names = view.agents;
     if (this.#mode === "not ours") {
-      return choice("limit-agent", "Or by name", [["", "choose an agent"], ...names.map((name, i) => [i, name])], "", (i) => i !== "" && this.#agent(Number(i)));
+      return choice("limit-agent", "Or by name", [["", "choose an agent"], ...names.map((name, i) => [i, name])], "", { typed: (i) => i !== "" && this.#agent(Number(i)) });
     }
     const links = this.#links().slice(0, 500);
-    return choice("limit-link", "Or by name", [["", "choose a link"], ...links.map(([i, j]) => [`${i} ${j}`, this.#name(i, j)])], "", (typed) => typed && this.#link(...typed.split(" ").map(Number)));
+    return choice("limit-link", "Or by name", [["", "choose a link"], ...links.map(([i, j]) => [`${i} ${j}`, this.#name(i, j)])], "", { typed: (typed) => typed && this.#link(...typed.split(" ").map(Number)) });
   }
 
   get #directed() {

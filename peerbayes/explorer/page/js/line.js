@@ -9,25 +9,13 @@ export function mountLine(element, { state, source }) {
   let timer = null;
   const show = () => {
     const { line } = state;
-    patch(
-      element,
-      source.gone
-        ? el(
-            "p",
-            { class: "line line-gone", "data-key": "gone" },
-            "The server does not answer. Your work is kept here, and it is tried again; you can save as JSON.",
-          )
-        : null,
-      line
-        ? el(
-            "p",
-            { class: `line line-${line.kind}`, "data-key": "line" },
-            line.line,
-            line.action ? button(line.action[0], line.action[1], { key: "action", kind: "small" }) : null,
-            button("Dismiss", () => state.say(null), { key: "dismiss", kind: "small" }),
-          )
-        : null,
-    );
+    const lost = "The server does not answer. Your work is kept here, and it is tried again; you can save as JSON.";
+    const small = (label, act, key) => button(label, act, { key, kind: "small" });
+    patch(element,
+      source.gone ? el("p", { class: "line line-gone", "data-key": "gone" }, lost) : null,
+      line ? el("p", { class: `line line-${line.kind}`, "data-key": "line" }, line.line,
+        line.action ? small(...line.action, "action") : null,
+        small("Dismiss", () => state.say(null), "dismiss")) : null);
   };
   state.on("line", (line) => {
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 // The page of `peerbayes watch`: a live network as it runs. Nothing on it changes the network.
 
-import { beside, curves, simpleTable } from "./charts.js";
+import { beside, curves, hypotheses, scrolled, simpleTable } from "./charts.js";
 import { el, patch } from "./dom.js";
 import { button } from "./fields.js";
 import { Graph } from "./graph.js";
@@ -9,7 +9,7 @@ import { mountLine } from "./line.js";
 import { LiveSource } from "./source.js";
 import { State, spread } from "./state.js";
 import { nextTheme, startTheme } from "./theme.js";
-import { count, hue, number, plural } from "./words.js";
+import { count, number, plural } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const again = 1000; // milliseconds before a lost server is asked again
@@ -48,7 +48,7 @@ class Live {
     const { agents, links } = told;
     if (this.state.line?.kind === "refusal") this.state.say(null);
     this.#draw(told, layout);
-    this.graph.beliefs(agents.map((agent) => (agent.state === "gone" ? null : agent.probabilities)));
+    this.graph.overlay.beliefs(agents.map((agent) => (agent.state === "gone" ? null : agent.probabilities)));
     const away = (agent) => ["gone", "silent", "not seen"].includes(agent.state);
     this.graph.absent(
       agents.flatMap((agent, i) => (away(agent) ? [i] : [])),
@@ -101,18 +101,13 @@ function tiles(told) {
 
 function sections(told) {
   return [
-    told.hypotheses ? hypotheses(told) : null,
+    told.hypotheses ? hypotheses(told.hypotheses, [told.reference], "settles on") : null,
     rates(told),
     course(told),
     table("Agents", ["agent", "state", "round", "ms", "v", "slowness", "believes", "refused"], told.agents.map(agentRow)),
     table("Links", ["agent hears", "weight", "used", "ms old", "late"], linkRows(told)),
     told.notes.length ? el("ul", { class: "notes" }, told.notes.map((note) => el("li", {}, note))) : null,
   ].filter(Boolean);
-}
-
-function hypotheses({ hypotheses: names, reference }) {
-  return el("ul", { class: "legend", "aria-label": "Colours of the hypotheses" }, names.slice(0, 24).map((name, k) =>
-    el("li", {}, el("span", { class: "swatch", style: { "background-color": hue(k) }, "aria-hidden": "true" }), name, name === reference ? el("span", { class: "quiet" }, " (settles on)") : null)));
 }
 
 function rates({ stretches, main }) {
@@ -164,7 +159,7 @@ function linkRows({ agents, links }) {
 
 function table(title, head, rows) {
   return el("section", { class: "chart", "aria-label": title }, el("div", { class: "chart-head" }, el("h2", {}, title)),
-    el("div", { class: "chart-table", tabindex: "0", role: "region", "aria-label": title }, simpleTable(head, rows)));
+    scrolled(title, simpleTable(head, rows)));
 }
 
 const live = new Live();

@@ -35,32 +35,17 @@ export function elements(view, numbers) {
   const { raised, evidence } = colours();
   const nodes = new Map();
   const edges = new Map();
-  view.agents.forEach((name, i) =>
-    nodes.set(`n${i}`, {
-      id: `n${i}`,
-      agent: i,
-      name: String(name),
-      size: diameter(v?.[i], size),
-      self: 0,
-      shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
-      kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
-    }),
-  );
+  view.agents.forEach((name, i) => nodes.set(`n${i}`, {
+    id: `n${i}`, agent: i, name: String(name), size: diameter(v?.[i], size), self: 0,
+    shade: between(raised, evidence, 0.1 + 0.9 * Math.sqrt(shades[i])),
+    kind: faulty.has(i) ? "faulty" : shades[i] > 0 ? "knows" : "blind",
+  }));
   const links = new Set(view.weights.filter(([i, j]) => i !== j).map(([i, j]) => i * size + j));
   for (const [i, j, weight] of view.weights) {
-    if (i === j) {
-      nodes.get(`n${i}`).self = weight;
-      continue;
-    }
-    edges.set(`e${i}-${j}`, {
-      id: `e${i}-${j}`,
-      source: `n${j}`,
-      target: `n${i}`,
-      hears: i,
-      speaks: j,
-      weight,
-      width: 0.8 + 7 * weight,
-      both: links.has(j * size + i) ? "yes" : "no",
+    const both = links.has(j * size + i) ? "yes" : "no";
+    if (i === j) nodes.get(`n${i}`).self = weight;
+    else edges.set(`e${i}-${j}`, {
+      id: `e${i}-${j}`, source: `n${j}`, target: `n${i}`, hears: i, speaks: j, weight, width: 0.8 + 7 * weight, both,
     });
   }
   return { nodes, edges };
@@ -68,64 +53,28 @@ export function elements(view, numbers) {
 
 /** The style of the graph, in the colours of now. */
 export function style(agents, links) {
-  const { ink, soft, paper, accent, bad, edge } = colours();
+  const { soft, accent, bad, edge } = colours();
   const many = agents > manyAgents || links > manyLinks;
-  return [
-    {
-      selector: "node",
-      style: {
-        width: "data(size)",
-        height: "data(size)",
-        "background-color": "data(shade)",
-        "border-width": 1.5,
-        "border-color": soft,
-        "overlay-opacity": 0,
-      },
+  const bent = { "curve-style": "unbundled-bezier", "control-point-distances": -16, "control-point-weights": 0.5 };
+  const apart = { "target-distance-from-node": 5, "source-distance-from-node": 5 };
+  const rules = {
+    node: {
+      width: "data(size)", height: "data(size)", "background-color": "data(shade)",
+      "border-width": 1.5, "border-color": soft, "overlay-opacity": 0,
     },
-    { selector: "node[kind = 'blind']", style: { "border-style": "dashed" } },
-    {
-      selector: "node[kind = 'faulty']",
-      style: { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" },
+    "node[kind = 'blind']": { "border-style": "dashed" },
+    "node[kind = 'faulty']": { shape: "octagon", "border-color": bad, "border-width": 3, "border-style": "double" },
+    edge: {
+      width: "data(width)", "line-color": edge, "target-arrow-color": edge, "arrow-scale": 0.9, "overlay-opacity": 0,
+      ...(many ? { "target-arrow-shape": "none", "curve-style": "haystack", opacity: 0.45 }
+        : { "target-arrow-shape": "triangle", "curve-style": "straight", opacity: 0.9, ...apart }),
     },
-    {
-      selector: "edge",
-      style: {
-        width: "data(width)",
-        "line-color": edge,
-        "target-arrow-color": edge,
-        "target-arrow-shape": many ? "none" : "triangle",
-        "arrow-scale": 0.9,
-        "curve-style": many ? "haystack" : "straight",
-        "overlay-opacity": 0,
-        opacity: many ? 0.45 : 0.9,
-        ...(many ? {} : { "target-distance-from-node": 5, "source-distance-from-node": 5 }),
-      },
-    },
-    ...(many
-      ? []
-      : [
-          {
-            selector: "edge[both = 'yes']",
-            style: {
-              "curve-style": "unbundled-bezier",
-              "control-point-distances": -16,
-              "control-point-weights": 0.5,
-            },
-          },
-        ]),
-    { selector: "node.absent", style: { opacity: 0.35, "border-style": "dotted" } },
-    {
-      selector: "edge.absent",
-      style: { "line-color": soft, "line-style": "dashed", "target-arrow-color": soft, opacity: 0.3 },
-    },
-    { selector: "node.chosen, node.from", style: { "border-color": accent, "border-width": 4 } },
-    {
-      selector: "edge.chosen",
-      style: { "line-color": accent, "target-arrow-color": accent, opacity: 1, "z-index": 9 },
-    },
-    {
-      selector: "node.target",
-      style: { "border-color": accent, "border-width": 4, "border-style": "dotted" },
-    },
-  ];
+    ...(many ? {} : { "edge[both = 'yes']": bent }),
+    "node.absent": { opacity: 0.35, "border-style": "dotted" },
+    "edge.absent": { "line-color": soft, "line-style": "dashed", "target-arrow-color": soft, opacity: 0.3 },
+    "node.chosen, node.from": { "border-color": accent, "border-width": 4 },
+    "edge.chosen": { "line-color": accent, "target-arrow-color": accent, opacity: 1, "z-index": 9 },
+    "node.target": { "border-color": accent, "border-width": 4, "border-style": "dotted" },
+  };
+  return Object.entries(rules).map(([selector, looks]) => ({ selector, style: looks }));
 }

@@ -70,64 +70,29 @@ function commands(app) {
 function mountBar(app) {
   const { state, commands: act } = app;
   const show = () => {
-    const one = (name, label, sign, about, more = {}) =>
-      el(
-        "button",
-        {
-          type: "button",
-          class: "button",
-          "data-key": name,
-          title: about,
-          onclick: act[name],
-          ...(name === "pin" ? { "data-look": "pinned" } : {}),
-          ...more,
-        },
-        icon(sign),
-        el("span", { class: "label" }, label),
-      );
-    patch(
-      at("commands"),
-      one("undo", "Undo", "undo", "Undo (Ctrl Z)", { "aria-disabled": String(!state.canUndo) }),
-      one("redo", "Redo", "redo", "Redo (Ctrl Shift Z)", { "aria-disabled": String(!state.canRedo) }),
-      one("open", "Open", "open", "Open a file, a text or a link (Ctrl O)"),
-      one("save", "Save", "save", "Save the problem file (Ctrl S)"),
-      one("share", "Share", "share", "One link with the problem in it"),
-      one(
-        "pin",
-        "Pin",
-        "pin",
-        state.pinned ? "Let the pinned numbers go (p)" : "Pin the numbers of now, to compare (p)",
-        { "aria-pressed": String(Boolean(state.pinned)) },
-      ),
-      one("theme", "Theme", "theme", "Colours: light, dark, or as the system says"),
-      one("keys", "Keys", "keys", "List of keys (?)"),
-    );
+    const one = (name, label, about, more) =>
+      button(el("span", { class: "label" }, label), act[name], { key: name, icon: icon(name), title: about, ...more });
+    const pin = state.pinned ? "Let the pinned numbers go (p)" : "Pin the numbers of now, to compare (p)";
+    patch(at("commands"),
+      one("undo", "Undo", "Undo (Ctrl Z)", { "aria-disabled": String(!state.canUndo) }),
+      one("redo", "Redo", "Redo (Ctrl Shift Z)", { "aria-disabled": String(!state.canRedo) }),
+      one("open", "Open", "Open a file, a text or a link (Ctrl O)"),
+      one("save", "Save", "Save the problem file (Ctrl S)"),
+      one("share", "Share", "One link with the problem in it"),
+      one("pin", "Pin", pin, { "aria-pressed": String(Boolean(state.pinned)), "data-look": "pinned" }),
+      one("theme", "Theme", "Colours: light, dark, or as the system says"),
+      one("keys", "Keys", "List of keys (?)"));
     const { view } = state;
-    patch(
-      at("name"),
-      view
-        ? [el("strong", {}, view.name), view.title ? el("span", { class: "quiet" }, ` ${view.title}`) : null]
-        : "",
-    );
+    const title = view?.title ? el("span", { class: "quiet" }, ` ${view.title}`) : null;
+    patch(at("name"), view ? [el("strong", {}, view.name), title] : "");
     document.title = view ? `${view.name} – peerbayes explore` : "peerbayes explore";
   };
   const soon = together(show);
   for (const topic of ["document", "history", "pinned"]) state.on(topic, soon);
-  patch(
-    at("corner"),
-    button("", () => app.graph.fit(), {
-      key: "fit",
-      kind: "icon-only",
-      icon: icon("fit"),
-      name: "Show the whole graph",
-    }),
-    button("", () => app.actions.tidy(), {
-      key: "tidy",
-      kind: "icon-only",
-      icon: icon("tidy"),
-      name: "Lay the graph out anew",
-    }),
-  );
+  const sign = (key, name, act) => button("", act, { key, kind: "icon-only", icon: icon(key), name });
+  patch(at("corner"),
+    sign("fit", "Show the whole graph", () => app.graph.fit()),
+    sign("tidy", "Lay the graph out anew", () => app.actions.tidy()));
   show();
 }
 
@@ -138,27 +103,16 @@ function mountSpoken(element, { state }) {
     if (!view) return;
     const v = words.influence(numbers);
     const weight = link && view.weights.find(([i, j]) => i === link[0] && j === link[1])?.[2];
-    element.textContent =
-      agent !== undefined
-        ? `Agent ${view.agents[agent]}${v ? `, influence ${words.share(v[agent])}` : ""}`
-        : link
-          ? `${view.agents[link[0]]} listens to ${view.agents[link[1]]}, weight ${words.number(weight)}`
-          : "";
+    const spoken = agent === undefined ? "" : `Agent ${view.agents[agent]}${v ? `, influence ${words.share(v[agent])}` : ""}`;
+    const heard = link && `${view.agents[link[0]]} listens to ${view.agents[link[1]]}, weight ${words.number(weight)}`;
+    element.textContent = heard ?? spoken;
   });
 }
 
-function showKeys() {
-  return dialogue("Keys", () =>
-    keys.map(([title, list]) => [
-      el("h3", {}, title),
-      el(
-        "dl",
-        { class: "keys" },
-        list.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]),
-      ),
-    ]),
-  );
-}
+const showKeys = () => dialogue("Keys", () => keys.map(([title, list]) => [
+  el("h3", {}, title),
+  el("dl", { class: "keys" }, list.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)])),
+]));
 
 /** The problem of the address, else the work of before a reload, else what the server starts with. */
 async function begin({ state, source, files }) {

@@ -2,7 +2,7 @@
 // them beliefs as pies, which alone are drawn anew in every frame of a run.
 
 import { colours } from "./colours.js";
-import { el } from "./dom.js";
+import { el, sized } from "./dom.js";
 import { fewAgents, manyAgents } from "./looks.js";
 import { Pies } from "./pies.js";
 
@@ -14,6 +14,27 @@ function shortened(pen, text, room) {
   let length = text.length - 1;
   while (length > 1 && pen.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
   return `${text.slice(0, length)}…`;
+}
+
+/** A line between two points {x, y}. */
+function stroke(pen, a, b, colour, width, dash) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.setLineDash(dash);
+  pen.beginPath();
+  pen.moveTo(a.x, a.y);
+  pen.lineTo(b.x, b.y);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+/** A text that can be read over lines. */
+function outlined(pen, text, x, y, colour) {
+  pen.lineWidth = 4;
+  pen.strokeStyle = colours().paper;
+  pen.strokeText(text, x, y);
+  pen.fillStyle = colour;
+  pen.fillText(text, x, y);
 }
 
 export class Overlay {
@@ -80,54 +101,34 @@ export class Overlay {
     if (!this.#stale) return;
     this.#stale = false;
     const zoom = this.#cy.zoom();
-    const pan = this.#cy.pan();
-    this.#places = this.#cy
-      .nodes()
-      .toArray()
-      .map((node) => {
-        const { x, y } = node.position();
-        return {
-          agent: node.data("agent"),
-          x: x * zoom + pan.x,
-          y: y * zoom + pan.y,
-          r: (node.data("size") / 2) * zoom,
-          self: node.data("self"),
-          name: node.data("name"),
-          chosen: node.hasClass("chosen") || node.hasClass("target"),
-        };
-      })
-      .sort((a, b) => a.agent - b.agent);
+    const place = (node) => ({
+      agent: node.data("agent"),
+      ...this.#seen(node.position()),
+      r: (node.data("size") / 2) * zoom,
+      self: node.data("self"),
+      name: node.data("name"),
+      chosen: node.hasClass("chosen") || node.hasClass("target"),
+    });
+    this.#places = this.#cy.nodes().toArray().map(place).sort((a, b) => a.agent - b.agent);
   }
 
   #draw() {
-    const canvas = this.#canvas;
     const ratio = this.#places.length > 200 ? 1 : Math.min(2, devicePixelRatio || 1);
     const [width, height] = [this.#cy.width(), this.#cy.height()];
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-    }
-    const pen = canvas.getContext("2d");
+    sized(this.#canvas, width, height, ratio);
+    const pen = this.#canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     this.#rings(pen);
     this.#names(pen);
     this.#marked(pen);
-    if (this.#rubber) this.#stretched(pen);
+    if (this.#rubber) stroke(pen, ...this.#rubber.map((point) => this.#seen(point)), colours().accent, 2.5, [7, 5]);
   }
 
-  #stretched(pen) {
-    const zoom = this.#cy.zoom();
-    const pan = this.#cy.pan();
-    const [a, b] = this.#rubber.map(({ x, y }) => [x * zoom + pan.x, y * zoom + pan.y]);
-    pen.strokeStyle = colours().accent;
-    pen.lineWidth = 2.5;
-    pen.setLineDash([7, 5]);
-    pen.beginPath();
-    pen.moveTo(...a);
-    pen.lineTo(...b);
-    pen.stroke();
-    pen.setLineDash([]);
+  /** A point of the graph on the canvas. */
+  #seen({ x, y }) {
+    const { x: left, y: top } = this.#cy.pan();
+    return { x: x * this.#cy.zoom() + left, y: y * this.#cy.zoom() + top };
   }
 
   /** A ring around each agent, as far round as it trusts itself. */
@@ -156,63 +157,46 @@ export class Overlay {
 
   /** Names: short ones on the agents, long ones (and all during a run) below them; of many agents that of the chosen. */
   #names(pen) {
-    const { ink, paper } = colours();
+    const { ink } = colours();
     const room = Math.max(60, 120 * this.#cy.zoom());
     pen.font = "13px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.lineJoin = "round";
-    pen.lineWidth = 4;
     for (const { x, y, r, name, chosen } of this.#places) {
       if (!chosen && (this.#places.length > manyAgents || (r < 9 && this.#places.length > fewAgents))) continue;
       const text = chosen ? name : shortened(pen, name, room);
-      pen.fillStyle = ink;
-      if (!this.#beliefs && pen.measureText(text).width < 1.5 * r) {
-        pen.fillText(text, x, y + 1);
+      if (this.#beliefs || pen.measureText(text).width >= 1.5 * r) {
+        outlined(pen, text, x, y + r + 18, ink);
         continue;
       }
-      pen.strokeStyle = paper;
-      pen.strokeText(text, x, y + r + 18);
-      pen.fillText(text, x, y + r + 18);
+      pen.fillStyle = ink;
+      pen.fillText(text, x, y + 1);
     }
   }
 
   #marked(pen) {
     const { agents, links } = this.#marks;
     if (!agents.length && !links.length) return;
-    const { ink, paper, accent, good, bad } = colours();
+    const { accent, good, bad } = colours();
     const by = new Map(this.#places.map((place) => [place.agent, place]));
-    const tone = (word) =>
-      ({ gained: good, lost: bad, dear: bad, "not ours": bad, forbidden: bad })[word] ?? accent;
+    const tones = { gained: good, lost: bad, dear: bad, "not ours": bad, forbidden: bad };
+    const tone = (word) => tones[word] ?? accent;
     pen.font = "600 12px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const label = (text, x, y, colour) => {
-      pen.lineWidth = 4;
-      pen.strokeStyle = paper;
-      pen.strokeText(text, x, y);
-      pen.fillStyle = colour;
-      pen.fillText(text, x, y);
-    };
     for (const [i, j, word] of links) {
       const [a, b] = [by.get(j), by.get(i)];
       if (!a || !b) continue;
-      pen.strokeStyle = tone(word);
-      pen.lineWidth = 3;
-      pen.setLineDash(word === "lost" || word === "forbidden" ? [6, 5] : []);
-      pen.beginPath();
-      pen.moveTo(a.x, a.y);
-      pen.lineTo(b.x, b.y);
-      pen.stroke();
-      pen.setLineDash([]);
+      stroke(pen, a, b, tone(word), 3, word === "lost" || word === "forbidden" ? [6, 5] : []);
       const both = links.some(([k, l, other]) => k === j && l === i && other === word);
       if (both && i < j) continue; // one line and one word for the two directions
       const share = both ? 1 / 2 : 2 / 3;
-      label(word, a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), tone(word));
+      outlined(pen, word, a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), tone(word));
     }
     for (const [i, word] of agents) {
       const place = by.get(i);
-      if (place) label(word, place.x, place.y - place.r - 14, tone(word) ?? ink);
+      if (place) outlined(pen, word, place.x, place.y - place.r - 14, tone(word));
     }
   }
 }

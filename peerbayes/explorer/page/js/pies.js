@@ -1,7 +1,8 @@
 // Beliefs as pies, one an agent, drawn anew in every frame of a run: few as sectors of a canvas,
 // many pixel by pixel, which takes a millisecond or two for 400 agents also without a graphics card.
 
-import { colours } from "./colours.js";
+import { colours, parts } from "./colours.js";
+import { sized } from "./dom.js";
 
 const turn = 2 * Math.PI;
 const steps = 1024; // directions that are told apart
@@ -20,13 +21,7 @@ export class Pies {
   /** places: {agent, x, y, r} in pixels of the page; rows[agent]: probabilities; null clears. */
   draw(places, rows, width, height) {
     const ratio = places.length > many ? 1 : Math.min(2, devicePixelRatio || 1);
-    const { canvas } = this.#pen;
-    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== w || canvas.height !== h) {
-      canvas.width = w;
-      canvas.height = h;
-      this.#image = null;
-    }
+    if (sized(this.#pen.canvas, width, height, ratio)) this.#image = null;
     if (rows && places.length > many) {
       this.#pixels(places, rows);
       return;
@@ -119,6 +114,6 @@ export class Pies {
 
 /** "#rrggbb" as a pixel without its cover, red in the lowest byte. */
 function little(colour) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const [r, g, b] = parts(colour);
   return (b << 16) | (g << 8) | r;
 }

@@ -1,17 +1,10 @@
 // What a run has shown: charts of beliefs, errors and rates, and the sentences that go with them.
 
-import { beside, curves } from "./charts.js";
+import { beside, curves, hypotheses } from "./charts.js";
 import { el } from "./dom.js";
 import { count, hue, number, plural, share } from "./words.js";
 
 const mostLines = 40; // agents drawn one by one
-
-/** Progress of something that takes long. */
-export function status(what, progress) {
-  const [done, total] = progress ?? [0, 0];
-  return el("div", { class: "row" }, el("span", { class: "quiet" }, `${what} …`),
-    el("progress", { "aria-label": what, max: total || null, value: total ? done : null }));
-}
 
 /** {elements, mark(round)} of a result of /api/run. */
 export function results(app, result) {
@@ -19,15 +12,9 @@ export function results(app, result) {
   const shown = charts.filter(Boolean);
   const words = result.words?.length ? el("ul", { class: "notes" }, result.words.map((line) => el("li", {}, line))) : null;
   return {
-    elements: [result.beliefs ? hypotheses(result) : null, ...shown.map(({ element }) => element), sentence(result), words].filter(Boolean),
+    elements: [result.beliefs ? hypotheses(result.hypotheses, result.reference, "best") : null, ...shown.map(({ element }) => element), sentence(result), words].filter(Boolean),
     mark(round) { for (const chart of shown) chart.mark?.(round); },
   };
-}
-
-function hypotheses({ hypotheses: names, reference }) {
-  const best = new Set(reference);
-  return el("ul", { class: "legend", "aria-label": "Colours of the hypotheses" }, names.slice(0, 24).map((name, k) => el("li", {},
-    el("span", { class: "swatch", style: { background: hue(k) }, "aria-hidden": "true" }), name, best.has(name) ? el("span", { class: "quiet" }, " (best)") : null)));
 }
 
 function beliefChart({ state }, { rounds, beliefs, hypotheses: names, reference, cloud }) {

@@ -1,11 +1,11 @@
 // The view Run: beliefs of all agents round by round, one run and many, prediction beside
 // measurement, the share of wrong runs beside its bound, and truths that nobody has.
 
+import { Asking } from "./asking.js";
 import { el, patch } from "./dom.js";
 import { button, text } from "./fields.js";
 import { Player } from "./player.js";
-import { results, status } from "./results.js";
-import { Cancelled, Gone, Refusal } from "./source.js";
+import { results } from "./results.js";
 import { Truth } from "./truth.js";
 
 const first = { rounds: 200, replicates: 300, seed: 1 };
@@ -22,13 +22,14 @@ class RunView {
   #results = el("div", { class: "run-results" });
   #asked = { ...first };
   #truth;
-  #stop = null;
+  #asking;
   #player = null;
   #shown = null; // {document, result}: what the run was of
   #rows = [];
 
   constructor(container, app) {
     this.#app = app;
+    this.#asking = new Asking(this.#state, "Running", "run", () => this.#fields());
     this.#truth = new Truth(app, () => { if (this.#shown) this.start(); });
     container.append(this.#form, this.#truth.element, this.#state, this.#results);
     app.state.on("document", () => this.#changed());
@@ -47,7 +48,7 @@ class RunView {
 
   hide() {
     this.#player?.pause();
-    this.#app.graph.beliefs(null);
+    this.#app.graph.overlay.beliefs(null);
   }
 
   get #rounds() { return this.#shown.result.rounds; }
@@ -56,35 +57,21 @@ class RunView {
 
   #fields() {
     const set = (key) => (typed) => { this.#asked[key] = Math.round(Number(typed)); };
-    const field = (key, label, more) => text(`run-${key}`, label, this.#asked[key], set(key), { type: "number", step: 1, min: 1, ...more });
-    const running = this.#stop !== null;
+    const field = (key, label, more) => text(`run-${key}`, label, this.#asked[key], { typed: set(key) }, { type: "number", step: 1, min: 1, ...more });
     patch(this.#form,
       el("div", { class: "thirds" },
         field("rounds", "Rounds", { max: 1000000 }), field("replicates", "Runs", { max: 100000 }), field("seed", "Seed", { min: 0 })),
       el("div", { class: "row" },
-        running ? button("Cancel", () => this.#stop.abort(), { key: "go" }) : el("button", { type: "submit", class: "button primary", "data-key": "go" }, "Run"),
+        this.#asking.running ? button("Cancel", () => this.#asking.stop(), { key: "go" }) : el("button", { type: "submit", class: "button primary", "data-key": "go" }, "Run"),
         button("New seed", () => { this.#asked.seed += 1; this.#fields(); this.start(); }, { key: "seed", name: "Run again with the next seed" })));
   }
 
-  async start() {
-    this.#stop?.abort();
+  start() {
     for (const input of this.#form.querySelectorAll("input")) this.#asked[input.id.slice(4)] = Math.round(input.valueAsNumber);
     const { state, source } = this.#app;
-    const stop = new AbortController();
     const { document } = state;
-    this.#stop = stop;
-    this.#fields();
-    patch(this.#state, status("Running", null));
     const request = { document, ...this.#asked, delta: state.settings.delta, truth: this.#truth.asked };
-    const onProgress = ({ progress }) => { if (this.#stop === stop) patch(this.#state, status("Running", progress)); };
-    try {
-      const result = await source.run(request, { onProgress, signal: stop.signal });
-      if (this.#stop === stop) this.#show(document, result);
-    } catch (problem) {
-      if (this.#stop === stop) patch(this.#state, said(problem));
-    } finally {
-      if (this.#stop === stop) { this.#stop = null; this.#fields(); }
-    }
+    return this.#asking.ask((options) => source.run(request, options), (result) => this.#show(document, result));
   }
 
   #show(document, result) {
@@ -96,7 +83,7 @@ class RunView {
     this.#rows = beliefs?.[0].map((row) => new Float64Array(result.hypotheses.length)) ?? [];
     this.#player = new Player(result.rounds, (index, share) => {
       charts.mark(result.rounds[index]);
-      if (beliefs && this.#current() && !this.#hidden) this.#app.graph.beliefs(this.#between(beliefs, index, share));
+      if (beliefs && this.#current() && !this.#hidden) this.#app.graph.overlay.beliefs(this.#between(beliefs, index, share));
     });
     this.#results.replaceChildren(this.#player.element, ...charts.elements);
     this.#player.go(0);
@@ -122,14 +109,7 @@ class RunView {
     this.#truth.render();
     if (!this.#shown || this.#current()) return;
     this.#player?.pause();
-    this.#app.graph.beliefs(null);
-    if (!this.#stop) patch(this.#state, el("p", { class: "notice" }, "The network has changed since this run. ", button("Run again", () => this.start(), { key: "again", kind: "small" })));
+    this.#app.graph.overlay.beliefs(null);
+    if (!this.#asking.running) patch(this.#state, el("p", { class: "notice" }, "The network has changed since this run. ", button("Run again", () => this.start(), { key: "again", kind: "small" })));
   }
-}
-
-function said(problem) {
-  if (problem instanceof Cancelled) return el("p", { class: "quiet" }, "Cancelled.");
-  if (problem instanceof Refusal) return el("p", { class: "refusal" }, problem.message);
-  if (problem instanceof Gone) return el("p", { class: "refusal" }, "The server does not answer; run again when it is back.");
-  throw problem;
 }

@@ -34,9 +34,7 @@ class Server extends EventTarget {
     for (let tries = 0; ; tries += 1) {
       try {
         const answer = await this.#post(path, body, signal);
-        const read = await answer
-          .json()
-          .catch(() => ({ error: `The server answered with ${answer.status}.` }));
+        const read = await readOf(answer);
         this.#reached(true);
         return judged(answer, read);
       } catch (problem) {
@@ -55,12 +53,8 @@ class Server extends EventTarget {
     } catch (problem) {
       throw problem instanceof TypeError ? this.#lost() : problem;
     }
-    if (!(answer.headers.get("content-type") ?? "").includes("ndjson")) {
-      return judged(
-        answer,
-        await answer.json().catch(() => ({ error: `The server answered with ${answer.status}.` })),
-      );
-    }
+    const isStream = (answer.headers.get("content-type") ?? "").includes("ndjson");
+    if (!isStream) return judged(answer, await readOf(answer));
     try {
       for await (const line of lines(answer.body)) {
         if (line.progress) onProgress(line);
@@ -103,53 +97,33 @@ class Server extends EventTarget {
 }
 
 export class LocalSource extends Server {
-  start() {
-    return this.quick("start", {});
-  }
-  open({ name = null, text = null, format = null }) {
-    return this.quick("open", { name, text, format });
-  }
-  edit(document, edits, { numbers = true, delta, signal } = {}) {
-    return this.quick("edit", { document, edits, numbers, delta }, signal);
-  }
-  save(document, format) {
-    return this.quick("save", { document, format });
-  }
-  gallery() {
-    return this.quick("gallery", {});
-  }
-  story(name) {
-    return this.quick("story", { name });
-  }
+  start = () => this.quick("start", {});
+  open = ({ name = null, text = null, format = null }) => this.quick("open", { name, text, format });
+  edit = (document, edits, { numbers = true, delta, signal } = {}) =>
+    this.quick("edit", { document, edits, numbers, delta }, signal);
+  save = (document, format) => this.quick("save", { document, format });
+  gallery = () => this.quick("gallery", {});
+  story = (name) => this.quick("story", { name });
+  cancel = (path) => this.quick("cancel", { path }).catch(() => null);
 
-  certify(request, options) {
-    return this.long("certify", request, options);
-  }
-  analyse(request, options) {
-    return this.long("analyse", request, options);
-  }
-  run(request, options) {
-    return this.long("run", request, options);
-  }
-  design(request, options) {
-    return this.long("design", request, options);
-  }
-  cancel(path) {
-    return this.quick("cancel", { path }).catch(() => null);
-  }
+  certify = (request, options) => this.long("certify", request, options);
+  analyse = (request, options) => this.long("analyse", request, options);
+  run = (request, options) => this.long("run", request, options);
+  design = (request, options) => this.long("design", request, options);
 }
 
 export class LiveSource extends Server {
-  follow(options) {
-    return this.long("follow", {}, options);
-  }
+  follow = (options) => this.long("follow", {}, options);
 }
+
+const answered = ({ status }) => `The server answered with ${status}.`;
+const readOf = (answer) => answer.json().catch(() => ({ error: answered(answer) }));
 
 /** The answer's body, or the error that it stands for. */
 function judged(answer, read) {
   if (read?.cancelled) throw new Cancelled("cancelled");
   if (read?.error) throw new Refusal(read.error);
-  if (!answer.ok) throw new Refusal(`The server answered with ${answer.status}.`);
+  if (!answer.ok) throw new Refusal(answered(answer));
   return read;
 }
 

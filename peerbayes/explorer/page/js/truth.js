@@ -59,7 +59,7 @@ export class Truth {
     const who = [["", "everybody"], ...this.#app.state.view.agents.map((name, i) => [String(i), name])];
     return [
       el("p", { class: "quiet" }, "Draw the data from a mixture of the hypotheses instead. The file stays as it is; the run shows what the network settles on."),
-      choice("truth-agent", "For", who.slice(0, 400), this.#agent, (agent) => { this.#agent = agent; if (this.#shares) this.#changed(); }),
+      choice("truth-agent", "For", who.slice(0, 400), this.#agent, { typed: (agent) => { this.#agent = agent; if (this.#shares) this.#changed(); } }),
       names.slice(0, most).map((name, k) => el("div", { class: "field slider", "data-key": `truth-${k}` },
         el("label", { for: `truth-${k}` }, el("span", { class: "swatch inline", style: { background: hue(k) }, "aria-hidden": "true" }), name),
         el("input", {

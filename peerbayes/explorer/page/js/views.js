@@ -23,20 +23,10 @@ export class Views {
   constructor(tabs, container, app) {
     this.#app = app;
     this.#tabs = tabs;
-    this.#sections = new Map(
-      views.map(([name, label]) => [
-        name,
-        el("section", {
-          id: `view-${name}`,
-          class: "view",
-          role: "tabpanel",
-          "aria-labelledby": `tab-${name}`,
-          tabindex: "-1",
-          hidden: true,
-          "data-view": label,
-        }),
-      ]),
-    );
+    const section = (name, label) => el("section", {
+      id: `view-${name}`, class: "view", role: "tabpanel", "aria-labelledby": `tab-${name}`, tabindex: "-1", hidden: true, "data-view": label,
+    });
+    this.#sections = new Map(views.map(([name, label]) => [name, section(name, label)]));
     container.append(...this.#sections.values());
     app.state.on("view", ({ name, settings }) => this.show(name, settings));
     app.state.on("look", lookAt);
@@ -74,14 +64,8 @@ export class Views {
     } catch (problem) {
       if (!(problem instanceof TypeError && module.path)) throw problem;
       // A module that is not there yet: the server is gone. The next visit tries again.
-      refill(
-        section,
-        el(
-          "p",
-          { class: "quiet" },
-          "This view could not be loaded: the server does not answer. Choose it again later.",
-        ),
-      );
+      const why = "This view could not be loaded: the server does not answer. Choose it again later.";
+      refill(section, el("p", { class: "quiet" }, why));
       return null;
     }
   }
@@ -92,30 +76,15 @@ export class Views {
       const at = views.findIndex(([name]) => name === this.#shown);
       this.showAt((at + by + views.length) % views.length);
     };
-    patch(
-      this.#tabs,
-      views.map(([name, label]) =>
-        el(
-          "button",
-          {
-            type: "button",
-            role: "tab",
-            id: `tab-${name}`,
-            class: "tab",
-            "data-key": name,
-            "aria-selected": String(name === this.#shown),
-            "aria-controls": `view-${name}`,
-            tabindex: name === this.#shown ? "0" : "-1",
-            onclick: () => this.show(name),
-            onkeydown: (event) => {
-              if (event.key === "ArrowRight") step(event, 1);
-              else if (event.key === "ArrowLeft") step(event, -1);
-            },
-          },
-          label,
-        ),
-      ),
-    );
+    const onkeydown = (event) => {
+      if (event.key === "ArrowRight") step(event, 1);
+      else if (event.key === "ArrowLeft") step(event, -1);
+    };
+    patch(this.#tabs, views.map(([name, label]) => el("button", {
+      type: "button", role: "tab", id: `tab-${name}`, class: "tab", "data-key": name,
+      "aria-selected": String(name === this.#shown), "aria-controls": `view-${name}`,
+      tabindex: name === this.#shown ? "0" : "-1", onclick: () => this.show(name), onkeydown,
+    }, label)));
   }
 }
 
@@ -126,9 +95,6 @@ document.adoptedStyleSheets.push(standsOut);
 /** Lets what a story speaks of stand out, until it speaks of something else. */
 function lookAt(names) {
   const parts = names.map((name) => `[data-look="${CSS.escape(name)}"]`);
-  standsOut.replaceSync(
-    parts.length
-      ? `${parts.join(", ")} { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 4px; background: var(--accent-faint); }`
-      : "",
-  );
+  const look = "outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 4px; background: var(--accent-faint);";
+  standsOut.replaceSync(parts.length ? `${parts.join(", ")} { ${look} }` : "");
 }

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from peerbayes.live.watch.watched import Watched
-from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watcher import Watched, Watcher
 from theory import FiniteAgent, FiniteModel
 from theory.validation import FloatArray
 

@@ -11,10 +11,9 @@ import pytest
 import peerbayes as pb
 from peerbayes.live.processes import free_ports
 from peerbayes.live.transport import key
-from peerbayes.live.watch.listener import Listener, ends_of
 from peerbayes.live.watch.reports import LARGEST_REPORT
-from peerbayes.live.watch.watched import Watched
-from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watcher import Watched, Watcher
+from peerbayes.live.watch.watching import Listener, ends_of
 from peerbayes.live.zenoh_transport import Endpoints, open_session
 from tests.peerbayes.live.networks import eventually
 from tests.peerbayes.live.watch.network import NETWORK, one_report

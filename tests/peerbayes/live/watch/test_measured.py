@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from peerbayes.live.watch.courses import MOST_BELIEFS, Course, Stretch
 from peerbayes.live.watch.measured import measure
-from peerbayes.live.watch.reports import read_report
+from peerbayes.live.watch.reports import MOST_BELIEFS, Course, Stretch, read_report
 from tests.peerbayes.live.watch.network import (
     MODEL,
     NETWORK,

@@ -8,9 +8,8 @@ import threading
 import httpx
 import pytest
 
-from peerbayes.live.watch.page import LivePage, frame_of
-from peerbayes.live.watch.watched import Watched
-from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watcher import Watched, Watcher
+from peerbayes.live.watch.watching import LivePage, frame_of
 from tests.peerbayes.live.watch.network import NETWORK, fed, own_paces, steady
 
 pytest.importorskip("starlette")

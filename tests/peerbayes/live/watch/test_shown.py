@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from peerbayes.layout import render
-from peerbayes.live.watch.as_document import document_of
-from peerbayes.live.watch.documents import WatchDocument
-from peerbayes.live.watch.tables import watch_parts
-from peerbayes.live.watch.watched import Watched
+from peerbayes.live.watch.quantities import document_of, watch_parts
+from peerbayes.live.watch.watcher import Watched
 from peerbayes.live.watch.watching import on_terminal
 from peerbayes.records import write_record
 from peerbayes.report import write_report
@@ -20,13 +19,13 @@ from tests.peerbayes.live.watch.network import NETWORK, drawn, fed, own_paces, s
 
 
 @pytest.fixture(scope="module")
-def document() -> WatchDocument:
+def document() -> Any:
     network = own_paces(drawn(2))
     network.absent = ((1, 30.0, 40.0),)
     return document_of(fed(network, 60).sight(at_end=True), with_course=True)
 
 
-def test_tables_say_what_the_document_says(document: WatchDocument) -> None:
+def test_tables_say_what_the_document_says(document: Any) -> None:
     text = render(watch_parts(document), stream=io.StringIO())
     binding = document.told.binding
     for number in (binding.predicted, binding.measured, binding.standard_error):
@@ -38,7 +37,7 @@ def test_tables_say_what_the_document_says(document: WatchDocument) -> None:
     assert text.count("of 3") == len(document.stretches) == 3
 
 
-def test_who_is_not_heard_is_said(document: WatchDocument) -> None:
+def test_who_is_not_heard_is_said(document: Any) -> None:
     network = own_paces(drawn(2))
     network.absent = ((2, 0.0, 1e9),)
     alone = document_of(fed(network, 20).sight(at_end=True))
@@ -76,9 +75,7 @@ def test_names_from_the_network_do_not_act_in_the_terminal(
         assert show is None
 
 
-def test_the_page_has_prediction_beside_measurement(
-    document: WatchDocument, tmp_path: Path
-) -> None:
+def test_the_page_has_prediction_beside_measurement(document: Any, tmp_path: Path) -> None:
     path = write_record(tmp_path / "watch.json", kind="watch", body=document)
     page = write_report([path], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "watched as it ran" in page

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from peerbayes.live.members import Members
-from peerbayes.live.watch.as_document import document_of
-from peerbayes.live.watch.documents import WatchDocument
+from peerbayes.live.watch.quantities import WATCH, document_of
 from peerbayes.live.watch.reports import LARGEST_REPORT, read_report
-from peerbayes.live.watch.watched import Watched
-from peerbayes.live.watch.watcher import Watcher
+from peerbayes.live.watch.watcher import Watched, Watcher
 from peerbayes.live.watch.watching import watch_until
 from peerbayes.records import read_record
 from tests.peerbayes.live.watch.network import (
@@ -236,7 +235,7 @@ def test_another_list_of_members_begins_another_stretch() -> None:
 
 def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
     seen = Fed(own_paces(steady))
-    watcher, shown = seen.watcher, list[WatchDocument]()
+    watcher, shown = seen.watcher, list[Any]()
 
     def pause(seconds: float) -> None:
         seen.until(seen.now + seconds)
@@ -245,7 +244,7 @@ def test_a_record_is_left_and_read_back(tmp_path: Path) -> None:
     assert len(shown) > 70
     record = read_record(outcome.record_path)
     assert record.kind == "watch"
-    body = WatchDocument.model_validate(record.body)
+    body = WATCH.read(record.body)
     assert body.course is not None
     assert body.as_json() == outcome.watched.as_json()
     assert outcome.document().course is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.explorer.gallery import STORIES, told
+from peerbayes.explorer.gallery import STORIES
 from peerbayes.problem.reading import problem_from_document
 from tests.peerbayes.explore.story_numbers import (
     analysed,
@@ -16,6 +16,7 @@ from tests.peerbayes.explore.story_numbers import (
     exponent,
     ran,
     ranked_edges,
+    told,
 )
 
 
@@ -39,7 +40,7 @@ def test_liars_lead_and_trimming_stops_them() -> None:
     rates = dict(zip((i for i in range(25) if i not in (11, 13)), lost, strict=True))
     assert rates.pop(12) < 0 < min(rates.values())
     assert ran("liar", 5)["settled"]["loaded"] == pytest.approx(1 / 23)  # agent 12 alone
-    allowed = dict(told("liar").steps[5].document)
+    allowed = dict(told("liar")["steps"][5]["document"])
     allowed["faults"] = {k: v for k, v in allowed["faults"].items() if k != "beyond_tolerance"}
     with pytest.raises(ValueError, match=r"agent 12 hears.*got 2"):
         problem_from_document(allowed, source="liar")
@@ -61,20 +62,20 @@ def test_who_is_heard_decides_where_nothing_is_right() -> None:
     settled = [analysed("wrong", i)["learning"] for i in (2, 3, 4)]
     assert [s["optimal_hypotheses"] for s in settled] == [[], [], []]
     assert [s["compromise"] for s in settled[:2]] == [["1 day in 2"], ["3 days in 4"]]
-    documents = [told("wrong").steps[i].document for i in (2, 3)]
+    documents = [told("wrong")["steps"][i]["document"] for i in (2, 3)]
     assert documents[0]["model"] == documents[1]["model"]  # not one observation has changed
     assert settled[0]["divergences"]["3 days in 4"][0] < 0  # the hill's best is the other claim
     assert min(settled[0]["divergences"]["3 days in 4"][1:]) > 0
     lower, _ = analysed("wrong", 4)["samples"]["certified"]
     assert lower > 1_000_000
-    mixture = told("wrong").steps[5].do["truth"]["mixture"]
-    assert set(mixture) == set(told("wrong").steps[5].document["model"]["hypotheses"])
+    mixture = told("wrong")["steps"][5]["do"]["truth"]["mixture"]
+    assert set(mixture) == set(told("wrong")["steps"][5]["document"]["model"]["hypotheses"])
     assert sum(mixture.values()) == pytest.approx(1)
 
 
 def test_most_friendships_do_harm_and_one_helps_most() -> None:
     ranked = ranked_edges()
-    names = told("edge").steps[0].document["network"]["names"]
+    names = told("edge")["steps"][0]["document"]["network"]["names"]
     best = {tuple(sorted(names[i] for i in effect.edge)) for effect in ranked.added[:2]}
     assert ("Cleo", "Hal") in best
     assert ranked.added[0].rate == max(effect.rate for effect in ranked.added)
@@ -83,7 +84,7 @@ def test_most_friendships_do_harm_and_one_helps_most() -> None:
     assert [tuple(names[i] for i in bridge) for bridge in ranked.bridges] == [("Eve", "Finn")]
     for step in (3, 5):
         assert exponent("edge", step) == pytest.approx(exponent("edge", 0), rel=1e-9)
-    cut = dict(told("edge").steps[1].document)
+    cut = dict(told("edge")["steps"][1]["document"])
     edges = [pair for pair in cut["network"]["edges"] if pair != [4, 5]]
     with pytest.raises(ValueError, match="2 classes"):
         problem_from_document({**cut, "network": {**cut["network"], "edges": edges}}, source="cut")
@@ -93,7 +94,7 @@ def test_a_second_witness_raises_the_exponent() -> None:
     from peerbayes.explorer.edits import edited
 
     document = edited(
-        told("edge").steps[6].document, [{"kind": "set-evidence", "agent": 7, "of": 2}]
+        told("edge")["steps"][6]["document"], [{"kind": "set-evidence", "agent": 7, "of": 2}]
     )
     with_hal = pb.analyse(problem_from_document(document, source="edge")).as_json()
     assert with_hal["learning"]["error_exponent"] > 1.9 * exponent("edge", 6)

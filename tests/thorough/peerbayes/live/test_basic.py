@@ -33,7 +33,7 @@ from peerbayes.live.processes import free_ports
 from peerbayes.live.replaying import beliefs_of, events_of
 from peerbayes.live.security import KeyFolder
 from peerbayes.live.transport import key
-from peerbayes.live.watch.watched import find_watched
+from peerbayes.live.watch.watcher import find_watched
 from peerbayes.records import read_record
 from peerbayes.settings import Launch
 from tests.peerbayes.live.networks import eventually, keys_of, session
@@ -210,7 +210,7 @@ def test_the_second_process_of_an_agent_ends_and_its_neighbour_says_so(
 COUNTING = """
 import sys
 from pathlib import Path
-from peerbayes.live.refusals import TransportRefusals
+from peerbayes.live.transport import TransportRefusals
 from peerbayes.live.security import KeyFolder
 from tests.peerbayes.live.networks import session
 folder, end = sys.argv[1:]

@@ -12,7 +12,7 @@ pytest.importorskip("zenoh")
 
 import peerbayes as pb  # noqa: E402
 from peerbayes.live.agent import own_file, state_folder  # noqa: E402
-from peerbayes.live.tensor_bytes import arrays, split  # noqa: E402
+from peerbayes.live.frames import arrays, split  # noqa: E402
 from tests.peerbayes.nets.support import NUMBERS, run, write_net  # noqa: E402
 
 # Two agents, for each process takes seconds to load torch.

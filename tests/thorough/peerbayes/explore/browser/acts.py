@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import peerbayes as pb
-from peerbayes.explorer.gallery import told
+from peerbayes.explorer.gallery import story
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
 PHONE = {
@@ -76,7 +76,9 @@ def shown(hand: Hand, name: str) -> str:
 def begin(hand: Hand, name: str) -> Any:
     """Begins a story; its card."""
     hand.view("Gallery")
-    hand.page.get_by_role("button", name=f"Begin the story {told(name).title}").click()
+    hand.page.get_by_role(
+        "button", name=f"Begin the story {story({'name': name})['title']}"
+    ).click()
     card = hand.page.get_by_role("region", name="Story", exact=True)
     card.wait_for()
     return card

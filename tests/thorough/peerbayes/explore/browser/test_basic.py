@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.live.watch.page import LivePage
+from peerbayes.live.watch.watching import LivePage
 from tests.peerbayes.live.watch.network import KNOWN, Fed, own_paces, steady
 from tests.thorough.peerbayes.explore.browser.acts import (
     at,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerbayes.explorer.gallery import STORIES, told
+from peerbayes.explorer.gallery import STORIES, story
 from tests.thorough.peerbayes.explore.browser.acts import IDLE, PHONE, at, begin, table, violations
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
@@ -23,20 +23,22 @@ def outlined(hand: Hand) -> set[str]:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_is_read_from_beginning_to_end(hand: Hand, name: str) -> None:
-    steps = told(name).steps
+    steps = story({"name": name})["steps"]
     card = begin(hand, name)
     for number, step in enumerate(steps):
         at(hand, card, number)
-        assert card.locator(".story-text").inner_text() == step.text
-        wanted = step.document["name"]
+        assert card.locator(".story-text").inner_text() == step["text"]
+        wanted = step["document"]["name"]
         hand.until(f"peerbayes.state.view.name === {wanted!r}")
-        view = (step.do or {"view": "numbers"})["view"]
+        view = (step["do"] or {"view": "numbers"})["view"]
         hand.until(f"!document.getElementById('view-{view}').hidden")
         last = number == len(steps) - 1
         card.get_by_role("button", name="The end" if last else "Next").click()
     hand.until("document.querySelector('.story').hidden")
     assert (
-        hand.page.get_by_role("button", name=f"Begin the story {told(name).title}").inner_text()
+        hand.page.get_by_role(
+            "button", name=f"Begin the story {story({'name': name})['title']}"
+        ).inner_text()
         == "Read again"
     )
     assert hand.ask("app.state.settings.delta") == 0.05  # the reader's own again

@@ -14,8 +14,8 @@ from tests.thorough.peerbayes.explore.browser.hand import Hand
 def listen(hand: Hand) -> None:
     """Keeps what the graph is given to draw."""
     hand.ask(
-        "(() => { const old = app.graph.beliefs.bind(app.graph); globalThis.drawn = [];"
-        " app.graph.beliefs = (rows) => {"
+        "(() => { const { overlay } = app.graph; globalThis.drawn = [];"
+        " const old = overlay.beliefs.bind(overlay); overlay.beliefs = (rows) => {"
         " drawn.push(rows?.map((row) => [...row])); old(rows); }; })()"
     )
 
