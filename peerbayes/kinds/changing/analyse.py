@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -45,9 +45,6 @@ from theory.changing import (
 )
 from theory.progress import Progress
 from theory.validation import FloatArray, as_probability
-
-if TYPE_CHECKING:
-    pass
 
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
