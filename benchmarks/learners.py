@@ -38,7 +38,7 @@ from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.comparing import Length, judged, train_network
 from empirical.train.data.dealing import Dirichlet
 from empirical.train.split_images import SplitImages
-from peerbayes.experiments.tuned_runs import images_of
+from peerbayes.experiments.tuned_runs import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner
 from peerbayes.progress import Stages
 from theory import Network
@@ -88,7 +88,7 @@ class Task:
 def data_of(name: str) -> SplitImages:
     """The images of a data set; of the digits, those upside down are of another kind."""
     if name != "digits":
-        return images_of(name, None, "cpu", False)
+        return split_images(name, None, "cpu", False)
     digits = load_digits()
     test = np.arange(len(digits)) % 4 == 0
 

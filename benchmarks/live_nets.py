@@ -79,9 +79,8 @@ def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
     from empirical.nets.evaluation import evaluate
     from empirical.nets.posterior import Posterior
-    from peerbayes.experiments.net_parts import Part, part_values
-    from peerbayes.experiments.net_problem import net_problem, part_learner
-    from peerbayes.experiments.net_rows import ROWS
+    from peerbayes.experiments.net_rows import ROWS, Part, part_values
+    from peerbayes.experiments.net_run import net_problem, part_learner
     from peerbayes.experiments.run import part_seed
 
     row = ROWS["star-mnist-1"]

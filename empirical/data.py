@@ -24,7 +24,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +154,10 @@ class Images:
             )
         object.__setattr__(self, "pixels", read_only(pixels))
         object.__setattr__(self, "labels", read_only(labels))
+
+    def at(self, places: IntArray) -> Images:
+        """Some of them, by their places."""
+        return replace(self, pixels=self.pixels[places], labels=self.labels[places])
 
     def __len__(self) -> int:
         return int(self.labels.size)

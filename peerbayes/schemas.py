@@ -106,7 +106,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "run": _Printed(
             "run --json",
             "An experiment: printed beside measured and predicted; keys may be added.",
-            ("experiments.documents:RunPrinted",),
+            ("experiments.experiment:RunPrinted",),
         ),
         "train": _Printed(
             "train --json",
@@ -121,7 +121,7 @@ _TYPES: Mapping[str, _Printed] = MappingProxyType(
         "campaign": _Printed(
             "campaign --json",
             "Where every part of a campaign stands; keys may be added.",
-            ("experiments.campaign_documents:CampaignDocument",),
+            ("experiments.campaign_state:CampaignDocument",),
         ),
         "figures": _Printed(
             "figures --json",

@@ -9,9 +9,16 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.gae_documents import GaeContent, GaeRunPart
-from peerbayes.experiments.gae_lines import gae_lines
-from peerbayes.experiments.gae_rows import AUTOENCODER, FEW, RUNS, TABLE_1, TRIALS
+from peerbayes.experiments.gae import gae_lines
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODER,
+    FEW,
+    RUNS,
+    TABLE_1,
+    TRIALS,
+    GaeContent,
+    GaeRunPart,
+)
 from peerbayes.sources.kept import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae

@@ -13,17 +13,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.campaign_plan import NetTask, planned
-from peerbayes.experiments.documents import made_by
-from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_measures import WHEN, group_mean, way_of
-from peerbayes.experiments.net_recipes import RECIPE_NAMES
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.printed import accuracy_verdict
+from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.experiment import made_by
+from peerbayes.experiments.net_documents import WHEN, group_mean, way_of
+from peerbayes.experiments.net_lines import accuracy_verdict, net_lines
+from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS, Part
 from peerbayes.experiments.record_lines import ENDING, read_lines
-from peerbayes.experiments.short_rows import ShortPart, read_row
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import accuracies
+from peerbayes.experiments.short_records import ShortPart, read_row
+from peerbayes.sources.kept import Kept, Need, accuracies
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row).parts for row in ROWS}
@@ -95,7 +92,7 @@ def codes(row: str) -> str:
 
 def progress() -> str:
     """How much of the plan is on record, in a sentence."""
-    tasks = [task for task in planned() if isinstance(task, NetTask)]
+    tasks = [task for task in planned() if isinstance(task.part, Part)]
     done = [task for task in tasks if task.part.name in PARTS[task.row]]
     paper = [task for task in tasks if task.part.recipe == "paper"]
     share = [task for task in done if task.part.recipe == "paper"]

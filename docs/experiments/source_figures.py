@@ -9,17 +9,15 @@ from pathlib import Path
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
-from peerbayes.experiments.net_documents import NetPart, When
-from peerbayes.experiments.net_measures import WHEN, mean_and_error
-from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, Role
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.experiment import mean_and_error
+from peerbayes.experiments.net_documents import WHEN, NetPart, When
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
 from peerbayes.figures.own_axes import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.sources import panel_plot
 from peerbayes.sources.catalogue import FIGURES
 from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.measures import Reading, accuracies
+from peerbayes.sources.kept import Kept, Need, Reading, accuracies
 
 HERE = Path(__file__).parent
 KEPT = Kept(HERE)

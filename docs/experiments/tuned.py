@@ -9,21 +9,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.campaign_plan import planned
+from peerbayes.experiments.campaign_plan import Task, planned
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import ShortPart, read_row
-from peerbayes.experiments.tuned import tuned_name
-from peerbayes.experiments.tuned_lines import (
+from peerbayes.experiments.short_records import ShortPart, read_row
+from peerbayes.experiments.tuned import (
     MEASURES,
     Estimate,
     MethodResult,
     contenders,
     difference,
     method_results,
+    tuned_name,
 )
-from peerbayes.experiments.tuned_plan import COURSES, methods_of
-from peerbayes.experiments.tuned_search import METHODS
-from peerbayes.experiments.tuned_tasks import TunedTask
+from peerbayes.experiments.tuned_search import COURSES, METHODS, TunedPart, methods_of
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {
@@ -41,7 +39,7 @@ def contents(row: str) -> dict[str, Any]:
 
 def progress() -> str:
     """How much of the plan is on record, in sentences."""
-    tasks = [task for task in planned() if isinstance(task, TunedTask)]
+    tasks = [task for task in planned() if isinstance(task.part, TunedPart)]
     done = [task for task in tasks if task.part.name in PARTS[task.row]]
     missing = [task for task in tasks if task not in done]
     whole = sorted({(one.row, one.part.course.name) for one in tasks} - _places(missing))
@@ -53,7 +51,7 @@ def progress() -> str:
     )
 
 
-def _places(tasks: list[TunedTask]) -> set[tuple[str, str]]:
+def _places(tasks: list[Task]) -> set[tuple[str, str]]:
     return {(task.row, task.part.course.name) for task in tasks}
 
 

@@ -104,7 +104,7 @@ def explore(problem: str | None, how: Explore, terminal: Terminal) -> int:
 
 def campaign(how: CampaignRun, terminal: Terminal) -> int:
     """Where a campaign stands, or what it came to."""
-    from peerbayes.experiments.net_run import check_installed
+    from peerbayes.experiments.setting import check_installed
 
     check_installed("campaign")
     from peerbayes.experiments.campaign import campaign_status, run_campaign

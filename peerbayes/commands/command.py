@@ -127,7 +127,7 @@ class Command:
         first = True
         speaking: tuple[type[ValueError], ...] = ()
         if self.team:
-            from peerbayes.experiments.team import PartFailed, is_first_process
+            from peerbayes.experiments.run import PartFailed, is_first_process
 
             first, speaking = is_first_process(), (PartFailed,)
         json, quiet = given.pop("json"), given.pop("quiet") or not first

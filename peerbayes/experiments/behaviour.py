@@ -2,9 +2,12 @@
 
     python -m peerbayes.experiments.behaviour
 
-runs every recipe's frozen run (:mod:`peerbayes.experiments.frozen_runs`) and rewrites
-`behaviour_marks.json`. Code may change in any way that leaves the numbers there; tests name the
-recipes that compute something else.
+runs every recipe's frozen run and rewrites `behaviour_marks.json`. Code may change in any way that
+leaves the numbers there; tests name the recipes that compute something else.
+
+A frozen run is three rounds of a recipe, through the code that its parts run through. It has the
+recipe's own values but for length and size: few local steps, few examples a step, nets of some
+units (those of `gae` have one size), some made-up images.
 """
 
 from __future__ import annotations
@@ -12,12 +15,305 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from peerbayes.experiments.behaviour_marks import MARKS, RENEW, Entry, all_marks, kept_marks
-from peerbayes.experiments.frozen_runs import TEST_IMAGES, frozen_run, recipes
+import numpy as np
+
+from empirical.data import Images
+from peerbayes.experiments.codecs import CONTENDERS, CodecSetting, overheard_in, trial_of
+from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
+from peerbayes.experiments.gae_runs import follow_gae
+from peerbayes.experiments.net_rows import (
+    ROWS,
+    Part,
+    Row,
+    net_recipe,
+    part_values,
+    parts_aside,
+    parts_of,
+)
+from peerbayes.experiments.net_run import part_learner, problem_of_images
+from peerbayes.experiments.setting import (
+    CODECS,
+    GAE_AUTOENCODER,
+    MARKS,
+    RENEW,
+    Entry,
+    Setting,
+    all_marks,
+    kept_marks,
+)
+from peerbayes.experiments.tuned_runs import Attempt
+from peerbayes.experiments.tuned_search import METHODS
 from peerbayes.records import checksum, write_whole
+from theory.changing import rotating_star
+from theory.validation import IntArray, fail
+
+if TYPE_CHECKING:
+    from empirical.gae.fitting import Fit
+    from empirical.nets.architecture import Architecture
+
+
+Numbers: TypeAlias = dict[str, list[list[float]]]
+"""What a run came to, round by round: lists of ``losses``, ``accuracies``, ``bits``, and
+``divergences`` of what agents believe from what they believed before a round.
+"""
+
+ROUNDS, TEST_IMAGES = 3, 50
+_SEED, _UNITS = 7, 6
+_LOCAL_STEPS, _BATCH = 2, 8
+# Of those looked at; of images of so many pixels a side.
+_AGENTS, _IMAGES, _SIDE = 2, 400, 5
+# Rows that recipes are run on: the first of them that has a recipe.
+_ROWS = (
+    "fmnist-2-unbalanced", "fmnist-2-iid", "star-mnist-1", "timevarying-25", "fedavg-shards",
+    "fmnist-central",
+)  # fmt: skip
+# Codecs of the means of nets without beliefs.
+_OF_MEANS = ("pruned", "spline")
+_CODEC_SETTINGS = {"spline": "kept=60,exact=5,knots=6", "pruned": "kept=60"}
+# Of `gae`: its images; weights that are kept, ends that are exact, latent numbers.
+_GAE_IMAGES, _GAE_SIDE, _GAE_BATCH = 40, 28, 20
+_GAE: dict[str, Any] = {"kept": 300, "exact": 10, "latent": 5}
+
+
+def frozen_run(recipe: str) -> Numbers:
+    """What the code of a recipe computes now.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+    """
+    from empirical.nets.threads import one_thread
+
+    runs = _runs()
+    if recipe not in runs:
+        raise fail("recipe", "one that has a frozen run", repr(recipe), "choose one of recipes()")
+    with one_thread():
+        return runs[recipe]()
+
+
+def recipes() -> tuple[str, ...]:
+    """The names of all recipes that have a frozen run."""
+    return tuple(_runs())
+
+
+@cache
+def _runs() -> Mapping[str, Callable[[], Numbers]]:
+    return {
+        **dict(_net_runs()),
+        **{f"codec: {name}": partial(_codec_run, name) for name in _codec_names()},
+        CODECS: _codecs_run,
+        **{f"tuned: {name}": partial(_tuned_run, name) for name in METHODS},
+        GAE_AUTOENCODER: _autoencoder_run,
+        **dict(_gae_runs()),
+    }
+
+
+def made_up_images(count: int, side: int, *, seed: int = _SEED) -> Images:
+    """Images of ten classes in turn, that a net can learn to tell apart."""
+    random = np.random.default_rng(seed)
+    kinds = np.random.default_rng(_SEED).integers(40, 216, (10, side, side))
+    labels = np.arange(count) % 10
+    noise = random.integers(-40, 40, (count, side, side))
+    pixels = (kinds[labels] + noise).astype(np.uint8)
+    return Images(pixels, labels, "made up", tuple("0123456789"))
+
+
+@cache
+def _images(side: int = _SIDE, count: int = _IMAGES) -> tuple[Images, Images]:
+    """To learn from, and to test by."""
+    return made_up_images(count, side), made_up_images(TEST_IMAGES, side, seed=_SEED + 1)
+
+
+# Networks of nets ---------------------------------------------------------------------------------
+
+
+def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
+    names = set()
+    for row in (ROWS[name] for name in _ROWS):
+        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
+            name = net_recipe(row, part)
+            if name not in names:
+                names.add(name)
+                yield name, partial(_net_run, row, part)
+
+
+def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
+    from empirical.nets.curve import Schedule, follow
+    from peerbayes.experiments.net_run import codec_of_row
+
+    small = replace(row, hidden=(_UNITS,) * len(row.hidden))
+    train, test = _images()
+    problem = problem_of_images(small, part, train, test, others=None, device="cpu", seed=_SEED)
+    learner, rounds, _ = part_learner(
+        problem, part, _short(part_values(row, part, is_quick=False)),
+        seed=_SEED, device="cpu", codec=codec_of_row(codec) if codec else None,
+    )  # fmt: skip
+    looks = Schedule(
+        records=2 * ROUNDS, images=TEST_IMAGES, draws=2, last_images=TEST_IMAGES, last_draws=2,
+        agents=_AGENTS,
+    )  # fmt: skip
+    points = follow(learner, problem.test, rounds=rounds, schedule=looks, seed=_SEED).points
+    return {
+        "losses": [_of_point(point, "nll") + _numbers_of(point["loss"]) for point in points],
+        "divergences": [_numbers_of(point["divergence"]) for point in points],
+        "accuracies": [_of_point(point, "accuracy") for point in points],
+        "bits": [[8 * point["bytes"]] for point in points],
+    }
+
+
+def _short(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a recipe for a frozen run."""
+    changed: dict[str, Any] = {"rounds": ROUNDS, "rounds_run": ROUNDS, "batch": _BATCH}
+    if "server" in values:  # its clients hold few images, and count epochs or steps
+        from peerbayes.experiments.net_run import server_recipe
+
+        changed["batch"] = _LOCAL_STEPS
+        if not server_recipe(values).local_steps:
+            return {**values, **changed}
+    return {**values, **changed, "local_steps": _LOCAL_STEPS}
+
+
+def _of_point(point: Mapping[str, Any], what: str) -> list[float]:
+    """What was measured before the consensus, if there is one, and after it."""
+    seen = (point[when] for when in ("before", "after") if point[when] is not None)
+    return [value for one in seen for way in one.values() for value in way[what]]
+
+
+def _numbers_of(values: Sequence[float | None] | None) -> list[float]:
+    return [value for value in values or () if value is not None]
+
+
+# Codecs -------------------------------------------------------------------------------------------
+
+
+def _codec_names() -> list[str]:
+    """Those that a row can be run with: all but the one that has to be trained."""
+    from empirical.messages.codecs import CODECS as KNOWN
+
+    return [name for name in KNOWN if name != "autoencoder"]
+
+
+def _codec_run(name: str) -> Numbers:
+    row = ROWS[_ROWS[0]]
+    role = "averaging" if name in _OF_MEANS else "cooperating"
+    part = next(one for one in parts_of(row, seeds=1, is_quick=False)
+                if (one.recipe, one.role) == ("best", role))  # fmt: skip
+    return _net_run(row, part, ":".join(filter(None, (name, _CODEC_SETTINGS.get(name)))))
+
+
+def _codecs_run() -> Numbers:
+    setting = CodecSetting("made up", (_UNITS,), ROUNDS, _LOCAL_STEPS, _BATCH)
+    said = overheard_in(setting, _images()[0], seed=_SEED)
+    found = [trial_of(one, said, seed=_SEED) for one in CONTENDERS]
+    return {"losses": [[one.nats for one in found]], "bits": [[one.bits for one in found]]}
+
+
+# Methods that are tuned alike ---------------------------------------------------------------------
+
+
+def _tuned_run(name: str) -> Numbers:
+    from empirical.nets.architecture import perceptron
+    from empirical.train.comparing import Length
+    from empirical.train.split_images import SplitImages
+
+    train, test = _images()
+    data = SplitImages(train, test, None)
+    net: Architecture = perceptron(*data.input_shape, _UNITS, outputs=data.classes)
+    network = rotating_star(groups=2, group_size=2, edge_confidence=0.5)
+    attempt = Attempt(
+        METHODS[name],
+        METHODS[name].grid[1],
+        net,
+        data.shares(partial(_unequal, agents=network.agents)),
+        network,
+        Length(ROUNDS, _LOCAL_STEPS, _BATCH),
+        _SEED,
+        "cpu",
+    )
+    found = attempt.run(data, is_test=True, progress=None)
+    return {
+        "losses": [found["measures"]["nll"]],
+        "accuracies": [found["measures"]["accuracy"]],
+        "bits": [[8 * found["bytes_sent"]]],
+    }
+
+
+def _unequal(labels: IntArray, *, agents: int) -> list[IntArray]:
+    """Rows of each agent: half of them are the first one's."""
+    half = len(labels) // 2
+    rest = np.arange(half, len(labels))
+    return [np.arange(half), *(rest[k :: agents - 1] for k in range(agents - 1))]
+
+
+# Compressed gossip --------------------------------------------------------------------------------
+
+
+def _gae_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
+    names = set()
+    for run in (*RUNS, *TRIALS):
+        name = gae_recipe(GaePart(run))
+        if name not in names:
+            names.add(name)
+            yield name, partial(_gae_run, run)
+
+
+def _gae_run(run: Run) -> Numbers:
+    """An exchange after the second round, so that the third learns from what was merged."""
+    nodes = 3 if run.recipe.neighbour == "random" else 2  # of two there is one neighbour
+    recipe = replace(
+        run.recipe, split="unbalanced-all", nodes=nodes, rounds=ROUNDS, every=2,
+        closing=min(1, run.recipe.closing), batch=_GAE_BATCH, **_GAE,
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        path = None
+        if run.needs_autoencoder:
+            path = Path(folder) / "autoencoder.safetensors"
+            _fits()[0].autoencoder.save(path)
+        seen = follow_gae(
+            recipe, *_images(_GAE_SIDE, _GAE_IMAGES), seed=_SEED, setting=Setting(),
+            autoencoder=path,
+        )  # fmt: skip
+    return {
+        "losses": seen.nodes.losses,
+        "accuracies": [*(one.accuracies for one in seen.closing), *seen.accuracies],
+        "bits": [[bits] for bits in seen.nodes.sent_bits],
+    }
+
+
+def _autoencoder_run() -> Numbers:
+    return {
+        "losses": [[*one.training, *one.validation, one.variance] for one in _fits()],
+    }
+
+
+@cache
+def _fits() -> tuple[Fit, ...]:
+    """A trained autoencoder by each split of snapshots."""
+    from empirical.gae.fitting import SPLITS, FitPlan, fit
+    from empirical.gae.passes import passes
+    from empirical.gae.recipe import Recipe
+    from empirical.gae.snapshots import SnapshotPlan, snapshots
+
+    recipe = Recipe(**_GAE)
+    images, _ = _images(_GAE_SIDE, _GAE_IMAGES)
+    plan = SnapshotPlan(trajectories=2, epochs=2, batch=_GAE_BATCH, kept=recipe.kept)
+    with TemporaryDirectory() as folder:
+        curves = snapshots(plan, passes(images, device="cpu"), images, Path(folder), recipe=recipe)
+    return tuple(
+        fit(curves, FitPlan(epochs=ROUNDS, batch=2, held_out=1 / 2, split=split), recipe)
+        for split in SPLITS
+    )
+
+
+# Behaviour marks compared with what the code computes now, and renewed ----------------------------
 
 REMEDY = (
     f"if the change is meant, run `{RENEW}` (renews the file), and say so in CHANGELOG.md; the"

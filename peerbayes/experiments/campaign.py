@@ -9,28 +9,40 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
-from peerbayes.experiments.behaviour_marks import all_marks
-from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
-from peerbayes.experiments.campaign_plan import Task, planned
-from peerbayes.experiments.campaign_state import Campaign, TaskState
-from peerbayes.experiments.holding import Held, held, is_held
+from peerbayes.experiments.campaign_plan import Task, planned, selected
+from peerbayes.experiments.campaign_state import (
+    Campaign,
+    CampaignDocument,
+    TaskDocument,
+    TaskState,
+    campaign_parts,
+)
+from peerbayes.experiments.record_lines import Held, held, is_held
+from peerbayes.experiments.run import Parts
+from peerbayes.experiments.setting import all_marks, lock_of
+from peerbayes.experiments.short_records import write_short
+from peerbayes.terminal import say
 from theory.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+
 # What is run for each part, with an order in JSON as its argument.
-WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign_worker")
+WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign")
 # In succession; the cause is then likely to be none of the parts'.
 MOST_FAILURES = 3
 # Seconds between two looks at whether a part that others wait for is done.
@@ -98,8 +110,6 @@ class CampaignResult(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.experiments.tables import campaign_parts
-
         return campaign_parts(self.document())
 
 
@@ -310,3 +320,84 @@ class _Crew:
     def _tell(self, sentence: str) -> None:
         if self.say is not None:
             self.say(sentence)
+
+
+# One part of a campaign in a process of its own ---------------------------------------------------
+# What there is to say goes to standard output, a line of JSON each: ``{"done", "total"}``,
+# ``{"words"}``, and at the end ``{"kept"}`` or ``{"failed"}``. The process ends when its standard
+# input does: nobody is left at work when the campaign is killed.
+
+FAILED, ORPHANED = 2, 3
+PATIENCE = 10.0  # seconds
+
+
+class _Reports:
+    """Progress, as lines of JSON."""
+
+    def __call__(self, done: int, total: int) -> None:
+        _tell({"done": done, "total": total})
+
+    def say(self, words: str) -> None:
+        """The accuracy so far, in words."""
+        _tell({"words": words})
+
+
+def run_order(order: dict[str, Any]) -> Path:
+    """Run the part that is ordered, or read it back, and keep its short record.
+
+    Raises
+    ------
+    ValueError
+        If it fails; in one line.
+    """
+    data = order["data"]
+    campaign = Campaign(
+        Path(order["out"]),
+        Path(order["records"]),
+        order["device"],
+        None if data is None else Path(data),
+    )
+    (task,) = (task for task in selected(order["task"]) if task.name == order["task"])
+    experiment = campaign.experiment(task)
+    experiment = experiment.with_setting(replace(experiment.setting, notice=say))
+    name, parts = task.part.name, Parts(experiment, campaign.out)
+    content = parts.kept(name).content
+    if content is None:
+        experiment.check()
+        _wait_for(lock_of(task.part, campaign.folder(task)))
+        content = parts.keep(name, _Reports())
+    return write_short(campaign.records, experiment, name, content)
+
+
+def _wait_for(lock: Path) -> None:
+    """Give the worker of a killed campaign time to end."""
+    deadline = time.monotonic() + PATIENCE
+    while is_held(lock) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def main() -> int:
+    """Run the order on the command line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the campaign is interrupted, and ends this
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        path = run_order(json.loads(sys.argv[1]))
+    except (ValueError, OSError, MemoryError) as error:
+        _tell({"failed": " ".join(str(error).split()) or type(error).__name__})
+        return FAILED
+    _tell({"kept": str(path)})
+    return 0
+
+
+def _tell(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _end_with_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(ORPHANED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,29 +10,110 @@ with. The runs of `gae`, which are others' nets, come last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any
 
-from peerbayes.experiments.gae_plan import GaeTask, gae_tasks
-from peerbayes.experiments.net_parts import (
+from peerbayes.experiments.gae import GAE, GaeExperiment
+from peerbayes.experiments.gae_rows import (
+    AUTOENCODERS,
+    FEW,
+    RUNS,
+    TABLE_1,
+    TRIAL_IMAGES,
+    TRIAL_TEST,
+    TRIALS,
+    GaePart,
+    looks,
+)
+from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
+    ROWS,
     Part,
+    Row,
     active,
     is_served,
     part_values,
     parts_aside,
     parts_of,
 )
-from peerbayes.experiments.net_problem import network_of, server_recipe
-from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import Setting
+from peerbayes.experiments.net_run import network_of, server_recipe
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.tuned_tasks import TunedTask, tuned_tasks
+from peerbayes.experiments.setting import Named, SeededExperiment
+from peerbayes.experiments.tuned import TunedExperiment, tuned_name
+from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedPart, tuned_parts
 from peerbayes.messages import guessed
+from theory.changing import PeriodicNetwork
 from theory.validation import fail
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One part of a campaign.
+
+    Attributes
+    ----------
+    row
+        The row of the papers.
+    part, experiment
+        The part, and the experiment whose records it goes to.
+    kind
+        What takes as long in proportion to what is expected.
+    seconds
+        How long it is expected to take on one core; an estimate to a factor of two.
+    steps, weights
+        Local steps of all agents together; weights of one net.
+    agents
+        How many beliefs or nets are kept.
+    needs
+        The name of the task that must be done before; None if there is none.
+    """
+
+    row: str
+    part: Named
+    experiment: SeededExperiment[Any]
+    kind: str
+    seconds: float
+    steps: int
+    weights: int
+    agents: int
+    needs: str | None = None
+
+    @property
+    def record(self) -> str:
+        """The experiment whose records it goes to."""
+        return self.experiment.name
+
+    @property
+    def name(self) -> str:
+        """Such as ``star-mnist-1: paper a=0.5 seed 0``."""
+        return f"{self.record}: {self.part.name}"
+
+    @property
+    def dataset(self) -> str:
+        """Whose images it learns from."""
+        return self.experiment.dataset
+
+
+@cache
+def _agents_of(row: str, variant: str) -> tuple[int, float]:
+    """How many agents a row's network has, and how many train in a round, the mean."""
+    network = network_of(ROWS[row].variant(variant).network)
+    if isinstance(network, PeriodicNetwork):
+        training = [int(phase.observes.sum()) for phase in network.phases]
+        return network.agents, sum(training) / len(training)
+    return network.agents, float(network.agents)
+
+
+def _weights_of(row: Row) -> int:
+    return sum((a + 1) * b for a, b in pairwise((784, *row.hidden, 10)))
+
+
+# Rows of nets -------------------------------------------------------------------------------------
 
 # Rows in the order of what they tell for the time they take.
 _ORDER = (
@@ -41,10 +122,7 @@ _ORDER = (
     "timevarying-25", "star-fmnist-1", "star-mnist-2", "timevarying-100", "grid-mnist",
     "star-mnist-3",
 )  # fmt: skip
-_THREE_SEEDS = (
-    "fmnist-2-balanced-a", "fmnist-2-balanced-b", "fmnist-2-unbalanced", "fmnist-2-iid",
-    "star-mnist-1",
-)  # fmt: skip
+_THREE_SEEDS = (*_ORDER[:4], "star-mnist-1")
 _SEEDS = 3
 # Seconds a step and weight, measured on one core of 2025: of beliefs, and of plain nets.
 _SECONDS_A_WEIGHT = {"beliefs": 1.2e-8, "nets": 1e-9}
@@ -52,78 +130,125 @@ _SECONDS_A_WEIGHT = {"beliefs": 1.2e-8, "nets": 1e-9}
 _LOOKING = 20_000
 
 
-@dataclass(frozen=True)
-class NetTask:
-    """One part of one row."""
-
-    row: str
-    part: Part
-
-    @property
-    def record(self) -> str:
-        """The experiment whose records it goes to."""
-        return self.row
-
-    @property
-    def name(self) -> str:
-        """Such as ``star-mnist-1: paper a=0.5 seed 0``."""
-        return f"{self.row}: {self.part.name}"
-
-    @property
-    def kind(self) -> str:
-        """``"nets"`` for federated averaging, ``"beliefs"`` for all else."""
-        return "nets" if is_served(ROWS[self.row], self.part) else "beliefs"
-
-    @property
-    def seconds(self) -> float:
-        """How long it is expected to take on one core; an estimate to a factor of two."""
-        return self.steps * self.weights * _SECONDS_A_WEIGHT[self.kind]
-
-    @property
-    def weights(self) -> int:
-        """Weights of one net."""
-        widths = (784, *ROWS[self.row].hidden, 10)
-        return sum((a + 1) * b for a, b in pairwise(widths))
-
-    @property
-    def steps(self) -> int:
-        """Local steps of all agents together, and what looking takes, in such steps."""
-        row = ROWS[self.row]
-        values = part_values(row, self.part, is_quick=False)
-        if is_served(row, self.part):
-            plan = server_recipe(values)
-            agents = 9 if self.part.role == "fedavg" else 100
-            of_epochs = plan.epochs * 60_000 // agents // plan.batch
-            local = plan.local_steps or of_epochs
-            return int(plan.rounds * plan.clients(agents) * local) + _LOOKING
-        agents = 1 if self.part.role == "central" else active(row, self.part)
-        return int(values["rounds"] * values["local_steps"] * agents) + _LOOKING
-
-    @property
-    def dataset(self) -> str:
-        """Whose images it learns from."""
-        return ROWS[self.row].dataset
-
-    @property
-    def needs(self) -> str | None:
-        """The task that must be done before: none."""
-        return None
-
-    def experiment(self, setting: Setting) -> NetExperiment:
-        """The row, ready to run this part."""
-        return NetExperiment(ROWS[self.row], seeds=self.part.seed + 1, setting=setting)
-
-    @property
-    def agents(self) -> int:
-        """How many beliefs are kept."""
-        table = ROWS[self.row].variant(self.part.variant).network
-        if is_served(ROWS[self.row], self.part) or self.part.role == "central":
-            return 1
-        return network_of(table).agents
+def net_task(row: Row, part: Part) -> Task:
+    """One part of a row: federated averaging is of plain nets, all else of beliefs."""
+    values = part_values(row, part, is_quick=False)
+    served = is_served(row, part)
+    if served:
+        plan = server_recipe(values)
+        agents = 9 if part.role == "fedavg" else 100
+        local = plan.local_steps or plan.epochs * 60_000 // agents // plan.batch
+        steps = int(plan.rounds * plan.clients(agents) * local) + _LOOKING
+    else:
+        agents = 1 if part.role == "central" else active(row, part)
+        steps = int(values["rounds"] * values["local_steps"] * agents) + _LOOKING
+    kind, weights = "nets" if served else "beliefs", _weights_of(row)
+    return Task(
+        row.name,
+        part,
+        NetExperiment(row, seeds=part.seed + 1),
+        kind,
+        seconds=steps * weights * _SECONDS_A_WEIGHT[kind],
+        steps=steps,
+        weights=weights,
+        agents=1 if served or part.role == "central" else _agents_of(row.name, part.variant)[0],
+    )
 
 
-Task: TypeAlias = NetTask | TunedTask | GaeTask
-"""One part of a campaign."""
+# Methods tuned alike ------------------------------------------------------------------------------
+
+# Seconds of judging, an agent.
+_JUDGING = 1.0
+
+
+def tuned_task(row: Row, part: TunedPart) -> Task:
+    """One part of a row's comparison; before it comes the last trial that it builds upon."""
+    agents, training = _agents_of(row.name, row.main)
+    last = SEARCH.trials if part.purpose == "seed" else part.number - 1
+    before = TunedPart(part.course, part.method, "search", last)
+    steps, weights = round(part.rounds * part.course.local_steps * training), _weights_of(row)
+    return Task(
+        row.name,
+        part,
+        TunedExperiment(row, seeds=part.seed + 1),
+        f"tuned {part.method}",
+        seconds=steps * weights * METHODS[part.method].seconds + _JUDGING * agents,
+        steps=steps,
+        weights=weights,
+        agents=agents,
+        needs=f"{tuned_name(row.name)}: {before.name}" if last else None,
+    )
+
+
+def _tuned_tasks() -> Iterator[Task]:
+    """The first course of every row, row by row; then the second course of those that have one."""
+    for place in range(max(map(len, COURSES.values()))):
+        for name, courses in COURSES.items():
+            parts = tuned_parts(ROWS[name], seeds=_SEEDS, is_quick=False)
+            some = courses[place : place + 1]
+            yield from (tuned_task(ROWS[name], part) for part in parts if part.course in some)
+
+
+# Compressed gossip --------------------------------------------------------------------------------
+
+_IMAGES, _UNBALANCED, _TESTED = 60_000, 43_360, 10_000
+# Seconds of an image that is learnt from and of one that is tested, measured on one core of 2025;
+# of a node's message; and of the autoencoder, a curve it learns from.
+_LEARNT, _SEEN, _SENT, _CURVE = 2.6e-4, 1.2e-4, 0.05, 6e-3
+_FITS = 2
+# Snapshots of an autoencoder, and epochs of its training.
+_TRAINED = {"": (5500, 25), FEW: (550, 250)}
+_AUTOENCODER_WEIGHTS, _NET_WEIGHTS = 12_744_718, 613_514
+
+
+def gae_task(part: GaePart) -> Task:
+    """One part of `gae`; before it comes the training of the autoencoder, where it is used."""
+    experiment = GaeExperiment(seeds=max(GAE.seeds, part.seed + 1))
+    run = part.run
+    if run is None:
+        curves, epochs = _TRAINED[part.snapshots]
+        seconds = curves * (_IMAGES * _LEARNT + _FITS * epochs * _CURVE)
+        steps, weights = curves * 10, _AUTOENCODER_WEIGHTS
+        return Task("gae", part, experiment, "gae", seconds, steps, weights, agents=1)
+    recipe = run.recipe
+    learnt, tested = (_UNBALANCED if recipe.split == "unbalanced" else _IMAGES), _TESTED
+    if run.is_trial:
+        learnt, tested = learnt * TRIAL_IMAGES // _IMAGES, TRIAL_TEST
+    messages = 0 if recipe.exchange == "none" else recipe.nodes * recipe.exchanges
+    seen = len(looks(recipe.rounds)) * recipe.nodes * tested
+    return Task(
+        "gae",
+        part,
+        experiment,
+        "gae",
+        seconds=recipe.rounds * learnt * _LEARNT + messages * _SENT + seen * _SEEN,
+        steps=recipe.rounds * recipe.nodes * recipe.steps(learnt // recipe.nodes),
+        weights=_NET_WEIGHTS,
+        agents=recipe.nodes,
+        needs=f"gae: {part.autoencoder.name}" if run.needs_autoencoder else None,
+    )
+
+
+def _gae_tasks() -> Iterator[Task]:
+    """The nine runs of Table 1 with the first seed, the other seeds, then controls and trials.
+
+    Autoencoders come before the first runs that need them, and behind all of the first seed that
+    need none, the one of few snapshots first: it takes three hours, the other a day.
+    """
+    table = [run.recipe for run in TABLE_1]
+    parts = [GaePart(run) for run in TABLE_1 if not run.needs_autoencoder]
+    for trained in reversed(AUTOENCODERS):
+        plain = [run for run in RUNS if run.needs_autoencoder and run.recipe in table]
+        own = [run for run in plain if run.snapshots == trained.snapshots]
+        parts += [trained, *(GaePart(run) for run in own)]
+    parts += [GaePart(run, seed) for seed in range(1, GAE.seeds) for run in TABLE_1]
+    for seed in range(GAE.seeds):
+        controls = [run for run in RUNS if run not in TABLE_1 and (seed or not run.snapshots)]
+        parts += [GaePart(run, seed) for run in (*controls, *TRIALS)]
+    return map(gae_task, parts)
+
+
+# The plan -----------------------------------------------------------------------------------------
 
 
 def planned() -> tuple[Task, ...]:
@@ -136,10 +261,11 @@ def planned() -> tuple[Task, ...]:
     """
     rows = [ROWS[name] for name in _ORDER]
     all_parts = {row.name: parts_of(row, seeds=_SEEDS, is_quick=False) for row in rows}
+    aside = {row.name: parts_aside(row, seeds=_SEEDS) for row in rows}
 
-    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...]) -> list[Task]:
+    def chosen(row: Row, recipe: str, *, main: bool, seeds: tuple[int, ...] = (0,)) -> list[Task]:
         return [
-            NetTask(row.name, part)
+            net_task(row, part)
             for part in all_parts[row.name]
             if part.recipe == recipe
             and part.seed in seeds
@@ -148,24 +274,23 @@ def planned() -> tuple[Task, ...]:
 
     tasks: list[Task] = []
     for row in rows:
-        tasks += chosen(row, "paper", main=True, seeds=(0,))
+        tasks += chosen(row, "paper", main=True)
     for row in rows:
         if row.name in _THREE_SEEDS:
             tasks += chosen(row, "paper", main=True, seeds=(1, 2))
     for row in rows:
-        tasks += [NetTask(row.name, part) for part in parts_aside(row, seeds=1)]
+        tasks += [net_task(row, part) for part in aside[row.name] if part.seed == 0]
     for row in rows:
-        more = [part for part in parts_aside(row, seeds=_SEEDS) if part.seed > 0]
-        tasks += [NetTask(row.name, part) for part in more if part.role in (*BATCHES, *BESIDE)]
-    for recipe in ("paper", "best", "once"):
-        if recipe != "paper":
+        more = [part for part in aside[row.name] if part.seed > 0]
+        tasks += [net_task(row, part) for part in more if part.role in (*BATCHES, *BESIDE)]
+    for row in rows:
+        tasks += chosen(row, "paper", main=False)
+    tasks += _tuned_tasks()
+    for recipe in ("best", "once"):
+        for main in (True, False):
             for row in rows:
-                tasks += chosen(row, recipe, main=True, seeds=(0,))
-        for row in rows:
-            tasks += chosen(row, recipe, main=False, seeds=(0,))
-        if recipe == "paper":
-            tasks += tuned_tasks()
-    return (*tasks, *gae_tasks())
+                tasks += chosen(row, recipe, main=main)
+    return (*tasks, *_gae_tasks())
 
 
 def selected(pattern: str | None) -> tuple[Task, ...]:

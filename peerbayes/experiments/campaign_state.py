@@ -7,37 +7,72 @@ version with the same behaviour marks; a file says of which.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
+
+from pydantic import Field
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from peerbayes._version import __version__
-from peerbayes.experiments.behaviour_marks import (
-    all_marks,
-    behaviour_mark,
-    gae_recipe,
-    net_recipe,
-    tuned_recipe,
-)
-from peerbayes.experiments.campaign_documents import State
+from peerbayes.documents import Document
 from peerbayes.experiments.campaign_plan import Task
-from peerbayes.experiments.gae_plan import GaeTask
-from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.net_run import Setting, lock_of, share_done
-from peerbayes.experiments.run import parts_folder
-from peerbayes.experiments.short_parts import (
-    CampaignExperiment,
-    settings_mark,
+from peerbayes.experiments.record_lines import is_held
+from peerbayes.experiments.setting import (
+    SeededExperiment,
+    Setting,
+    all_marks,
+    lock_of,
+    parts_folder,
+    share_done,
 )
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.experiments.tuned_tasks import TunedTask
 from peerbayes.record_names import file_name
 from peerbayes.records import read_record, write_record
+from peerbayes.resources import duration
 from theory.validation import fail
+
+State: TypeAlias = Literal["done", "running", "failed", "missing"]
+STATES: tuple[State, ...] = get_args(State)
+
+
+class TaskDocument(Document):
+    """Where one part stands."""
+
+    row: str
+    part: str
+    state: State
+    share: float = Field(ge=0, le=1, description="of the part's rounds that are done")
+    seconds: float = Field(ge=0, description="training time if done; else an estimate of the rest")
+    behaviour: str = Field(
+        description="mark of the code that made it, or build of an earlier version; empty if it is"
+        " not done"
+    )
+    remark: str = Field(description="why it failed, or what else there is to say")
+
+
+class CampaignDocument(Document):
+    """Where every part of a campaign stands."""
+
+    version: str = Field(description="of this program")
+    behaviour: str = Field(
+        pattern="^[0-9a-f]{12}$", description="digest of the behaviour marks of all recipes"
+    )
+    out: str = Field(description="folder of full records and unfinished work")
+    records: str = Field(description="folder of short records")
+    hours_left: float = Field(ge=0, description="of one core; an estimate")
+    finished: list[str] = Field(description="names of the parts that this call ran to their end")
+    damage: list[str] = Field(description="a sentence about every short record that is unreadable")
+    parts: list[TaskDocument]
+
 
 FAILED_KIND, FOLDER_KIND = "failed-part", "campaign-folder"
 _FOLDER_FILE = "campaign.json"
@@ -50,15 +85,6 @@ def usual_records(out: Path) -> Path:
     """Where short records go if not said otherwise: a checkout's documentation, else into `out`."""
     shown = Path(__file__).parents[2] / "docs" / "experiments"
     return shown if shown.is_dir() else out / "short"
-
-
-def mark_of(task: Task) -> str:
-    """The behaviour mark that a part has if it is run now."""
-    if isinstance(task, TunedTask):
-        return behaviour_mark(tuned_recipe(task.part.method))
-    if isinstance(task, GaeTask):
-        return behaviour_mark(gae_recipe(task.part))
-    return behaviour_mark(net_recipe(ROWS[task.row], task.part))
 
 
 @dataclass(frozen=True)
@@ -110,11 +136,15 @@ class Campaign:
     data: Path | None = None
     again: bool = False
 
-    def experiment(self, task: Task) -> CampaignExperiment:
+    def experiment(self, task: Task) -> SeededExperiment[Any]:
         """The experiment of a part, ready to run; earlier trials are looked for in both folders."""
-        folder = parts_folder(self.out, task.record)
-        found = task.experiment(Setting(self.device, self.data, folder, resume=True))
+        setting = Setting(self.device, self.data, self.folder(task), resume=True)
+        found = task.experiment.with_setting(setting)
         return replace(found, records=self.records) if isinstance(found, TunedExperiment) else found
+
+    def folder(self, task: Task) -> Path:
+        """Where full records and unfinished states of a task's experiment are."""
+        return parts_folder(self.out, task.record)
 
     def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
         """Where the parts stand; what is expected of the rest follows what was measured here.
@@ -142,18 +172,17 @@ class Campaign:
         short = read_row(self.records, task.record).parts.get(task.part.name)
         remark = ""
         if short is not None:
-            if short.settings != settings_mark(self.experiment(task), task.part.name):
+            if short.settings != self.experiment(task).settings_mark(task.part.name):
                 remark = "the record is of other settings"
-            elif self.again and short.made_by != f"mark {mark_of(task)}":
+            elif self.again and short.made_by != f"mark {task.experiment.mark(task.part.name)}":
                 remark = f"the record is of {short.made_by}"
             else:
                 code = short.made_by.rpartition(" ")[2]
                 return TaskState(task, "done", 1.0, short.seconds, code)
-        folder = parts_folder(self.out, task.record)
-        share = share_done(task.part, folder)
+        share = share_done(task.part, self.folder(task))
         left = (1.0 - share) * task.seconds
         claimed = not is_claimed and is_held(self.claim_path(task))
-        if claimed or is_held(lock_of(task.part, folder)):
+        if claimed or is_held(lock_of(task.part, self.folder(task))):
             return TaskState(task, "running", share, left, remark=remark)
         note = self.failure_path(task)
         if note.exists():
@@ -168,17 +197,20 @@ class Campaign:
 
     def claim_path(self, task: Task) -> Path:
         """The file that a campaign holds while it looks after a part."""
-        lock = lock_of(task.part, parts_folder(self.out, task.record))
-        return lock.with_suffix(".claimed")
+        return lock_of(task.part, self.folder(task)).with_suffix(".claimed")
 
     def failure_path(self, task: Task) -> Path:
         """The file that says why the last try failed."""
         name = file_name(task.part.name).removesuffix(".json")
-        return parts_folder(self.out, task.record) / f"{name}.failed.json"
+        return self.folder(task) / f"{name}.failed.json"
 
     def note_failure(self, task: Task, reason: str) -> None:
         """Keep why a part failed; nothing more can be done if the disk is full."""
-        body = {"part": task.name, "reason": reason, "behaviour": mark_of(task)}
+        body = {
+            "part": task.name,
+            "reason": reason,
+            "behaviour": task.experiment.mark(task.part.name),
+        }
         try:
             write_record(self.failure_path(task), kind=FAILED_KIND, body=body)
         except ValueError:
@@ -222,3 +254,51 @@ class Campaign:
                 str(self.out), f"{needed / 1e6:.0f} MB of free disk for {task.name}",
                 f"{free / 1e6:.0f} MB", "free some and start again; what is done stays done",
             )  # fmt: skip
+
+
+# For people ---------------------------------------------------------------------------------------
+
+
+def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
+    """The table of `campaign` for people: where every part stands."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("part", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("mark, or why", overflow="fold")
+    for same in _together(result.parts):
+        one = same[0]
+        state, time = str(one.state), duration(sum(each.seconds for each in same))
+        if state != "done":
+            share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
+            state, time = f"{state}{share}", f"about {time}"
+        style = "bold red" if one.state == "failed" else ""
+        remark = Text(one.behaviour or one.remark)
+        name = f"{one.row}: {one.part}"
+        if len(same) > 1:
+            name += f" … {same[-1].part} ({len(same)} parts)"
+        table.add_row(Text(name), Text(state, style=style), time, remark)
+    counts = Counter(one.state for one in result.parts)
+    words = [f"{counts[s]} {s}" for s in STATES if counts[s]]
+    left = result.hours_left
+    ending = f"; about {duration(3600 * left)} of one core left" if left else ""
+    return [
+        table,
+        Text(f"{', '.join(words)}{ending}"),
+        Text(f"version {result.version}, all marks: {result.behaviour}"),
+        Text(f"short records: {result.records}"),
+        *(Text(words, style="bold red") for words in result.damage),
+    ]
+
+
+def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]:
+    """Parts that one line says enough about: neighbours of one row's comparison that stand alike.
+
+    A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
+    """
+    for key, some in groupby(parts, lambda one: (one.row, one.state, one.behaviour, one.remark)):
+        same = list(some)
+        if key[0].endswith("-tuned"):
+            yield same
+        else:
+            yield from ([one] for one in same)

@@ -1,4 +1,4 @@
-"""What `gae` computes: one run with one seed.
+"""What `gae` computes: one run with one seed, or the training of the autoencoder on its snapshots.
 
 Everything that needs torch is imported when a part is run.
 """
@@ -6,6 +6,9 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +17,198 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
-from peerbayes.experiments.behaviour_marks import behaviour_mark, gae_recipe
-from peerbayes.experiments.gae_course import Seen, follow_gae
-from peerbayes.experiments.gae_documents import GaeRunPart, GaeTraffic
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
     TRIAL_IMAGES,
     TRIAL_TEST,
+    GaeAutoencoderPart,
+    GaeClosing,
+    GaeCurve,
+    GaeFit,
     GaePart,
-    Run,
+    GaeRunPart,
+    GaeTraffic,
+    gae_recipe,
+    looks,
 )
-from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.net_run import Setting, lock_of, unfinished, versions
+from peerbayes.experiments.record_lines import is_held
+from peerbayes.experiments.setting import (
+    GAE_AUTOENCODER,
+    Job,
+    Setting,
+    behaviour_mark,
+    lock_of,
+    unfinished,
+    versions,
+)
 from theory.progress import Progress
-from theory.validation import IntArray, fail
+from theory.validation import fail
 
 if TYPE_CHECKING:
+    from empirical.gae.fitting import Fit, FitPlan
     from empirical.gae.recipe import Recipe
+    from empirical.gae.rounds import Nodes, Split
+    from empirical.gae.snapshots import SnapshotPlan
+    from empirical.keeping import Generations
 
+Plans = tuple["SnapshotPlan", "FitPlan"]
+
+# Purposes of random numbers that all runs of a seed share.
+_BEGINNING, _DEALING = 4, 5
+# First word of the names that codecs' memories are kept by.
+_MEMORY = "memory"
 # Of the few images of a quick run.
 _DEAL = 0
 # Seconds between two looks at whether another process has trained it.
 _PAUSE = 1.0
+# Ranks at which a curve is kept for its figure.
+_SHOWN = 240
+
+
+# The rounds of a run ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Seen:
+    """What a run has shown so far.
+
+    Attributes
+    ----------
+    nodes, split
+        Where training stands; who holds which images.
+    rounds, accuracies
+        Rounds that were looked at; then of each node.
+    closing
+        Looks between exchanges after the last round.
+    seconds
+        Of training and exchange.
+    """
+
+    nodes: Nodes
+    split: Split
+    rounds: list[int] = field(default_factory=list)
+    accuracies: list[list[float]] = field(default_factory=list)
+    closing: list[GaeClosing] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def keep(self, generations: Generations, done: int, rounds: int) -> None:
+        """Keep the state after so many rounds."""
+        nodes, moments = self.nodes, self.nodes.moments
+        tensors = {
+            "weights": nodes.weights, "first": moments.first, "second": moments.second,
+            "steps": moments.steps,
+        }  # fmt: skip
+        for node, memory in enumerate(nodes.memories):
+            tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
+        words = {
+            "losses": nodes.losses, "looks": self.rounds, "accuracies": self.accuracies,
+            "seconds": self.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
+        }  # fmt: skip
+        generations.save(done, tensors, words)
+
+    def take_up(self, generations: Generations, device: str) -> None:
+        """Go on from the state that is kept, if there is one."""
+        from empirical.gae.adam import Moments
+        from empirical.gae.rounds import Nodes
+
+        kept = generations.load()
+        if kept is None:
+            return
+        own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
+        moments = Moments(own["first"], own["second"], kept.tensors["steps"])
+        memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
+        for key, values in kept.tensors.items():
+            if key.startswith(_MEMORY):
+                _, node, name = key.split(".", 2)
+                memories[int(node)][name] = values
+        words = kept.words
+        self.nodes = Nodes(
+            own["weights"], moments, words["losses"], memories=memories,
+            sent_bits=words["sent_bits"],
+        )  # fmt: skip
+        self.rounds, self.accuracies = words["looks"], words["accuracies"]
+        self.seconds = words["seconds"]
+
+
+def follow_gae(
+    recipe: Recipe,
+    images: Images,
+    tested: Images,
+    *,
+    seed: int,
+    setting: Setting,
+    autoencoder: Path | None,
+    generations: Generations | None = None,
+    progress: Progress | None = None,
+) -> Seen:
+    """Deal the images, train by a recipe to its last round, and look on.
+
+    Parameters
+    ----------
+    images, tested
+        To learn from, and to look at.
+    autoencoder
+        The file of a trained one, where the exchange needs it.
+    generations
+        Where unfinished states are kept, and taken up if the setting says so; None: nowhere.
+
+    Raises
+    ------
+    ValueError
+        If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
+        down.
+    """
+    from empirical.gae.local import stream
+    from empirical.gae.net import initial
+    from empirical.gae.passes import passes
+    from empirical.gae.rounds import (
+        Nodes,
+        accuracies,
+        closing_coder_of,
+        coder_of,
+        one_round,
+        split_of,
+    )
+
+    begin = initial(stream(seed, _BEGINNING))
+    coder = coder_of(recipe, begin, autoencoder=autoencoder)
+    closing_coder = closing_coder_of(recipe, begin, coder)
+    split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
+    learnt, shown = (passes(some, device=setting.device) for some in (images, tested))
+    seen = Seen(Nodes.begin(begin.to(setting.device), recipe.nodes), split)
+    if generations is not None and setting.resume:
+        seen.take_up(generations, setting.device)
+
+    def right() -> list[float]:
+        return accuracies(seen.nodes, shown, len(tested), workers=setting.workers)
+
+    def look(exchanges: int) -> None:
+        if exchanges in {0, *looks(recipe.closing)}:
+            began = time.perf_counter()
+            sent = sum(seen.nodes.sent_bits)
+            seen.closing.append(GaeClosing(exchanges=exchanges, accuracies=right(), sent_bits=sent))
+            seen.seconds -= time.perf_counter() - began
+
+    due = set(looks(recipe.rounds))
+    for done in range(len(seen.nodes.losses) + 1, recipe.rounds + 1):
+        start = time.perf_counter()
+        one_round(
+            seen.nodes, learnt, split.shares, coder, recipe,
+            seed=seed, workers=setting.workers, closing_coder=closing_coder, look=look,
+        )  # fmt: skip
+        seen.seconds += time.perf_counter() - start
+        if done in due:
+            seen.rounds.append(done)
+            seen.accuracies.append(right())
+        if progress is not None:
+            progress(done, recipe.rounds)
+        if generations is not None and done < recipe.rounds and generations.due():
+            seen.keep(generations, done, recipe.rounds)
+    return seen
+
+
+# One run ------------------------------------------------------------------------------------------
 
 
 def file_of(part: GaePart) -> str:
@@ -50,51 +222,48 @@ def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
     if not is_quick:
         return images
     few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    return _chosen(images, stratified_subset(images.labels, few, seed=_DEAL))
+    return images.at(stratified_subset(images.labels, few, seed=_DEAL))
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
     """Training images to learn from, and others that a trial is judged by."""
     images = load_images("mnist", split="train", directory=setting.data)
     held = stratified_subset(images.labels, TRIAL_TEST, seed=_DEAL)
-    left = _chosen(images, np.setdiff1d(np.arange(len(images)), held))
-    learnt = stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)
-    return _chosen(left, learnt), _chosen(images, held)
-
-
-def _chosen(images: Images, places: IntArray) -> Images:
-    return Images(images.pixels[places], images.labels[places], images.name, images.classes)
+    left = images.at(np.setdiff1d(np.arange(len(images)), held))
+    return left.at(stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)), images.at(held)
 
 
 def run_gae(
-    run: Run,
-    recipe: Recipe,
     part: GaePart,
+    recipe: Recipe,
+    plans: Plans,
+    job: Job,
     *,
     is_quick: bool,
     setting: Setting,
-    seed: int,
-    fingerprint: str,
-    autoencoder: dict[str, Any],
-    progress: Progress | None,
+    words: dict[str, Any],
 ) -> GaeRunPart:
-    """Run all rounds; `autoencoder` has the words that its file must have.
+    """Run all rounds; `words` are those that the file of the autoencoder must have.
 
     Raises
     ------
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
+    run = part.run
+    assert run is not None
     if run.is_trial:
         images, tested = images_of_trial(setting)
     else:
         images, tested = (
             images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
         )
-    path = _autoencoder_file(part, setting, autoencoder) if run.needs_autoencoder else None
+    path, checksum = None, None
+    if run.needs_autoencoder:
+        path, checksum = _autoencoder_file(part, setting, words)
     seen = follow_gae(
-        recipe, images, tested, seed=seed, setting=setting, autoencoder=path,
-        generations=unfinished(part, setting, fingerprint), progress=progress,
+        recipe, images, tested, seed=job.seed, setting=setting, autoencoder=path,
+        generations=unfinished(part, setting, job.fingerprint), progress=job.progress,
     )  # fmt: skip
     split = seen.split
     return GaeRunPart(
@@ -111,7 +280,7 @@ def run_gae(
         closing=seen.closing,
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
-        autoencoder=None if path is None else _checksum(path),
+        autoencoder=checksum,
         behaviour=behaviour_mark(gae_recipe(part)),
         versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
@@ -137,9 +306,9 @@ def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     )
 
 
-def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> Path:
-    """The file of the autoencoder, if it is there and of these settings."""
-    from empirical.tensor_files import read_words
+def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> tuple[Path, str]:
+    """The file of the autoencoder and its checksum, if it is there and of these settings."""
+    from empirical.tensor_files import read_words, verify_file
 
     remedy = f'train it first: --part "{part.autoencoder.name}"'
     path = (setting.folder or Path()) / file_of(part)
@@ -150,10 +319,130 @@ def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) ->
     found = read_words(path)
     if {name: found.get(name) for name in words} != words:
         raise fail(str(path), "an autoencoder of these settings", "one of others", remedy)
-    return path
+    return path, verify_file(path).sha256
 
 
-def _checksum(path: Path) -> str:
-    from empirical.tensor_files import verify_file
+# The autoencoder ----------------------------------------------------------------------------------
 
-    return verify_file(path).sha256
+
+def train_autoencoder(
+    part: GaePart,
+    recipe: Recipe,
+    plans: Plans,
+    job: Job,
+    *,
+    is_quick: bool,
+    setting: Setting,
+    words: dict[str, Any],
+) -> GaeAutoencoderPart:
+    """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder for it, training breaks down, or a file cannot be written.
+    """
+    from empirical.gae.fitting import SPLITS, held_out_curves
+    from empirical.gae.passes import passes
+    from empirical.gae.snapshots import snapshots
+    from empirical.messages.autoencoder import weights_of
+
+    if setting.folder is None:
+        raise fail("--out", "a folder for the autoencoder", "none", "name one")
+    start = time.perf_counter()
+    snapshot_plan, plan = plans
+    images = images_of("train", setting, is_quick=is_quick)
+    stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
+    report = partial(_stage, job.progress, stages)
+    curves = snapshots(
+        snapshot_plan, passes(images, device=setting.device), images,
+        setting.folder / "snapshots", recipe=recipe, device=setting.device,
+        workers=setting.workers, progress=report(0), notice=setting.notice,
+    )  # fmt: skip
+    own = [replace(plan, split=split) for split in SPLITS]
+    fits = [
+        _fitted(part, setting, job.fingerprint, curves, one, recipe, report(number))
+        for number, one in enumerate(own, 1)
+    ]
+    used = replace(fits[0].autoencoder, words=words)
+    file = file_of(part)
+    sha256 = used.save(setting.folder / file)
+    held = [held_out_curves(curves, one, recipe) for one in own]
+    return GaeAutoencoderPart(
+        snapshots=snapshot_plan.as_json(),
+        plan=plan.as_json(),
+        curves=curves.shape[0] * curves.shape[1],
+        images=len(images),
+        weights=weights_of(used.between, used.latent),
+        fits=[
+            GaeFit(
+                split=one.split,
+                training=list(fit.training),
+                validation=list(fit.validation),
+                constant=fit.variance,
+                spline=_spline_error(out.numpy(), recipe),
+            )
+            for one, fit, out in zip(own, fits, held, strict=True)
+        ],
+        curve=_curve(used, held[0][-1], recipe),
+        file=file,
+        sha256=sha256,
+        behaviour=behaviour_mark(GAE_AUTOENCODER),
+        versions=versions(),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _fitted(
+    part: GaePart,
+    setting: Setting,
+    fingerprint: str,
+    curves: Any,
+    plan: FitPlan,
+    recipe: Recipe,
+    progress: Progress | None,
+) -> Fit:
+    """One training, gone on with where it was if that is asked for."""
+    from empirical.gae.fitting import fit
+
+    kept = unfinished(part, setting, fingerprint, plan.split)
+    if kept is not None and not setting.resume:
+        kept.remove()
+    return fit(curves, plan, recipe, generations=kept, progress=progress)
+
+
+def _stage(
+    progress: Progress | None, stages: tuple[int, ...], number: int
+) -> Callable[[int, int], None] | None:
+    """Progress of one of several stages in succession, as that of all."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(sum(stages[:number]) + done, sum(stages))
+
+
+def _splined(curve: Any, recipe: Recipe) -> Any:
+    """A curve by as many knots as the autoencoder has latent numbers."""
+    from empirical.messages.codecs.pruned import knot_ranks, on_lines
+
+    below = int((curve < 0).sum())
+    ranks = knot_ranks(curve.size, below, recipe.latent)
+    return on_lines(ranks, curve[ranks], curve.size, below)
+
+
+def _spline_error(curves: Any, recipe: Recipe) -> float:
+    """Mean squared error over curves."""
+    errors = [float(np.square(_splined(own, recipe) - own).mean()) for own in curves]
+    return float(np.mean(errors))
+
+
+def _curve(used: Any, curve: Any, recipe: Recipe) -> GaeCurve:
+    """A curve and what is made of it, at some ranks."""
+    ranks = np.linspace(0, len(curve) - 1, _SHOWN).round().astype(int)
+    own = curve.numpy()
+    decoded = used.decode(used.encode(curve)).numpy()
+    return GaeCurve(
+        ranks=(ranks + recipe.exact).tolist(),
+        sorted=own[ranks].tolist(),
+        autoencoder=decoded[ranks].tolist(),
+        spline=_splined(own, recipe)[ranks].tolist(),
+    )

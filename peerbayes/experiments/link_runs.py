@@ -15,9 +15,16 @@ from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
-from peerbayes.experiments.link_documents import ExactRun, Forecast, SnapshotsPart, TrainedPart
-from peerbayes.experiments.link_networks import site_of, star
-from peerbayes.experiments.link_setting import AMBIGUOUS, LinkSetting
+from peerbayes.experiments.link_rows import (
+    AMBIGUOUS,
+    ExactRun,
+    Forecast,
+    LinkSetting,
+    SnapshotsPart,
+    TrainedPart,
+    network_of,
+    site_of,
+)
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory import Network
 from theory.progress import Progress
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 # Of the deal of images and of the test images: the same for all seeds, as the prediction is.
 _DEAL = 0
 # P2's star in its runs with the ambiguous pair.
-_AMBIGUOUS_CONFIDENCE = 0.5
+_AMBIGUOUS_STAR = "star a=0.5"
 # σ of every weight before round 1, and the rate of its logarithm.
 _STD, _SCALE_RATE = 0.03, 1e-3
 _DEALT = {"mnist": "star-mnist-1", "fashion-mnist": "star-fmnist-1"}
@@ -47,22 +54,13 @@ def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) ->
     shares = _shares(link, images, partition)
     hypotheses = label_hypotheses(held_labels(partition, images.labels))
     recipe = Recipe(
-        rounds=link.snapshot_rounds,
-        local_steps=link.local_steps,
-        batch=link.batch,
-        mean_rate=link.snapshot_rate,
-        mean_epsilon=link.snapshot_epsilon,
-    )
+        link.snapshot_rounds, link.local_steps, link.batch,
+        mean_rate=link.snapshot_rate, mean_epsilon=link.snapshot_epsilon,
+    )  # fmt: skip
     snapshots = train_snapshots(
-        shares,
-        hypotheses,
-        recipe,
-        architecture=_architecture(link, shares),
-        seed=seed,
-        stages=link.stages,
-        device=link.device,
-        progress=progress,
-    )
+        shares, hypotheses, recipe, architecture=_architecture(link, shares), seed=seed,
+        stages=link.stages, device=link.device, progress=progress,
+    )  # fmt: skip
     table = snapshots.table(shares.inputs, shares.labels)
     return SnapshotsPart(
         hypotheses=list(table.hypotheses),
@@ -86,28 +84,19 @@ def run_training(
     site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]
     shares = _shares(link, images, site.partition)
     test = load_images(link.data_set, split="test", directory=link.data)
-    chosen = stratified_subset(test.labels, link.test_images, seed=_DEAL)
-    few = Images(test.pixels[chosen], test.labels[chosen], test.name, test.classes)
+    few = test.at(stratified_subset(test.labels, link.test_images, seed=_DEAL))
     architecture = _architecture(link, shares)
     inputs = as_inputs(few, input_shape=architecture.input_shape, device=link.device)
     labels = as_labels(few, device=link.device)
     curves = [
         loss_curve(
-            shares,
-            site,
-            _learner(link),
-            architecture=architecture,
-            local_steps=link.local_steps,
-            batch=link.batch,
-            test_inputs=inputs,
-            test_labels=labels,
-            record=link.looks,
-            seed=own_seed,
-            device=link.device,
+            shares, site, _learner(link), architecture=architecture,
+            local_steps=link.local_steps, batch=link.batch, test_inputs=inputs, test_labels=labels,
+            record=link.looks, seed=own_seed, device=link.device,
             progress=_one_of(progress, index, replicates),
         )
         for index, own_seed in enumerate(_seeds(seed, replicates))
-    ]
+    ]  # fmt: skip
     losses = np.array([curve.losses.mean(axis=1) for curve in curves])
     return TrainedPart(
         rounds=list(curves[0].rounds),
@@ -132,7 +121,7 @@ def link_sites(link: LinkSetting, images: Images) -> Mapping[str, Site]:
 
 def _ambiguous_site(images: Images) -> Site:
     dealt = DEALINGS[AMBIGUOUS].deal(images.labels, seed=_DEAL)
-    return Site(star(_AMBIGUOUS_CONFIDENCE), dealt)
+    return Site(network_of(_AMBIGUOUS_STAR), dealt)
 
 
 def _forecast(

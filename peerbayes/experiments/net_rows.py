@@ -1,17 +1,21 @@
-"""Every experiment of the papers with neural nets, as frozen configurations.
+"""Every experiment of the papers with neural nets: rows, recipes, and the parts that are run.
 
 A row is a data set, a way to deal it, a network (or several, over which the row goes), a net, and
-what the paper prints. How it is trained stands in `peerbayes.experiments.net_recipes`.
+what the paper prints. A recipe says how it is trained. Both stand in `empirical/papers/rows.toml`.
+A part is one run of one recipe with one seed: of the row's network, or of what it is compared with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
+
+from empirical import papers
 
 Table = Mapping[str, Any]
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -20,20 +24,20 @@ class Variant:
 
     Attributes
     ----------
-    name
-        Such as ``a=0.5``; empty where the row has one network only.
     dealing
         Who holds what: a name in `empirical.dealing.DEALINGS`.
     network
         The `network` table of a problem file, or ``rotating_star`` with its arguments, or
         ``server``: federated averaging, with the name of its recipe but for "paper, " or "best, ".
+    name
+        Such as ``a=0.5``; empty where the row has one network only.
     printed
         What the paper prints, by the name of a group of agents: accuracies in %, or words.
     """
 
-    name: str
     dealing: str
     network: Table
+    name: str = ""
     printed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -57,10 +61,10 @@ class Row:
         The name of the variant that baselines are run for.
     quick
         The names of the variants that a quick run has; empty: all.
-    alone
-        What is printed of each agent alone; None: agents are not run alone.
-    central
-        What is printed of all data in one place; None: it is not run.
+    baselines
+        Whether each agent is run alone too, and all data in one place.
+    alone, central
+        What is printed of these.
     averaging
         Whether averaging of nets at the same cost is run beside it.
     server
@@ -73,6 +77,13 @@ class Row:
         What theory orders by influence: ``v`` of agent 0 over the variants, or ``placement``.
     forecast
         Name of the partition in `peerbayes.problem.builtins.label_partitions.PARTITIONS`, or empty.
+    apart, batchwise
+        Whether the main network is also run with an own initialisation of each agent; with a
+        consensus after every batch, or every few.
+    least_sure
+        What is said of confidences, by group of agents.
+    recipes
+        Values of ``paper`` and ``best`` that are not the same in all rows; none of a server.
     seeds
         How many, if not said otherwise.
     """
@@ -86,14 +97,19 @@ class Row:
     groups: tuple[tuple[str, tuple[int, ...]], ...]
     main: str = ""
     quick: tuple[str, ...] = ()
-    alone: tuple[str, ...] | None = ()
-    central: str | None = ""
+    baselines: bool = True
+    alone: tuple[str, ...] = ()
+    central: str = ""
     averaging: bool = True
     server: str = ""
     printed_server: str = ""
     confusion: bool = False
     order: str = ""
     forecast: str = ""
+    apart: bool = False
+    batchwise: bool = False
+    least_sure: Mapping[str, str] = field(default_factory=dict)
+    recipes: Mapping[str, Values] = field(default_factory=dict)
     seeds: int = 3
 
     @property
@@ -106,214 +122,229 @@ class Row:
         return next(one for one in self.variants if one.name == name)
 
 
-_NODES = (("node 1", (0,)), ("node 2", (1,)))
-_EVEN = {"weights": [[0.25, 0.75], [0.75, 0.25]]}
+_FILE = papers.tables("rows")
 
-
-def _two(
-    name: str,
-    title: str,
-    weights: Table,
-    *,
-    alone: tuple[str, str],
-    together: tuple[str, str],
-    **others: Any,
-) -> Row:
-    printed = dict(zip(("node 1", "node 2"), together, strict=True))
-    return Row(
-        name,
-        f"two nodes, Fashion-MNIST: {title}",
-        "P1 5.2",
-        "fashion-mnist",
-        (400,),
-        (Variant("", name, weights, printed),),
-        _NODES,
-        alone=alone,
-        **others,
-    )
-
-
-def _star(
-    name: str,
-    title: str,
-    dataset: str,
-    *,
-    over: tuple[str, ...],
-    main: str,
-    printed: Mapping[str, Mapping[str, str]],
-    server: str,
-    printed_server: str = "",
-) -> Row:
-    star = {"topology": "star", "agents": 9}
-    variants = tuple(
-        Variant(f"a={a}", name, {**star, "edge_confidence": float(a)}, printed.get(a, {}))
-        for a in over
-    )
-    return Row(
-        name,
-        f"star of 9, {title}",
-        "P2 4.2, 1.4.1",
-        dataset,
-        (200, 200),
-        variants,
-        (("all agents", ()), ("centre", (0,)), ("edges", tuple(range(1, 9)))),
-        main=f"a={main}",
-        quick=tuple(f"a={a}" for a in sorted({over[0], main, over[-1]})),
-        server=server,
-        printed_server=printed_server,
-        order="v",
-        forecast=name,
-    )
-
-
-def _rotating(name: str, groups: int, size: int, *, everyone: str, centre: str) -> Row:
-    agents = groups * size + 1
-    star = {"groups": groups, "group_size": size, "edge_confidence": 0.5}
-    return Row(
-        name,
-        f"{agents} agents, groups of {size} in turn a star with agent 0, MNIST",
-        "P2 1.4.3",
-        "mnist",
-        (200, 200),
-        (Variant("", name, {"rotating_star": star}, {"all agents": everyone, "centre": centre}),),
-        (("all agents", ()), ("centre", (0,))),
-    )
-
-
-def _federated(name: str, title: str, *, one: str, five: str) -> Row:
-    return Row(
-        name,
-        f"federated averaging, 100 clients, MNIST: {title}",
-        "FedAvg slides",
-        "mnist",
-        (200, 200),
-        (
-            Variant("E=1", name, {"server": "E=1"}, {"server": one}),
-            Variant("E=5", name, {"server": "E=5"}, {"server": five}),
-        ),
-        (("server", (0,)),),
-        main="E=1",
-        alone=None,
-        central=None,
-        averaging=False,
-    )
-
-
-_ALL = (
-    Row(
-        "fmnist-central",
-        "one node with all of Fashion-MNIST",
-        "P1 5.2",
-        "fashion-mnist",
-        (400,),
-        (Variant("", "fmnist-central", {"weights": [[1.0]]}, {"central node": "88.28"}),),
-        (("central node", (0,)),),
-        alone=None,
-        central=None,
-    ),
-    _two(
-        "fmnist-2-iid",
-        "halves",
-        {"weights": [[0.5, 0.5], [0.5, 0.5]]},
-        alone=("87.07", "87.43"),
-        together=("87.43", "87.84"),
-        central="88.28",
-    ),
-    _two(
-        "fmnist-2-balanced-a",
-        "labels 0–4 and 5–9",
-        _EVEN,
-        alone=("44.89", "48.22"),
-        together=("83", "67"),
-        central="88.28",
-        confusion=True,
-        forecast="fmnist-2-balanced-a",
-    ),
-    _two(
-        "fmnist-2-balanced-b",
-        "labels 0, 2, 3, 4, 6 and the others",
-        _EVEN,
-        alone=("40.4", "47.8"),
-        together=("85.78", "85.86"),
-        central="88.28",
-        confusion=True,
-        forecast="fmnist-2-balanced-b",
-    ),
-    _two(
-        "fmnist-2-unbalanced",
-        "labels 0–7 and 8, 9",
-        {"weights": [[0.45, 0.55], [0.70, 0.30]]},
-        alone=("69.44", "19.95"),
-        together=("85.8", "85.2"),
-        central="88.28",
-        forecast="fmnist-2-unbalanced",
-    ),
-    _star(
-        "star-mnist-1",
-        "centre 2–9, edges share 0 and 1",
-        "mnist",
-        over=("0.1", "0.2", "0.3", "0.5", "0.7"),
-        main="0.5",
-        printed={"0.5": {"all agents": "97.55"}},
-        server="star-mnist",
-        printed_server="98",
-    ),
-    _star(
-        "star-mnist-2",
-        "centre 0–7, edges share 8 and 9",
-        "mnist",
-        over=("0.3", "0.5", "0.7"),
-        main="0.5",
-        printed={},
-        server="star-mnist",
-    ),
-    _star(
-        "star-mnist-3",
-        "edges share 4 and 9, centre the rest",
-        "mnist",
-        over=("0.3", "0.5", "0.7"),
-        main="0.5",
-        printed={},
-        server="star-mnist",
-    ),
-    _star(
-        "star-fmnist-1",
-        "centre {0, 2, 3, 4, 6, 8}, edges share {1, 5, 7, 9}",
-        "fashion-mnist",
-        over=("0.1", "0.3", "0.5", "0.7"),
-        main="0.7",
-        printed={"0.7": {"all agents": "84.21"}},
-        server="star-fmnist",
-        printed_server="87.33",
-    ),
-    _star(
-        "star-fmnist-2",
-        "centre {0, 1, 3, 4, 6, 8}, edges share {2, 5, 7, 9}",
-        "fashion-mnist",
-        over=("0.3", "0.5", "0.7"),
-        main="0.7",
-        printed={"0.5": {"all agents": "69.7"}},
-        server="star-fmnist",
-    ),
-    Row(
-        "grid-mnist",
-        "3 × 3 grid, labels 2–9 at the centre or in a corner, MNIST",
-        "P2 4.2.2, 1.4.2",
-        "mnist",
-        (200, 200),
-        (
-            Variant("centre", "grid-mnist-centre", {"topology": "grid", "shape": [3, 3]}),
-            Variant("corner", "grid-mnist-corner", {"topology": "grid", "shape": [3, 3]}),
-        ),
-        (("all agents", ()),),
-        main="centre",
-        order="placement",
-    ),
-    _rotating("timevarying-25", 5, 5, everyone="95.6 (text: 96.5)", centre="95.1"),
-    _rotating("timevarying-100", 10, 10, everyone="92.3", centre="93.1"),
-    _federated("fedavg-iid", "600 random images each", one="97.72", five="97.97"),
-    _federated("fedavg-shards", "two of 200 shards of one label each", one="95.82", five="95.31"),
+ROWS: Mapping[str, Row] = MappingProxyType(
+    {one["name"]: papers.built(Row, one) for one in _FILE["rows"]}
 )
-
-ROWS: Mapping[str, Row] = MappingProxyType({row.name: row for row in _ALL})
 """The rows by name."""
+
+RECIPE_TITLES: Mapping[str, str] = MappingProxyType(
+    {name: one["title"] for name, one in _FILE["recipes"].items()}
+)
+RECIPE_NAMES = tuple(RECIPE_TITLES)
+
+RECIPES: Mapping[str, Values] = MappingProxyType(
+    {name: MappingProxyType(one["values"]) for name, one in _FILE["recipes"].items()}
+)
+"""What recipes have in common in all rows; of ``once``, what it changes of ``best``."""
+
+APART = tuple(name for name, row in ROWS.items() if row.apart)
+BATCHWISE = tuple(name for name, row in ROWS.items() if row.batchwise)
+
+
+def recipe_values(row: str, name: str) -> dict[str, Any]:
+    """All numbers of a recipe that differ from a :class:`~empirical.nets.recipe.Recipe`'s own.
+
+    Examples
+    --------
+    >>> recipe_values("star-mnist-1", "paper")["local_steps"]
+    155
+    """
+    own = "paper" if name == "paper" else "best"
+    found = {**RECIPES[own], **ROWS[row].recipes[own]}
+    return found if name == own else {**found, **RECIPES[name]}
+
+
+def batchwise(values: Values, batches: int) -> dict[str, Any]:
+    """As many steps with a consensus after every few, the rate falling as it did over all.
+
+    `batches` divides the local steps of a round.
+
+    Examples
+    --------
+    >>> batchwise({"rounds": 10, "local_steps": 4, "decay": 0.81}, 2)
+    {'rounds': 20, 'local_steps': 2, 'decay': 0.9}
+    """
+    shorter = values["local_steps"] // batches
+    decay = values["decay"] ** (1 / shorter)
+    return {**values, "rounds": values["rounds"] * shorter, "local_steps": batches, "decay": decay}
+
+
+def quick(values: Values, *, active: int) -> dict[str, Any]:
+    """A recipe for a look of seconds: a few hundred steps of `active` agents together.
+
+    Ten rounds at least, so that a rotating star goes round once.
+
+    Examples
+    --------
+    >>> quick({"rounds": 1000, "local_steps": 20}, active=11)
+    {'rounds': 13, 'local_steps': 2}
+    """
+    local_steps = min(values["local_steps"], 10, max(1, 30 // active))
+    rounds = max(10, 300 // (active * local_steps))
+    return {**values, "local_steps": local_steps, "rounds": min(rounds, values["rounds"])}
+
+
+# Parts --------------------------------------------------------------------------------------------
+
+Role = Literal[
+    "cooperating", "own initialisation", "a batch a round", "10 batches a round",
+    "alone", "central", "averaging", "fedavg",
+]  # fmt: skip
+BATCHES: Mapping[Role, int] = MappingProxyType({"a batch a round": 1, "10 batches a round": 10})
+# What is run of a row where it is asked for alone, and the words that ask for it.
+ASIDE: Mapping[Role, str] = MappingProxyType(
+    {"own initialisation": "own", **{role: role for role in BATCHES}}
+)
+# What a source prints a number of beside its network: of `paper`, run where it is asked for.
+BESIDE: tuple[Role, ...] = ("alone", "central", "fedavg")
+# Of a quick run: images to learn from.
+QUICK_IMAGES = 6000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run: a recipe, who learns how with whom, and a seed.
+
+    Attributes
+    ----------
+    recipe
+        Its name.
+    role
+        The row's network ``cooperating``; the same with an ``own initialisation`` of each agent
+        in place of the shared one (P2 Remark 7); the same with ``a batch a round`` or with
+        ``10 batches a round``, as many steps and a consensus after each of them (P1 Algorithm 1)
+        or after ten; each agent ``alone``; all data in one place, ``central``; ``averaging`` of
+        nets at the same cost; ``fedavg``, a server on the same split.
+    variant
+        The name of the row's variant.
+    seed
+        Its number, from 0.
+    """
+
+    recipe: str
+    role: Role
+    variant: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``best a=0.5 seed 1``, or ``best alone seed 0``."""
+        what = self.variant if self.role == "cooperating" else self.role
+        return " ".join(word for word in (self.recipe, what, f"seed {self.seed}") if word)
+
+    @property
+    def asked_for(self) -> str:
+        """The word without which it is not run; empty for parts of every run."""
+        is_beside = self.recipe == "paper" and self.role in BESIDE
+        return self.role if is_beside else ASIDE.get(self.role, "")
+
+
+def parts_of(row: Row, *, seeds: int, is_quick: bool) -> tuple[Part, ...]:
+    """All parts of a row, recipe by recipe."""
+    shown = row.quick if is_quick else ()
+    variants = [one.name for one in row.variants if not shown or one.name in shown]
+    beside: dict[Role, bool] = {
+        "alone": row.baselines,
+        "central": row.baselines,
+        "averaging": row.averaging,
+        "fedavg": bool(row.server),
+    }
+    parts: list[Part] = []
+    for recipe in RECIPE_NAMES:
+        if row.is_federated and recipe == "once":
+            continue
+        roles = [role for role, is_run in beside.items() if is_run and recipe == "best"]
+        for seed in range(seeds):
+            parts += [Part(recipe, "cooperating", name, seed) for name in variants]
+            parts += [Part(recipe, role, row.main, seed) for role in roles]
+    return tuple(parts)
+
+
+def parts_aside(row: Row, *, seeds: int) -> tuple[Part, ...]:
+    """Those that try what the papers say or leave open: run where they are asked for.
+
+    Every agent begins from an initialisation of its own; rounds are a batch long, or a few; nodes
+    alone, all data in one place and federated averaging, where a source prints a number of them.
+    """
+    roles: dict[Role, bool] = {
+        "own initialisation": row.apart,
+        **dict.fromkeys(BATCHES, row.batchwise),
+        "alone": bool(row.alone),
+        "central": bool(row.central),
+        "fedavg": bool(row.printed_server),
+    }
+    return tuple(
+        Part("paper", role, row.main, seed)
+        for role, is_run in roles.items()
+        if is_run
+        for seed in range(seeds)
+    )
+
+
+def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
+    """The numbers of a part's recipe, and ``rounds_run``, how many of its rounds are run.
+
+    Federated averaging's are those of `empirical.nets.recipe`, by name.
+    """
+    if is_served(row, part):
+        server = row.variant(part.variant).network.get("server")
+        name = row.server if part.role == "fedavg" else f"{part.recipe}, {server}"
+        return {"server": name, **({"rounds": 10, "rounds_run": 10} if is_quick else {})}
+    values = recipe_values(row.name, part.recipe)
+    if part.role == "averaging":
+        values["estimator"] = "point"
+    if is_quick:
+        values = quick(values, active=active(row, part))
+    if part.role in BATCHES:
+        values = batchwise(values, BATCHES[part.role])
+    if part.role == "central":  # as many examples a step as the network takes together
+        values["batch"] *= active(row, replace(part, role="cooperating"))
+    return {**values, "rounds_run": values["rounds"]}
+
+
+def is_served(row: Row, part: Part) -> bool:
+    """Whether a server averages plain nets in this part: it has no beliefs."""
+    return part.role == "fedavg" or "server" in row.variant(part.variant).network
+
+
+def active(row: Row, part: Part) -> int:
+    """How many agents train in a round."""
+    network = row.variant(part.variant).network
+    if "rotating_star" in network:
+        rotating = network["rotating_star"]
+        size = int(rotating["group_size"]) + 1
+        # Alone all train, in every round.
+        return size if part.role != "alone" else int(rotating["groups"]) * (size - 1) + 1
+    if part.role == "central":
+        return 1
+    return len(network["weights"]) if "weights" in network else 9
+
+
+def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
+    """When and how closely is looked: `empirical.nets.curve.Schedule`'s numbers."""
+    looks = _FILE["schedule"]
+    if is_quick:
+        return dict(looks["quick"])
+    rotates = "rotating_star" in row.variants[0].network
+    return {**looks["full"], **(looks["rotating"] if rotates else {})}
+
+
+def net_recipe(row: Row, part: Part) -> str:
+    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+
+    Examples
+    --------
+    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
+    'best: averaging, star or grid'
+    """
+    network = row.variant(part.variant).network
+    if "server" in network:
+        kind = f"server {network['server']}"
+    elif "weights" in network:
+        nodes = len(network["weights"])
+        kind = f"{nodes} node{'s' * (nodes != 1)}"
+    else:
+        kind = "rotating star" if "rotating_star" in network else "star or grid"
+    return f"{part.recipe}: {part.role}, {kind}"

@@ -1,112 +1,416 @@
-"""One part of an experiment with neural nets: where and how it is run, and what it leaves on disk.
+"""One part of an experiment with neural nets: data dealt, network, net, learner; what it leaves.
+
+Everything here decides numbers, which behaviour marks watch
+(:mod:`peerbayes.experiments.behaviour`).
 
 Everything that needs torch is imported when a part is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.util import find_spec
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
-from empirical.tensor_files import read_words
-from exact.whole_files import remove_leftovers
-from peerbayes._version import __version__
-from peerbayes.experiments.behaviour_marks import behaviour_mark, codec_recipes, net_recipe
-from peerbayes.experiments.holding import Held, held
-from peerbayes.experiments.net_codecs import codec_of_row, codec_settings
+import numpy as np
+
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
-from peerbayes.experiments.net_parts import Part, part_values, schedule_values
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_rows import (
+    QUICK_IMAGES,
+    ROWS,
+    Part,
+    Row,
+    Table,
+    is_served,
+    net_recipe,
+    part_values,
+    schedule_values,
+)
+from peerbayes.experiments.setting import (
+    Job,
+    PartT,
+    SeededExperiment,
+    Setting,
+    _file,
+    behaviour_mark,
+    codec_recipes,
+    unfinished,
+    versions,
+)
 from peerbayes.progress import sayer
-from peerbayes.record_names import file_name
-from theory.validation import fail, install_extra
+from theory.changing.mixing import PeriodicNetwork
+from theory.changing.phase import Phase
+from theory.network import Network
+from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.keeping import Generations
+    from empirical.data import Images
+    from empirical.messages.codec import Codec
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.consensus import RoundPooling
+    from empirical.nets.curve import Test
+    from empirical.nets.descent import Shares
+    from empirical.nets.learners import Learner
     from empirical.nets.posterior import Posterior
 
 
-class Named(Protocol):
-    """A part of an experiment: files are named after it."""
+class RowExperiment(SeededExperiment[PartT]):
+    """An experiment on a row of neural nets, which is what refusals are about."""
+
+    row: Row
 
     @property
-    def name(self) -> str:
-        """Unique within the experiment."""
-        ...
+    def subject(self) -> str:
+        """The row."""
+        return self.row.name
+
+    @property
+    def source(self) -> str:
+        """Paper and section that the row is from."""
+        return self.row.source
+
+    @property
+    def dataset(self) -> str:
+        """That of the row."""
+        return self.row.dataset
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where and how a run happens; but for the device, no number depends on it.
+# Codecs in rows: which parts one can write, and with which settings -------------------------------
 
-    Attributes
+# Weights of an image, and classes, of both data sets.
+_PIXELS, _CLASSES = 784, 10
+
+
+def codec_of_row(name: str) -> Codec:
+    """A codec by the name that the command line has.
+
+    Raises
+    ------
+    ValueError
+        If there is no such codec.
+    """
+    from empirical.messages.codecs import codec_named
+
+    return codec_named(name)
+
+
+@cache
+def codec_settings(name: str) -> dict[str, Any]:
+    """Name and settings of a codec, in plain values."""
+    return codec_of_row(name).words()
+
+
+def written(row: Row, part: Part, codec: str) -> bool:
+    """Whether agents of a part send messages, and the codec can write them."""
+    sends = part.role in ("cooperating", "averaging") and not is_served(row, part)
+    return sends and not _misfit(codec, row.hidden, averaged=part.role == "averaging")
+
+
+def check_codec(row: Row, codec: str) -> None:
+    """Refuse a codec for a row in which it writes nothing.
+
+    Raises
+    ------
+    ValueError
+        If no agent of the row sends anything to another, there is no such codec, or it can write
+        neither the beliefs nor the means of the row's nets, or a library that it needs is not
+        there; in one line.
+    """
+    weights = row.variants[0].network.get("weights", ())
+    if row.is_federated or len(weights) == 1:
+        wanted = "a row whose agents send each other messages"
+        raise fail("--codec", wanted, row.name, "leave it out")
+    try:
+        reason = _misfit(codec, row.hidden, averaged=False)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    if reason and (not row.averaging or _misfit(codec, row.hidden, averaged=True)):
+        raise ValueError(reason)
+
+
+@cache
+def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
+    """Why a codec cannot write messages of nets of these widths; empty if it can."""
+    from empirical.messages.streams import prepared
+    from empirical.nets.architecture import perceptron
+    from empirical.nets.recipe import Recipe
+    from empirical.train.coded_pooling import layout_of_beliefs
+
+    codec = codec_of_row(name)
+    recipe = Recipe(1, 1, 1, estimator="point" if averaged else "local")
+    architecture = perceptron(_PIXELS, *hidden, outputs=_CLASSES)
+    try:
+        prepared(codec, layout_of_beliefs(architecture, recipe, seed=0))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+# P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
+
+# In the settings of every such part: a hash of this file's code when the first of them were run.
+# It stays, so that their records are still of these settings; a change of `begin_apart` changes
+# the behaviour marks of "own initialisation".
+OWN_START = "1539f07f243e"
+
+
+def begin_apart(posterior: Posterior, *, seed: int) -> None:
+    """Draw the means of every agent but the first anew, in place; widths stay.
+
+    The law is that of :func:`empirical.nets.posterior.shared_initialisation`, whose draw with
+    `seed` the first agent keeps.
+
+    Parameters
     ----------
-    device
-        ``"cpu"`` or ``"cuda"``.
-    data
-        Folder of the image files; None: the usual places.
-    folder
-        Where checkpoints and final beliefs go; None: nowhere.
-    resume
-        Whether to go on from a checkpoint.
-    notice
-        Told of checkpoints that could not be used.
-    workers
-        Of `gae`: threads that train nodes, or trajectories, side by side.
+    posterior
+        Beliefs before the first round, all at one point.
+    seed
+        Of the shared initialisation; those of the other agents follow from it.
     """
+    from empirical.nets.posterior import shared_initialisation
 
-    device: str = "cpu"
-    data: Path | None = None
-    folder: Path | None = None
-    resume: bool = False
-    notice: Callable[[str], None] | None = None
-    workers: int = 1
+    for agent in range(1, posterior.agents):
+        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
+        own = int(state[0] >> np.uint64(2))
+        begin = shared_initialisation(posterior.architecture, 1, std=1.0, seed=own)
+        posterior.mean[agent].copy_(begin.mean[0])
 
 
-def check_setting(row: Row, setting: Setting) -> None:
-    """Whether torch, the data and the device are there, before anything is run.
+# What a part is about -----------------------------------------------------------------------------
+
+# Of another data set, to see whether entropy tells them from the row's own.
+OTHER_IMAGES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class NetProblem:
+    """Data, network and net of one part."""
+
+    shares: Shares
+    network: Network | PeriodicNetwork | None
+    architecture: Architecture
+    test: Test
+    facts: Mapping[str, Any]
+    classes: tuple[str, ...]
+
+
+def net_problem(
+    row: Row, part: Part, *, is_quick: bool, device: str, data: Path | None, seed: int
+) -> NetProblem:
+    """Data dealt, network and net of a part.
 
     Raises
     ------
     ValueError
-        In one line that says how to get what is missing.
+        If images are missing, or the row's network has not as many agents as hold data.
     """
-    check_installed(row.name)
-    from empirical.data import locate
-    from empirical.nets.training import check_device
-
-    check_device(setting.device)
-    locate(row.dataset, directory=setting.data)
+    train, test = images_of(row.dataset, data, is_quick)
+    others = others_of(row.dataset, data)
+    return problem_of_images(row, part, train, test, others=others, device=device, seed=seed)
 
 
-def check_installed(what: str) -> None:
-    """Whether the libraries that nets need are there.
+def problem_of_images(
+    row: Row,
+    part: Part,
+    train: Images,
+    test: Images,
+    *,
+    others: Images | None,
+    device: str,
+    seed: int,
+) -> NetProblem:
+    """The same of these images; `others` are of another kind, None if there are none.
 
     Raises
     ------
     ValueError
-        In one line that says how to get them.
+        If the row's network has not as many agents as hold data.
     """
-    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
-    if missing:
-        remedy = install_extra("empirical")
-        raise fail(what, "torch and safetensors", f"no {missing[0]}", remedy)
+    from empirical.dealing import DEALINGS, held_labels
+    from empirical.nets.architecture import perceptron
+    from empirical.nets.curve import Test
+    from empirical.nets.descent import Shares, as_inputs
+
+    variant = row.variant(part.variant)
+    partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
+    network = None if "server" in variant.network else network_of(variant.network)
+    if network is not None and network.agents != partition.agents:
+        raise fail(
+            f"{row.name}: network", f"{partition.agents} agents, as many as hold data",
+            network.agents, "change the row",
+        )  # fmt: skip
+    own = held_labels(partition, train.labels)
+    facts: dict[str, Any] = {
+        "agents": partition.agents,
+        "sizes": list(partition.sizes),
+        "labels": [list(labels) for labels in own],
+        "informative": partition.informative,
+        "influence": None if network is None else influence_of(network),
+    }
+    shape = (train.pixels.shape[1] * train.pixels.shape[2],)
+    shares = Shares.from_images(train, partition, input_shape=shape, device=device)
+    if part.role == "central":
+        shares = shares.together()
+    everything = tuple(sorted(set().union(*own)))
+    if part.role in ("central", "fedavg") or network is None:
+        own = (everything,)
+    unseen = tuple(label for label in range(len(train.classes)) if label not in everything)
+    strange = None
+    if others is not None:
+        strange = as_inputs(others, input_shape=shape, device=device)
+    inputs = as_inputs(test, input_shape=shape, device=device)
+    seen = Test(inputs, test.labels, own, unseen, strange)
+    net = perceptron(*shape, *row.hidden, outputs=len(train.classes))
+    return NetProblem(shares, network, net, seen, facts, train.classes)
+
+
+def network_of(table: Table) -> Network | PeriodicNetwork:
+    """The network of a row's table.
+
+    Examples
+    --------
+    >>> network_of({"topology": "star", "agents": 9, "edge_confidence": 0.5}).agents
+    9
+    """
+    from theory.changing.mixing import rotating_star
+
+    if "rotating_star" in table:
+        return rotating_star(**table["rotating_star"])
+    if "weights" in table:
+        return Network(np.array(table["weights"], dtype=float))
+    return Network.from_topology(**table)
+
+
+@cache
+def weights_mark(row: str, variant: str) -> str | None:
+    """The SHA-256 of a row's weights, phase by phase, and of who takes part; None for a server."""
+    table = ROWS[row].variant(variant).network
+    if "server" in table:
+        return None
+    network = network_of(table)
+    digest = hashlib.sha256()
+    phases = network.phases if isinstance(network, PeriodicNetwork) else (network,)
+    for phase in phases:
+        weights = phase.weights
+        dense = weights if isinstance(weights, np.ndarray) else weights.toarray()
+        digest.update(np.ascontiguousarray(dense, dtype="<f8").tobytes())
+        if isinstance(phase, Phase):
+            digest.update(np.asarray(phase.active, dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
+def influence_of(network: Network | PeriodicNetwork) -> list[float]:
+    """Each agent's share v of what the network learns."""
+    from theory.changing import influence
+
+    if isinstance(network, Network):
+        return [float(share) for share in network.stationary_distribution]
+    return [float(share) for share in influence(network).values]
+
+
+def part_learner(
+    problem: NetProblem,
+    part: Part,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    device: str,
+    codec: Codec | None = None,
+) -> tuple[Learner, int, dict[str, Any]]:
+    """Who learns, for how many rounds, and by which numbers in full.
+
+    `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
+    """
+    from empirical.nets.learners import Alone, Server, Together
+    from empirical.nets.recipe import Recipe
+    from empirical.nets.training import Training
+    from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
+
+    if "server" in values:
+        from empirical.nets.fedavg import FedAvg
+
+        plan = server_recipe(values)
+        run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
+        return Server(run), plan.rounds, plan.as_json()
+    recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
+
+    def training(
+        shares: Shares, network: Any, plan: Recipe, consensus: RoundPooling | None = None
+    ) -> Training:
+        return Training(
+            shares, network, plan,
+            architecture=problem.architecture, seed=seed, consensus=consensus, device=device,
+        )  # fmt: skip
+
+    learner: Learner
+    if part.role in ("alone", "central"):
+        # Alone, each has the batches that it has in the network.
+        batches = enumerate(recipe.batch_sizes(problem.shares.sizes))
+        plans = ((k, replace(recipe, batch=batch, batches="equal")) for k, batch in batches)
+        one = Network(np.ones((1, 1)))
+        learner = Alone([training(problem.shares.of([k]), one, plan) for k, plan in plans])
+    else:
+        assert problem.network is not None
+        coded = None
+        if codec is not None:
+            layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
+            coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
+        learner = Together(training(problem.shares, problem.network, recipe, coded))
+    if part.role == "own initialisation":
+        begin_apart(learner.posterior, seed=seed)
+    return learner, int(values["rounds_run"]), recipe.as_json()
+
+
+def server_recipe(values: Mapping[str, Any]) -> Any:
+    """The recipe of federated averaging of this name, with what is said otherwise.
+
+    Raises
+    ------
+    ValueError
+        If there is no recipe of that name.
+    """
+    from empirical.nets.recipe import FEDAVG_RECIPES
+
+    name = values["server"]
+    if name not in FEDAVG_RECIPES:
+        known = ", ".join(FEDAVG_RECIPES) or "none"
+        raise fail("recipe of federated averaging", known, repr(name), "choose one of them")
+    changed = {k: v for k, v in values.items() if k not in ("server", "rounds_run")}
+    return replace(FEDAVG_RECIPES[name], **changed)
+
+
+def others_of(dataset: str, data: Path | None) -> Images | None:
+    """Some of the test images of the other data set, if they are there."""
+    from empirical.data import CHECKSUMS, DataNotFound
+
+    other = next(name for name in CHECKSUMS if name != dataset)
+    try:
+        _, test = images_of(other, data, False)
+    except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
+        return None
+    return test.at(np.arange(min(OTHER_IMAGES, len(test))))
+
+
+@cache
+def images_of(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images; a sample to learn from for a quick run."""
+    from empirical.data import load_images
+    from empirical.dealing import stratified_subset
+
+    train, test = (load_images(dataset, split=split, directory=data) for split in ("train", "test"))
+    if is_quick:
+        train = train.at(stratified_subset(train.labels, QUICK_IMAGES, seed=0))
+    return train, test
+
+
+# One part, run ------------------------------------------------------------------------------------
 
 
 def run_net_part(
-    row: Row,
-    part: Part,
-    *,
-    is_quick: bool,
-    codec: str = "",
-    setting: Setting,
-    seed: int,
-    fingerprint: str,
-    progress: Callable[[int, int], None] | None = None,
+    row: Row, part: Part, job: Job, *, is_quick: bool, codec: str = "", setting: Setting
 ) -> NetPart:
     """Train and measure; `codec` names what writes the messages, if anything does.
 
@@ -117,31 +421,21 @@ def run_net_part(
     """
     from empirical.data import CHECKSUMS
     from empirical.nets.curve import Schedule, follow
-    from peerbayes.experiments.net_problem import net_problem, part_learner
 
-    check_setting(row, setting)
     problem = net_problem(
-        row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=seed
+        row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=job.seed
     )
-    values = part_values(row, part, is_quick=is_quick)
     learner, rounds, recipe = part_learner(
-        problem, part, values,
-        seed=seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+        problem, part, part_values(row, part, is_quick=is_quick),
+        seed=job.seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
-    schedule = Schedule(**schedule_values(row, is_quick=is_quick))
-    with alone(part, setting):
-        curve = follow(
-            learner,
-            problem.test,
-            rounds=rounds,
-            schedule=schedule,
-            seed=seed,
-            generations=unfinished(part, setting, fingerprint),
-            resume=setting.resume,
-            progress=progress,
-            say=sayer(progress),
-        )
-    words = {"experiment": row.name, "part": part.name, "fingerprint": fingerprint}
+    curve = follow(
+        learner, problem.test, rounds=rounds,
+        schedule=Schedule(**schedule_values(row, is_quick=is_quick)), seed=job.seed,
+        generations=unfinished(part, setting, job.fingerprint), resume=setting.resume,
+        progress=job.progress, say=sayer(job.progress),
+    )  # fmt: skip
+    words = {"experiment": row.name, "part": part.name, "fingerprint": job.fingerprint}
     return NetPart(
         recipe=part.recipe,
         role=part.role,
@@ -175,82 +469,3 @@ def _kept_beliefs(
 
     path = folder / f"{_file(part)}.safetensors"
     return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
-
-
-def forget_unfinished(part: Named, setting: Setting, *stages: str) -> None:
-    """Delete the checkpoints of a part that is on record, and those of its stages."""
-    for stage in ("", *stages):
-        generations = unfinished(part, setting, "", stage)
-        if generations is not None:
-            generations.remove()
-
-
-def unfinished(
-    part: Named, setting: Setting, fingerprint: str, stage: str = ""
-) -> Generations | None:
-    """Where the part keeps what is unfinished; `stage` names one of several trainings in it."""
-    if setting.folder is None:
-        return None
-    from empirical.keeping import Generations
-
-    made_by = " ".join(f"{name} {number}" for name, number in versions().items())
-    path = setting.folder / ".".join(filter(None, (_file(part), "unfinished", stage)))
-    return Generations(path, f"{fingerprint} {made_by}", setting.notice)
-
-
-@contextmanager
-def alone(part: Named, setting: Setting) -> Iterator[None]:
-    """Nobody else trains this part in this folder; a killed run holds and leaves nothing."""
-    if setting.folder is None:
-        yield
-        return
-    try:
-        with held(lock_of(part, setting.folder)):
-            for ending in (
-                ".safetensors",
-                ".json",
-                *(f".unfinished.{k}.safetensors" for k in (0, 1)),
-            ):
-                remove_leftovers(setting.folder / f"{_file(part)}{ending}")
-            yield
-    except Held:
-        raise fail(
-            str(setting.folder), "a folder in which nobody else runs this part",
-            f"another run of {part.name!r}", "wait for it, or choose another folder with --out",
-        ) from None  # fmt: skip
-
-
-def lock_of(part: Named, folder: Path) -> Path:
-    """The file that a run of this part holds while it trains."""
-    return folder / f".{_file(part)}.held"
-
-
-def share_done(part: Named, folder: Path) -> float:
-    """The share of a part's rounds that its newest unfinished state holds; 0 if there is none."""
-    shares = [0.0]
-    for slot in (0, 1):
-        path = folder / f"{_file(part)}.unfinished.{slot}.safetensors"
-        try:
-            words = read_words(path)
-            shares.append(words["done"] / words["rounds"])
-        except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
-            continue  # an estimate; what is damaged is reported by the run that needs it
-    return min(max(shares), 1.0)
-
-
-def versions() -> dict[str, str]:
-    """Versions of everything that the last bit of a result may depend on."""
-    from importlib.metadata import version
-    from platform import machine, python_version
-
-    names = ("torch", "numpy", "numba", "safetensors")
-    return {
-        "peerbayes": __version__,
-        "python": python_version(),
-        "machine": machine(),
-        **{name: version(name) for name in names},
-    }
-
-
-def _file(part: Named) -> str:
-    return file_name(part.name).removesuffix(".json")

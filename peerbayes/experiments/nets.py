@@ -3,44 +3,58 @@
 A part is one run of one recipe with one seed: of the row's network, or of what it is compared
 with. What a part finds does not depend on which other parts are run, so that recipes and seeds can
 be added to a record one by one. Listing and reporting need no torch.
+
+A part leaves its beliefs beside its record. The record names the file and its checksum; the file
+says itself of which experiment and part it is, so that one put in another's place is seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.net_codecs import check_codec, codec_settings, written
-from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_parts import (
+from empirical.tensor_files import AGAIN, verify_file
+from peerbayes.experiments.experiment import Experiment, Line, parts_named
+from peerbayes.experiments.net_documents import NetPart, PosteriorFile
+from peerbayes.experiments.net_rows import (
+    RECIPE_NAMES,
     Part,
+    Row,
     part_values,
     parts_aside,
     parts_of,
     schedule_values,
 )
-from peerbayes.experiments.net_recipes import RECIPE_NAMES
-from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import (
-    Setting,
-    check_setting,
-    forget_unfinished,
+    OWN_START,
+    RowExperiment,
+    check_codec,
+    codec_settings,
     mark_of,
     run_net_part,
+    server_recipe,
+    weights_mark,
+    written,
 )
-from peerbayes.experiments.own_start import OWN_START
+from peerbayes.experiments.run import KIND, PART_KIND
+from peerbayes.experiments.setting import Job, Setting, parts_folder
+from peerbayes.experiments.tuned import RECIPE as TUNED
+from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import guessed
-from theory.progress import Progress
-from theory.validation import as_integer, fail
+from peerbayes.records import Record
+from theory.validation import fail
+
+if TYPE_CHECKING:
+    from peerbayes.settings.nets import Experiment as Options
 
 FORM = "nets"
+DEFAULT_RECIPE = "best"
 
 
 @dataclass(frozen=True)
-class NetExperiment(PartsBySeed):
+class NetExperiment(RowExperiment[Part]):
     """One row with neural nets.
 
     Attributes
@@ -50,8 +64,7 @@ class NetExperiment(PartsBySeed):
     seeds
         How many of each part.
     is_quick
-        A look of seconds: a tenth of the images, a few hundred steps, and one seed. It has a name,
-        and so records, of its own.
+        A look of seconds: a tenth of the images, a few hundred steps, and one seed.
     codec
         Name of what writes the messages; empty: they are sent as they are. With one, only the
         parts whose messages it can write are run, in records of their own.
@@ -65,8 +78,7 @@ class NetExperiment(PartsBySeed):
     codec: str = ""
     setting: Setting = field(default_factory=Setting)
 
-    def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
+    options = RowExperiment.options | {"recipe", "codec"}
 
     @property
     def name(self) -> str:
@@ -79,22 +91,12 @@ class NetExperiment(PartsBySeed):
         """One line that says what the row is about."""
         return f"{self.row.title}, messages by {self.codec}" if self.codec else self.row.title
 
-    @property
-    def source(self) -> str:
-        """Paper and section that the row is from."""
-        return self.row.source
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Every recipe's, each with all its seeds."""
-        return tuple(self._parts)
-
     def parts_with(
-        self, *, recipe: str, words: str = "", seeds: int | None = None
+        self, words: str = "", *, seeds: int | None = None, recipe: str = DEFAULT_RECIPE
     ) -> tuple[str, ...]:
         """The parts of one recipe, and of the first seeds, whose names contain these words.
 
-        Parts aside (`net_parts.parts_aside`) are among them only if the words ask for them.
+        Parts aside (`net_rows.parts_aside`) are among them only if the words ask for them.
 
         Raises
         ------
@@ -118,16 +120,36 @@ class NetExperiment(PartsBySeed):
             raise fail("--codec", f"one that writes the beliefs of {recipe!r}", got, remedy)
         return parts_named(own, words, shown=own[:12])
 
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
+    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
+        """The experiment by recipe, codec and seeds, or the comparison of methods on its row.
 
         Raises
         ------
         ValueError
-            If torch, the data or the device are missing; in one line that says how to get them. Or
-            if the codec can write nothing of the row.
+            If there are no such parts, or what it needs is missing; in one line.
         """
-        check_setting(self.row, self.setting)
+        codec = "" if how.codec in (None, "none") else str(how.codec)
+        recipe = how.recipe or DEFAULT_RECIPE
+        if recipe == TUNED:
+            if codec:
+                wanted = "no codec with --recipe tuned"
+                raise fail("--codec", wanted, codec, "leave one of them out")
+            return TunedExperiment(self.row, self.seeds).configured(how, out)
+        seeds = self.seeds_of(how)
+        found = self.made(how, out, seeds=max(seeds, self.seeds), is_quick=how.quick, codec=codec)
+        if codec:  # which parts there are depends on what it can write
+            found.check()
+        return found.ready(found.parts_with(how.part or "", seeds=seeds, recipe=recipe))
+
+    def check(self) -> None:
+        """Refuse to run where something is missing, or the codec can write nothing of the row.
+
+        Raises
+        ------
+        ValueError
+            In one line that says how to get it.
+        """
+        super().check()
         if self.codec:
             check_codec(self.row, self.codec)
 
@@ -148,80 +170,53 @@ class NetExperiment(PartsBySeed):
             **self._coding,
         }
 
-    def part_settings(self, name: str) -> dict[str, Any]:
+    def part_settings(self, part: str) -> dict[str, Any]:
         """What the numbers of one part depend on: of the row, its recipe, and what code does."""
         from empirical.data import CHECKSUMS
-        from peerbayes.experiments.net_problem import server_recipe, weights_mark
 
-        part = self._parts[name]
-        values = part_values(self.row, part, is_quick=self.is_quick)
+        own, row = self._parts[part], self.row
+        values = part_values(row, own, is_quick=self.is_quick)
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
-        variant = self.row.variant(part.variant)
-        apart = {"start": OWN_START} if part.role == "own initialisation" else {}
+        variant = row.variant(own.variant)
+        apart = {"start": OWN_START} if own.role == "own initialisation" else {}
         return {
-            "data": dict(CHECKSUMS[self.row.dataset]),
-            "hidden": list(self.row.hidden),
+            "data": dict(CHECKSUMS[row.dataset]),
+            "hidden": list(row.hidden),
             "dealing": variant.dealing,
             "network": dict(variant.network),
-            "weights": weights_mark(variant.network),
-            "role": part.role,
+            "weights": weights_mark(row.name, own.variant),
+            "role": own.role,
             "values": values,
-            "schedule": schedule_values(self.row, is_quick=self.is_quick),
+            "schedule": schedule_values(row, is_quick=self.is_quick),
             "quick": self.is_quick,
             "device": self.setting.device,
-            "behaviour": mark_of(self.row, part, self.codec),
+            "behaviour": self.mark(part),
             **apart,
             **self._coding,
         }
 
-    def stream(self, name: str) -> int:
-        """The number of its seed: recipes and variants are compared on the same draws."""
-        return self._parts[name].seed
+    def mark(self, name: str) -> str:
+        """The behaviour mark of a part, and with a codec those of the codecs."""
+        return mark_of(self.row, self._parts[name], self.codec)
 
-    def run_part(
-        self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> NetPart:
-        """One training, measured over its rounds."""
-        from exact.checkpoint import fingerprint
+    def _train(self, part: Part, job: Job) -> NetPart:
+        return run_net_part(
+            self.row, part, job, is_quick=self.is_quick, codec=self.codec, setting=self.setting
+        )
 
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
-
-        with one_thread():
-            return run_net_part(
-                self.row,
-                self._parts[name],
-                is_quick=self.is_quick,
-                codec=self.codec,
-                setting=self.setting,
-                seed=seed,
-                fingerprint=fingerprint(self.name, name, seed, self.part_settings(name)),
-                progress=progress,
-            )
-
-    def settled(self, name: str) -> None:
-        """The part is on record: what was kept to take it up again goes."""
-        forget_unfinished(self._parts[name], self.setting)
-
-    def damage(self, name: str, content: Mapping[str, Any], folder: Path) -> str | None:
+    def damage(self, part: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the beliefs that a part on record keeps in a folder; None if nothing.
 
         They are read from the first byte to the last, without torch.
         """
-        from peerbayes.experiments.posterior_files import posterior_damage
-
-        return posterior_damage(content, folder, experiment=self.row.name, part=name)
+        return posterior_damage(content, folder, experiment=self.row.name, part=part)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""
         from peerbayes.experiments.net_lines import net_lines
 
         return net_lines(self.row, parts)
-
-    def with_setting(self, setting: Setting) -> NetExperiment:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)
 
     @property
     def _parts(self) -> dict[str, Part]:
@@ -234,3 +229,62 @@ class NetExperiment(PartsBySeed):
     def _coding(self) -> dict[str, Any]:
         """What is said of the codec, where one writes the messages."""
         return {"codec": codec_settings(self.codec)} if self.codec else {}
+
+
+# The beliefs that a part leaves -------------------------------------------------------------------
+
+
+def posterior_damage(
+    content: Mapping[str, Any], folder: Path, *, experiment: str | None, part: str
+) -> str | None:
+    """What is wrong with the beliefs of a part, in one line; None if nothing is, or none are kept.
+
+    Parameters
+    ----------
+    content
+        What the record says of the part.
+    folder
+        Where the file is.
+    experiment, part
+        What the file has to say that it is of; an experiment that is not known may be any.
+    """
+    if content.get("posterior") is None:
+        return None
+    kept = PosteriorFile.model_validate(content["posterior"])
+    path = folder / Path(kept.file).name
+    try:
+        found = verify_file(path)
+    except ValueError as error:
+        return str(error)
+    own = found.words.get("experiment"), found.words.get("part")
+    expected = own[0] if experiment is None else experiment, part
+    if own != expected:
+        wanted, got = (f"the beliefs of '{one}: {other}'" for one, other in (expected, own))
+        return str(fail(str(path), wanted, got, AGAIN))
+    if found.sha256 != kept.sha256:
+        return str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))
+    return None
+
+
+def damaged_posteriors(record: Record) -> Iterator[str]:
+    """Yield what is wrong with the beliefs that a record of `run`, or of a part, speaks of.
+
+    A record without the folder of its parts has been taken elsewhere, and is of use by itself.
+    """
+    if record.kind == PART_KIND:
+        contents, folder, row = {"": record.body["content"]}, record.path.parent, None
+    elif record.kind == KIND:
+        contents, row = record.body["content"], record.body.get("settings", {}).get("row")
+        folder = parts_folder(record.path.parent, record.body["experiment"])
+    else:
+        return
+    if not folder.is_dir():
+        return
+    for name, content in contents.items():
+        if isinstance(content, Mapping) and content.get("posterior") is not None:
+            part = (
+                name or Part(*(content[key] for key in ("recipe", "role", "variant", "seed"))).name
+            )
+            damage = posterior_damage(content, folder, experiment=row, part=part)
+            if damage is not None:
+                yield damage

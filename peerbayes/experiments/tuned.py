@@ -3,40 +3,229 @@
 Each method's settings are chosen by trials with seed 0 on images held out of the training images;
 then the chosen setting is run with several seeds, and those runs alone look at the test images. A
 part is one training, so that a record grows training by training.
+
+Lines have means over agents, then over seeds; standard errors are over seeds. Where methods are
+compared, each kind is stood for by the method with the least loss on validation data, and seeds are
+paired. No theorem speaks of these numbers: no line is predicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.behaviour_marks import behaviour_mark, tuned_recipe
-from peerbayes.experiments.experiment import Line, PartsBySeed, parts_named
-from peerbayes.experiments.net_problem import weights_mark
-from peerbayes.experiments.net_rows import ROWS, Row
-from peerbayes.experiments.net_run import Setting, alone, check_setting
-from peerbayes.experiments.short_rows import read_row
-from peerbayes.experiments.tuned_documents import TunedTraining
-from peerbayes.experiments.tuned_plan import (
+from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
+from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.net_run import RowExperiment, weights_mark
+from peerbayes.experiments.setting import Job, Setting, behaviour_mark
+from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments.tuned_search import (
     COURSES,
+    METHODS,
+    Method,
+    Search,
     TunedPart,
-    has_tuned,
+    TunedTraining,
     search_of,
+    trainings_of,
     tuned_parts,
 )
 from peerbayes.record_names import file_name
-from peerbayes.records import checksum, plain, read_record
-from theory.progress import Progress
-from theory.validation import as_integer, fail
+from peerbayes.records import read_record
+from theory.validation import fail
+
+MEASURES: Mapping[str, str] = {
+    "accuracy": "accuracy [%]",
+    "nll": "NLL",
+    "calibration_error": "ECE",
+    "other_data_auroc": "AUROC of other data",
+}
+"""What is measured, and its name in lines."""
+
+_PAIRED = "the best with beliefs and the best without, by validation data; seeds paired"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over some seeds and its standard error; None for a single seed."""
+
+    mean: float
+    error: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Collection[float]) -> Estimate:
+        """The estimate from one value a seed."""
+        return cls(*mean_and_error(list(values)), len(values))
+
+    @property
+    def margin(self) -> float:
+        """Half the 95 % interval by Student's t: a normal law of the seeds is assumed."""
+        if self.error is None:
+            return math.inf
+        from scipy.stats import t
+
+        return self.error * float(t.ppf(0.975, self.seeds - 1))
+
+    def __str__(self) -> str:
+        error = "" if self.error is None else f" ± {self.error:.3f}"
+        return f"{self.mean:.3f}{error}"
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What a method came to in a course.
+
+    Attributes
+    ----------
+    course
+        Such as ``50 steps a round``; with the mark where a method has several.
+    method
+        Who learnt how.
+    tests
+        Those that ended, one a seed.
+    begun
+        How many tests there are, those that broke down among them.
+    """
+
+    course: str
+    method: Method
+    tests: tuple[TunedTraining, ...]
+    begun: int
+
+    def by_seed(self, measure: str) -> dict[int, float]:
+        """The mean over agents of each test; accuracies in %."""
+        scale = 100 if measure == "accuracy" else 1
+        return {
+            one.number: scale * one.mean(measure) for one in self.tests if measure in one.measures
+        }
+
+    def estimate(self, measure: str) -> Estimate | None:
+        """Mean and standard error over seeds; None where it was not measured."""
+        values = list(self.by_seed(measure).values())
+        return Estimate.of(values) if values else None
+
+    @property
+    def megabytes(self) -> float:
+        """That an agent sends in all, a server's included, the mean over agents."""
+        one = self.tests[0]
+        return one.bytes_sent / one.agents / 1e6
+
+    @property
+    def steps(self) -> float:
+        """Local steps of an agent in all, the mean over agents; of the one central learner."""
+        one = self.tests[0]
+        learners = 1 if self.method.way == "central" else one.agents
+        return one.local_steps / learners
+
+    @property
+    def settings(self) -> str:
+        """What was chosen, and where nothing was tried beyond it."""
+        one = self.tests[0]
+        words = [
+            f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+            + (" (at the edge)" if name in one.edges else "")
+            for name, value in one.settings.items()
+        ]
+        return ", ".join(words)
+
+    @property
+    def validation_loss(self) -> float:
+        """Of the chosen trial."""
+        loss = self.tests[0].validation_loss
+        assert loss is not None
+        return loss
+
+
+def method_results(parts: Mapping[str, Any]) -> tuple[MethodResult, ...]:
+    """One result a course, method and mark, of the tests that are there."""
+    tests = [one for one in trainings_of(parts) if one.purpose == "seed"]
+    codes = code_words(tests, lambda one: (one.course.local_steps, one.method))
+    groups: dict[tuple[str, str], list[TunedTraining]] = {}
+    for one, code in zip(tests, codes, strict=True):
+        course = f"{one.course.local_steps} steps a round"
+        words = f"{course} ({code})" if code else course
+        groups.setdefault((words, one.method), []).append(one)
+    return tuple(
+        MethodResult(course, METHODS[name], tuple(one for one in own if not one.failed), len(own))
+        for (course, name), own in groups.items()
+    )
+
+
+def tuned_lines(parts: Mapping[str, Any]) -> tuple[Line, ...]:
+    """All lines of a record."""
+    results = method_results(parts)
+    lines = [_line(one) for one in results]
+    for course in dict.fromkeys(one.course for one in results):
+        lines += _differences([one for one in results if one.course == course and one.tests])
+    return tuple(lines)
+
+
+def _line(result: MethodResult) -> Line:
+    what = f"accuracy [%], {result.method.name}, {result.course}"
+    ended = len(result.tests)
+    if not ended:
+        return line(what, remark=f"0 of {result.begun} runs ended")
+    words = [result.method.title, result.settings]
+    for measure, name in MEASURES.items():
+        found = result.estimate(measure)
+        if measure != "accuracy" and found is not None:
+            words.append(f"{name} {found}")
+    words.append(f"{result.megabytes:.4g} MB an agent")
+    words.append(f"{result.steps:.0f} steps")
+    if ended < result.begun:
+        words.append(f"{ended} of {result.begun} runs ended")
+    return line(what, result.by_seed("accuracy").values(), remark="; ".join(words))
+
+
+def contenders(results: Sequence[MethodResult]) -> tuple[MethodResult, MethodResult] | None:
+    """The best with beliefs and the best that averages weights, both by validation data.
+
+    None where one of the kinds has no test.
+    """
+    network = [one for one in results if one.method.way == "network" and one.tests]
+    kinds = [[one for one in network if one.method.has_beliefs is kind] for kind in (True, False)]
+    if not all(kinds):
+        return None
+    bayes, plain = (min(kind, key=lambda one: one.validation_loss) for kind in kinds)
+    return bayes, plain
+
+
+def difference(one: MethodResult, other: MethodResult, measure: str) -> Estimate | None:
+    """One less the other over the seeds that both have; None where there is none."""
+    first, second = one.by_seed(measure), other.by_seed(measure)
+    gaps = [value - second[seed] for seed, value in first.items() if seed in second]
+    return Estimate.of(gaps) if gaps else None
+
+
+def _differences(results: Sequence[MethodResult]) -> list[Line]:
+    """What beliefs gain over averaged weights."""
+    pair = contenders(results)
+    if pair is None:
+        return []
+    bayes, plain = pair
+    lines = []
+    for measure, name in MEASURES.items():
+        gap = difference(bayes, plain, measure)
+        if gap is not None:
+            what = f"{name}, {bayes.method.name} less {plain.method.name}, {bayes.course}"
+            beyond = "beyond" if abs(gap.mean) > gap.margin else "not beyond"
+            judged = f"{beyond} a 95 % margin of {gap.margin:.3g}"
+            remark = f"{_PAIRED}; {judged if gap.error is not None else 'one seed has no margin'}"
+            lines.append(Line(what, "", gap.mean, gap.error, None, None, remark))
+    return lines
+
+
+# `tuned` ------------------------------------------------------------------------------------------
 
 FORM, RECIPE = "tuned", "tuned"
 
 
 @dataclass(frozen=True)
-class TunedExperiment(PartsBySeed):
+class TunedExperiment(RowExperiment[TunedPart]):
     """The comparison of all methods on one row.
 
     Attributes
@@ -64,9 +253,11 @@ class TunedExperiment(PartsBySeed):
     setting: Setting = field(default_factory=Setting)
     records: Path | None = None
 
+    shown = slice(0, 102, 17)
+
     def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
-        if not has_tuned(self.row):
+        super().__post_init__()
+        if self.row.name not in COURSES:
             raise fail(
                 "--recipe", f"tuned for a row with a network: {', '.join(COURSES)}",
                 self.row.name, "choose another recipe, or one of these rows",
@@ -83,36 +274,9 @@ class TunedExperiment(PartsBySeed):
         return f"{self.row.title}; all methods tuned alike"
 
     @property
-    def source(self) -> str:
-        """Paper and section that the row is from."""
-        return self.row.source
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Of each method its trials in turn, then its tests."""
-        return tuple(self._parts)
-
-    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        first = self.seeds if seeds is None else seeds
-        own = [name for name, part in self._parts.items() if part.seed < first]
-        return parts_named(own, words, shown=own[::17][:6])
-
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
-
-        Raises
-        ------
-        ValueError
-            If torch, the data or the device are missing; in one line that says how to get them.
-        """
-        check_setting(self.row, self.setting)
+    def search(self) -> Search:
+        """The search that every method gets."""
+        return search_of(is_quick=self.is_quick)
 
     def settings(self) -> dict[str, Any]:
         """What all parts have in common."""
@@ -124,71 +288,45 @@ class TunedExperiment(PartsBySeed):
             "device": self.setting.device,
         }
 
-    def part_settings(self, name: str) -> dict[str, Any]:
+    def part_settings(self, part: str) -> dict[str, Any]:
         """What the numbers of one part depend on; a test's on how its settings are searched."""
         from empirical.data import CHECKSUMS
 
         variant = self.row.variant(self.row.main)
         return {
             **self.settings(),
-            **self._parts[name].settings,
-            "search": search_of(is_quick=self.is_quick).as_json(),
+            **self._parts[part].settings,
+            "search": self.search.as_json(),
             "data": dict(CHECKSUMS[self.row.dataset]),
             "dealing": variant.dealing,
             "network": dict(variant.network),
-            "weights": _mark_of_weights(self.row.name),
-            "behaviour": behaviour_mark(tuned_recipe(self._parts[name].method)),
+            "weights": weights_mark(self.row.name, self.row.main),
+            "behaviour": self.mark(part),
         }
 
-    def stream(self, name: str) -> int:
-        """The number of its seed: methods are compared on the same draws."""
-        return self._parts[name].seed
+    def mark(self, name: str) -> str:
+        """The behaviour mark of its method."""
+        return behaviour_mark(f"tuned: {self._parts[name].method}")
 
-    def run_part(
-        self, name: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> TunedTraining:
-        """A trial, or a test of what the trials on record choose.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, such as earlier trials.
-        """
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
+    def _train(self, part: TunedPart, job: Job) -> TunedTraining:
+        """A trial, or a test of what the trials on record choose."""
         from peerbayes.experiments.tuned_runs import run_tuned
 
-        part = self._parts[name]
-        with one_thread(), alone(part, self.setting):
-            return run_tuned(
-                self.row,
-                part,
-                tuple(self._trials_before(part)),
-                search_of(is_quick=self.is_quick),
-                is_quick=self.is_quick,
-                setting=self.setting,
-                seed=seed,
-                mark=self._mark(name),
-                progress=progress,
-            )
+        return run_tuned(
+            self.row, part, tuple(self._trials_before(part)), self.search, job,
+            is_quick=self.is_quick, setting=self.setting, mark=self.settings_mark(part.name),
+        )  # fmt: skip
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """One line a method and course, and what separates the best of both kinds."""
-        from peerbayes.experiments.tuned_lines import tuned_lines
-
         return tuned_lines(parts)
-
-    def with_setting(self, setting: Setting) -> TunedExperiment:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)
 
     # Trials on record -------------------------------------------------------------------------
 
     def _trials_before(self, part: TunedPart) -> Iterator[TunedTraining]:
         """The trials that a part builds upon, in turn."""
-        search = search_of(is_quick=self.is_quick)
-        ahead = search.trials if part.purpose == "seed" else part.number - 1
-        if ahead < search.first:
+        ahead = self.search.trials if part.purpose == "seed" else part.number - 1
+        if ahead < self.search.first:
             return  # settings of the grid depend on no other
         for number in range(1, ahead + 1):
             yield self._trial(replace(part, purpose="search", number=number))
@@ -203,7 +341,7 @@ class TunedExperiment(PartsBySeed):
         """
         for content in self._records_of(part.name):
             found = TunedTraining.model_validate(content)
-            if found.mark == self._mark(part.name):
+            if found.mark == self.settings_mark(part.name):
                 return found
         raise fail(
             self.name, f"the trial {part.name} on record", "none of these settings",
@@ -220,11 +358,6 @@ class TunedExperiment(PartsBySeed):
             if short is not None:
                 yield short.content
 
-    def _mark(self, name: str) -> str:
-        """The checksum of everything but code and seed that a part's numbers depend on."""
-        settings = {k: v for k, v in self.part_settings(name).items() if k != "behaviour"}
-        return checksum({"experiment": self.name, "part": name, "settings": plain(settings)})
-
     @property
     def _parts(self) -> dict[str, TunedPart]:
         parts = tuned_parts(self.row, seeds=self.seeds, is_quick=self.is_quick)
@@ -234,8 +367,3 @@ class TunedExperiment(PartsBySeed):
 def tuned_name(row: str) -> str:
     """The name of the records of a row's comparison."""
     return f"{row}-tuned"
-
-
-@cache
-def _mark_of_weights(row: str) -> str | None:
-    return weights_mark(ROWS[row].variant(ROWS[row].main).network)

@@ -5,7 +5,7 @@ Everything that needs torch is imported when a part is run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from empirical.data import CHECKSUMS, DataNotFound, Images
-from empirical.dealing import DEALINGS, stratified_subset
-from peerbayes.experiments.behaviour_marks import behaviour_mark, tuned_recipe
-from peerbayes.experiments.net_parts import QUICK_IMAGES
-from peerbayes.experiments.net_problem import OTHER_IMAGES, network_of
+from empirical.data import CHECKSUMS
+from empirical.dealing import DEALINGS
 from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import Setting, versions
-from peerbayes.experiments.tuned_documents import TunedCourse, TunedTraining
-from peerbayes.experiments.tuned_plan import TunedPart
+from peerbayes.experiments.net_run import OTHER_IMAGES, images_of, network_of, others_of
+from peerbayes.experiments.setting import Job, Setting, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import (
     METHODS,
     Method,
     Search,
     Settings,
-    Trial,
+    TunedCourse,
+    TunedPart,
+    TunedTraining,
     recorded_learner,
 )
 from theory.changing import AnyNetwork
@@ -45,12 +43,11 @@ def run_tuned(
     part: TunedPart,
     trials: Sequence[TunedTraining],
     search: Search,
+    job: Job,
     *,
     is_quick: bool,
     setting: Setting,
-    seed: int,
     mark: str,
-    progress: Progress | None,
 ) -> TunedTraining:
     """Train and judge: a trial by validation data, what is chosen by test data.
 
@@ -66,45 +63,42 @@ def run_tuned(
 
     method, before = METHODS[part.method], [one.trial for one in trials]
     choice = search.chosen(method, before) if part.purpose == "seed" else None
+    if choice is not None:
+        settings = choice.settings
+    else:  # those of the grid depend on no other trial
+        settings = search.settings(method, before) if before else method.grid[part.number - 1]
     variant = row.variant(row.main)
-    data = images_of(row.dataset, setting.data, setting.device, is_quick)
-    shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
-    attempt = Attempt(
-        method,
-        _settings(method, part, before, search) if choice is None else choice.settings,
-        perceptron(*data.input_shape, *row.hidden, outputs=data.classes),
-        shares,
-        network_of(variant.network),
-        Length(part.rounds, part.course.local_steps, part.course.batch),
-        seed,
-        setting.device,
+    data = split_images(row.dataset, setting.data, setting.device, is_quick)
+    shares = data.shares(
+        lambda labels: DEALINGS[variant.dealing].deal(labels, seed=job.seed).indices
     )
-    ended = attempt.run(data, is_test=choice is not None, progress=progress)
+    course = TunedCourse(
+        local_steps=part.course.local_steps, batch=part.course.batch, rounds=part.rounds
+    )
+    attempt = Attempt(
+        method, settings, perceptron(*data.input_shape, *row.hidden, outputs=data.classes), shares,
+        network_of(variant.network), Length(course.rounds, course.local_steps, course.batch),
+        job.seed, setting.device,
+    )  # fmt: skip
+    ended = attempt.run(data, is_test=choice is not None, progress=job.progress)
     return TunedTraining(
         method=method.name,
         purpose=part.purpose,
         number=part.number,
-        course=TunedCourse(
-            local_steps=part.course.local_steps, batch=part.course.batch, rounds=part.rounds
-        ),
-        settings=dict(attempt.settings),
+        course=course,
+        settings=dict(settings),
         edges=[] if choice is None else list(choice.edges),
         validation_loss=None if choice is None else choice.loss,
         agents=shares.agents,
         sizes=list(shares.sizes),
         labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
-        seed=seed,
+        seed=job.seed,
         mark=mark,
-        behaviour=behaviour_mark(tuned_recipe(method.name)),
+        behaviour=behaviour_mark(f"tuned: {method.name}"),
         versions=versions(),
         data=dict(CHECKSUMS[row.dataset]),
         **ended,
     )
-
-
-def _settings(method: Method, part: TunedPart, before: Sequence[Trial], search: Search) -> Settings:
-    """What a trial tries: those of the grid depend on no other."""
-    return search.settings(method, before) if before else method.grid[part.number - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +123,7 @@ class Attempt:
             trained = self._trained(progress)
         except TrainingFailed as error:
             return {"measures": {}, "failed": str(error), "seconds": 0.0}
-        cost = {
-            "bytes_sent": trained.bytes_sent,
-            "local_steps": trained.local_steps,
-            "seconds": trained.seconds,
-        }
+        cost = {k: getattr(trained, k) for k in ("bytes_sent", "local_steps", "seconds")}
         others = data.others if is_test else None
         examples = data.test if is_test else data.validation
         try:
@@ -144,51 +134,32 @@ class Attempt:
 
     def _trained(self, progress: Progress | None) -> Trained:
         """The nets that the method makes of the data."""
-        from empirical.train.comparing import (
-            train_alone,
-            train_central,
-            train_network,
-            train_server,
-        )
+        from empirical.train import comparing
 
         what = self.architecture, self.shares, self.network
+        how: dict[str, Any] = {"seed": self.seed, "progress": progress}
+        own = dict(self.settings)
         if self.method.way == "server":
-            rate = float(self.settings["rate"])
-            return train_server(*what, self.length, rate=rate, seed=self.seed, progress=progress)
-        own = {name: value for name, value in self.settings.items() if name != "mixture"}
-        learner = recorded_learner(self.method.learner, **own)
+            return comparing.train_server(*what, self.length, rate=float(own["rate"]), **how)
+        how["device"] = self.device
         if self.method.way == "alone":
-            return train_alone(
-                *what, learner, self.length, mixture=str(self.settings["mixture"]),
-                seed=self.seed, device=self.device, progress=progress,
-            )  # fmt: skip
-        train = train_central if self.method.way == "central" else train_network
-        return train(
-            *what, learner, self.length, seed=self.seed, device=self.device, progress=progress
+            how["mixture"] = str(own.pop("mixture"))
+        train: Mapping[str, Callable[..., Trained]] = {
+            "alone": comparing.train_alone,
+            "central": comparing.train_central,
+            "network": comparing.train_network,
+        }
+        return train[self.method.way](
+            *what, recorded_learner(self.method.learner, **own), self.length, **how
         )
 
 
 @cache
-def images_of(dataset: str, folder: Path | None, device: str, is_quick: bool) -> SplitImages:
+def split_images(dataset: str, folder: Path | None, device: str, is_quick: bool) -> SplitImages:
     """The images of a data set, and some of the other one; a sample of both for a quick run."""
-    from empirical.data import load_images
     from empirical.train.split_images import SplitImages
 
-    train, test = (load_images(dataset, split=s, directory=folder) for s in ("train", "test"))
-    other = next(name for name in CHECKSUMS if name != dataset)
-    try:
-        others = _first(load_images(other, split="test", directory=folder), OTHER_IMAGES)
-    except (DataNotFound, ValueError):  # an explicit folder may hold one data set only
-        others = None
+    train, test = images_of(dataset, folder, is_quick)
     if is_quick:
-        few = stratified_subset(train.labels, QUICK_IMAGES, seed=0)
-        train = Images(train.pixels[few], train.labels[few], train.name, train.classes, train.white)
-        test = _first(test, OTHER_IMAGES)
-    return SplitImages(train, test, others, device=device)
-
-
-def _first(images: Images, count: int) -> Images:
-    some = np.arange(min(count, len(images)))
-    return Images(
-        images.pixels[some], images.labels[some], images.name, images.classes, images.white
-    )
+        test = test.at(np.arange(min(OTHER_IMAGES, len(test))))
+    return SplitImages(train, test, others_of(dataset, folder), device=device)

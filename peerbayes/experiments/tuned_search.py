@@ -5,6 +5,10 @@ setting so far: past it, where nothing was tried beyond it on some axis (an opti
 the grid so extends the grid, by the factor between the grid's last two values); else halfway, in
 logarithms, into the widest gap beside it. The best is the setting with the least loss on
 validation data. It is all deterministic: what comes next follows from the losses so far.
+
+A row has one or two courses: few local steps a round, or many. In each every method takes as many
+steps of as many examples; a search runs two fifths of a course's rounds. Methods and courses stand
+in `empirical/papers/tuned.toml`.
 """
 
 from __future__ import annotations
@@ -12,14 +16,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
+from empirical import papers
+from peerbayes.documents import Document
+from peerbayes.experiments.experiment import Made, RunSummary
+from peerbayes.experiments.net_rows import Row
 from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from empirical.train.learners.averaging import Learner
+
 
 Settings = Mapping[str, float | str]
 Way = Literal["network", "alone", "central", "server"]
@@ -40,8 +51,10 @@ class Method:
         ``central``; or a ``server``.
     learner
         One of :data:`empirical.train.learners.LEARNERS`; of no use to a server.
-    grid
-        Eight settings; small values before large ones.
+    choices
+        Values of each setting; small ones before large ones.
+    seconds
+        A step and weight, measured on one core of 2025.
     limits
         The largest value of settings that have one.
     """
@@ -50,8 +63,14 @@ class Method:
     title: str
     way: Way
     learner: str
-    grid: tuple[Settings, ...]
+    choices: Mapping[str, Sequence[float | str]]
+    seconds: float
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> tuple[Settings, ...]:
+        """Every combination: eight settings."""
+        return grid(**self.choices)
 
     @property
     def has_beliefs(self) -> bool:
@@ -62,8 +81,7 @@ class Method:
     def axes(self) -> dict[str, list[float]]:
         """The numbers of the grid, ascending, by the names of the settings that have several."""
         found = {}
-        for name in self.grid[0]:
-            values = {one[name] for one in self.grid}
+        for name, values in self.choices.items():
             numbers = sorted(value for value in values if not isinstance(value, str))
             if len(numbers) > 1:
                 found[name] = numbers
@@ -94,54 +112,11 @@ def grid(**choices: Sequence[float | str]) -> tuple[Settings, ...]:
     )
 
 
-_RATES = [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4]
-_ALL = (
-    Method(
-        "sites", "natural gradients with sites", "network", "sites",
-        grid(rate=[0.1, 0.3], trust=[1.0, 3.0], standing=[0.25, 0.5]), {"standing": 1.0},
-    ),
-    Method(
-        "natural-gradient", "natural gradients, beliefs pooled", "network", "natural-gradient",
-        grid(rate=[0.03, 0.1, 0.3, 1.0], initial_curvature=[0.1, 1.0]),
-    ),
-    Method(
-        "backprop", "Bayes by backprop, local reparameterisation, Adam’s ε .01, beliefs pooled",
-        "network", "backprop",
-        grid(mean_rate=[0.003, 0.01, 0.03, 0.1], initial_std=[0.01, 0.03]),
-    ),
-    Method(
-        "backprop-sampled",
-        "Bayes by backprop as P1 and P2 have it, weights drawn once a batch, Adam’s ε 1e-8, "
-        "beliefs pooled",
-        "network", "backprop",
-        grid(
-            mean_rate=[0.0003, 0.001, 0.003, 0.01], initial_std=[0.01, 0.03],
-            mean_epsilon=[1e-8], estimator=["weights"],
-        ),
-    ),
-    Method(
-        "averaging", "weights averaged, SGD with momentum", "network", "averaging",
-        grid(rate=_RATES),
-    ),
-    Method(
-        "averaging-adam", "weights averaged, Adam", "network", "averaging-adam",
-        grid(rate=[3e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 1e-2]),
-    ),
-    Method(
-        "ensemble", "lone nets, predictions mixed", "alone", "averaging",
-        grid(rate=[0.006, 0.02, 0.06, 0.2], mixture=["agents", "data"]),
-    ),
-    Method(
-        "central", "all data in one place, SGD with momentum", "central", "averaging",
-        grid(rate=_RATES),
-    ),
-    Method(
-        "fedavg", "federated averaging, a server, SGD", "server", "",
-        grid(rate=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]),
-    ),
-)  # fmt: skip
+_FILE = papers.tables("tuned")
 
-METHODS: Mapping[str, Method] = MappingProxyType({one.name: one for one in _ALL})
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {one["name"]: papers.built(Method, one) for one in _FILE["methods"]}
+)
 """The methods by name."""
 
 # Priors for one datum, which learners had when the first records were made.
@@ -317,3 +292,189 @@ def _side(axis: str, best: Trial, here: float, neighbour: float | None, beyond: 
     settings = {**best.settings, axis: float(f"{value:.{_DIGITS}g}")}
     gap = 0.0 if neighbour is None else abs(math.log(neighbour / here))
     return _Side(axis, neighbour, gap, settings)
+
+
+# Courses and parts --------------------------------------------------------------------------------
+
+Purpose = Literal["search", "seed"]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How long and how closely agents train.
+
+    Attributes
+    ----------
+    local_steps, batch
+        Steps of an agent in a round; examples of a step.
+    rounds, search_rounds
+        Of a test; of a trial.
+    """
+
+    local_steps: int
+    batch: int
+    rounds: int
+    search_rounds: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``50-steps``."""
+        return f"{self.local_steps}-steps"
+
+    def as_json(self) -> dict[str, int]:
+        """All numbers."""
+        return asdict(self)
+
+
+_COURSES = {name: papers.built(Course, one) for name, one in _FILE["courses"].items()}
+
+COURSES: Mapping[str, tuple[Course, ...]] = MappingProxyType(
+    {row: tuple(_COURSES[name] for name in names) for row, names in _FILE["rows"].items()}
+)
+"""The courses of each row that `tuned` has: one or two, few local steps a round, or many."""
+
+
+@dataclass(frozen=True)
+class TunedPart:
+    """One training.
+
+    Attributes
+    ----------
+    course
+        How long.
+    method
+        The name of who learns how.
+    purpose
+        ``"search"``: a trial, judged by validation data; ``"seed"``: a test of the chosen setting.
+    number
+        Of the trial, from 1; or the seed, from 0.
+    """
+
+    course: Course
+    method: str
+    purpose: Purpose
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``50-steps-sites-search-3``, or ``50-steps-sites-seed-0``."""
+        return f"{self.course.name}-{self.method}-{self.purpose}-{self.number}"
+
+    @property
+    def seed(self) -> int:
+        """Every trial has seed 0."""
+        return self.number if self.purpose == "seed" else 0
+
+    @property
+    def rounds(self) -> int:
+        """How many are run."""
+        return self.course.rounds if self.purpose == "seed" else self.course.search_rounds
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What of the plan its numbers depend on."""
+        return {
+            "course": self.course.as_json(),
+            "method": METHODS[self.method].as_json(),
+            "purpose": self.purpose,
+            "number": self.number,
+        }
+
+
+def search_of(*, is_quick: bool) -> Search:
+    """The search that every method gets."""
+    return QUICK_SEARCH if is_quick else SEARCH
+
+
+def methods_of(row: Row, course: Course) -> tuple[str, ...]:
+    """The methods that are compared: the papers' own step on two nodes that pool often alone."""
+    has_sampled = row.groups[0][0] == "node 1" and course == _COURSES["often"]
+    return tuple(name for name in METHODS if has_sampled or name != "backprop-sampled")
+
+
+def tuned_parts(row: Row, *, seeds: int, is_quick: bool) -> tuple[TunedPart, ...]:
+    """All parts of a row: of each method its trials in turn, then its tests.
+
+    Examples
+    --------
+    >>> from peerbayes.experiments.net_rows import ROWS
+    >>> parts = tuned_parts(ROWS["star-mnist-2"], seeds=3, is_quick=False)
+    >>> len(parts), parts[0].name, parts[-1].name
+    (120, '50-steps-sites-search-1', '50-steps-fedavg-seed-2')
+    """
+    trials = range(1, search_of(is_quick=is_quick).trials + 1)
+    purposes: tuple[tuple[Purpose, range], ...] = (("search", trials), ("seed", range(seeds)))
+    return tuple(
+        TunedPart(course, method, purpose, number)
+        for course in ((_COURSES["quick"],) if is_quick else COURSES[row.name])
+        for method in methods_of(row, course)
+        for purpose, numbers in purposes
+        for number in numbers
+    )
+
+
+# What is left on disk -----------------------------------------------------------------------------
+
+
+class TunedCourse(Document):
+    """How long agents trained."""
+
+    local_steps: int  # of an agent in a round
+    batch: int
+    rounds: int  # that were run
+
+
+class TunedTraining(Made):
+    """A trial on validation data, or a test of the setting that the trials chose."""
+
+    method: str
+    purpose: Purpose
+    number: int  # of the trial, from 1; or the seed, from 0
+    course: TunedCourse
+    settings: dict[str, float | str]
+    edges: list[str] = Field(
+        default_factory=list
+    )  # of a test: settings with no trial beyond the chosen one
+    validation_loss: float | None = None  # of a test: the chosen trial's mean −log p, nats
+    agents: int
+    sizes: list[int]  # images that each agent learns from
+    labels: list[list[int]]  # that each agent has
+    # Of each agent, or of the one net or mixture; empty if it broke down.
+    measures: dict[str, list[float]]
+    failed: str = ""  # why it broke down; empty if it ended
+    bytes_sent: int = 0  # by all agents and a server, over all rounds
+    local_steps: int = 0  # of all agents together
+    seconds: float  # of training, without the judging
+    seed: int  # that training began with
+    mark: str  # checksum of all settings that its numbers depend on
+    data: dict[str, str]
+
+    @property
+    def trial(self) -> Trial:
+        """What the search sees of it."""
+        return Trial(self.settings, math.inf if self.failed else self.mean("nll"))
+
+    def mean(self, measure: str) -> float:
+        """The mean over agents of a measure."""
+        values = self.measures[measure]
+        return sum(values) / len(values)
+
+
+class TunedSettings(Document):
+    """What all parts of a record have in common."""
+
+    dataset: str
+    hidden: list[int]
+    quick: bool
+
+
+class TunedRun(RunSummary):
+    """A record of `tuned`."""
+
+    settings: TunedSettings
+    content: dict[str, TunedTraining]
+
+
+def trainings_of(parts: Mapping[str, Any]) -> list[TunedTraining]:
+    """The parts that are there: documents, or their plain values."""
+    return [TunedTraining.model_validate(part) for part in parts.values()]

@@ -44,7 +44,7 @@ class Redrawn(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.sources.tables import figures_table
+        from peerbayes.sources.catalogue import figures_table
 
         return figures_table(self.document())
 

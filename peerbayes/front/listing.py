@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from peerbayes.documents import Document
-from peerbayes.experiments.done import what_is_done
 from peerbayes.experiments.registry import EXPERIMENTS
+from peerbayes.experiments.run import what_is_done
 from peerbayes.problem.builtins.families import BUILTINS
 
 if TYPE_CHECKING:

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.documents import Documented
-from peerbayes.experiments.documents import RunPrinted
 from peerbayes.experiments.experiment import Experiment as Paper
-from peerbayes.experiments.options import configured
-from peerbayes.experiments.run import ExperimentRun, run_experiment
-from peerbayes.experiments.team import team_of_torchrun
+from peerbayes.experiments.experiment import RunPrinted
+from peerbayes.experiments.registry import configured
+from peerbayes.experiments.run import (
+    ExperimentRun,
+    run_experiment,
+    run_parts,
+    team_of_torchrun,
+)
 from peerbayes.settings.declared import question
 from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.nets import Experiment
@@ -65,8 +69,6 @@ class RunOutcome(Documented):
 
     def tables(self) -> Sequence[RenderableType]:
         """The same for people."""
-        from peerbayes.experiments.tables import run_parts
-
         return run_parts(self.document())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
-from peerbayes.experiments.net_run import check_installed
+from peerbayes.experiments.setting import check_installed
 from peerbayes.progress import stage
 from peerbayes.settings.declared import question
 from peerbayes.settings.nets import Train

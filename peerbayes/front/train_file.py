@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.experiments.net_run import check_installed
-from peerbayes.experiments.team import is_first_process
+from peerbayes.experiments.run import is_first_process
+from peerbayes.experiments.setting import check_installed
 from peerbayes.settings.declared import question
 from peerbayes.settings.nets import TrainFile
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from exact.changing.peer import Peer
 from exact.changing.peer_state import Message, Receipt
-from peerbayes.experiments.net_parts import Part, part_values
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, Part, part_values
+from peerbayes.experiments.net_run import network_of
 from peerbayes.live.frames import Frame, Refused, Shapes, Tensors
 from peerbayes.live.learner import Learner, Saved, Used
 from peerbayes.live.members import Members, Share
@@ -254,7 +254,7 @@ def own_training(share: Share) -> OwnTraining:
     ValueError
         If torch or the data are missing, or something does not fit; in one line.
     """
-    from peerbayes.experiments.net_run import check_installed
+    from peerbayes.experiments.setting import check_installed
 
     check_installed(share.problem)
     from empirical.live.agent import use_one_thread
@@ -272,7 +272,6 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.nets.descent import as_inputs, as_labels
     from empirical.nets.evaluation import evaluate
     from empirical.nets.recipe import Recipe
-    from peerbayes.experiments.net_problem import network_of
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exact.sampling import kind_rows
+from peerbayes.experiments.net_run import network_of
 from peerbayes.live.members import Members, Share, rule_keys
 from peerbayes.messages import input_error
 from peerbayes.problem.model_section import FiniteAgentSection
@@ -237,8 +238,7 @@ def net_shares(
 
 
 def _of_row(row: Row, seed: int, recipe: str, data: str | None) -> tuple[Share, ...]:
-    from peerbayes.experiments.net_parts import Part, part_values
-    from peerbayes.experiments.net_recipes import RECIPE_NAMES
+    from peerbayes.experiments.net_rows import RECIPE_NAMES, Part, part_values
 
     if recipe not in RECIPE_NAMES:
         raise fail("recipe", ", ".join(RECIPE_NAMES), repr(recipe), "choose one of them")
@@ -247,7 +247,6 @@ def _of_row(row: Row, seed: int, recipe: str, data: str | None) -> tuple[Share, 
         wanted, remedy = "a row with a fixed network", "take a star or a grid"
         raise fail(row.name, wanted, "a network that changes by a plan", remedy)
     from empirical.data import CHECKSUMS
-    from peerbayes.experiments.net_problem import network_of
 
     network = network_of(variant.network)
     assert isinstance(network, Network)

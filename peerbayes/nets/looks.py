@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.record_lines import Held, held
 from peerbayes.nets.documents import TestLook
 from peerbayes.records import read_record, unwritable, write_record
 from theory.validation import fail

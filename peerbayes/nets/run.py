@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
-from peerbayes.experiments.holding import Held, held
+from peerbayes.experiments.record_lines import Held, held
 from peerbayes.nets.documents import KeptBeliefs, TestLook, TrainPrinted, TrainRecord
 from peerbayes.nets.looks import note_look
 from peerbayes.nets.recording import record_of

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from peerbayes.experiments.codecs_documents import CodecsPart, CodecsRun, CodecTrial
-from peerbayes.experiments.documents import RunSummary
-from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link_documents import LinkRun, TrainedPart
-from peerbayes.experiments.link_lines import rounds_reached
-from peerbayes.experiments.regression import RegressionRun
-from peerbayes.experiments.tuned_documents import TunedRun
+from peerbayes.experiments.codecs import CodecsPart, CodecsRun, CodecTrial
+from peerbayes.experiments.experiment import Line, RunSummary
+from peerbayes.experiments.link_rows import LinkRun, TrainedPart, rounds_reached
+from peerbayes.experiments.registry import RegressionRun
+from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, linear_scale, log_scale, series_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot

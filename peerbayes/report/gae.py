@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerbayes.experiments.gae_documents import GaeAutoencoderPart, GaeContent, GaeRun, GaeRunPart
+from peerbayes.experiments.gae_rows import GaeAutoencoderPart, GaeContent, GaeRun, GaeRunPart
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import DASHES, Chart, linear_scale, log_scale
 from peerbayes.figures.views import Fact, Section

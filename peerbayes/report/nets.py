@@ -10,20 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from peerbayes.experiments.experiment import mean_and_error
 from peerbayes.experiments.net_documents import (
+    WHEN,
     NetPart,
     NetRun,
     NetSettings,
     When,
-)
-from peerbayes.experiments.net_measures import (
-    WHEN,
     has_before,
     label_confidence,
     last_of,
-    mean_and_error,
 )
-from peerbayes.experiments.net_recipes import RECIPE_TITLES
+from peerbayes.experiments.net_rows import RECIPE_TITLES
 from peerbayes.figures.canvas import Plot
 from peerbayes.figures.chart import linear_scale, log_scale
 from peerbayes.figures.training import (

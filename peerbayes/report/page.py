@@ -16,14 +16,14 @@ from typing import Any
 import jinja2
 
 from peerbayes._version import __version__
-from peerbayes.experiments.codecs_documents import CodecsRun
-from peerbayes.experiments.gae_documents import GaeRun
-from peerbayes.experiments.link_documents import LinkRun
+from peerbayes.experiments.codecs import CodecsRun
+from peerbayes.experiments.gae_rows import GaeRun
+from peerbayes.experiments.link_rows import LinkRun
 from peerbayes.experiments.net_documents import NetRun
-from peerbayes.experiments.posterior_files import damaged_posteriors
+from peerbayes.experiments.nets import damaged_posteriors
 from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
-from peerbayes.experiments.regression import RegressionRun
-from peerbayes.experiments.tuned_documents import TunedRun
+from peerbayes.experiments.registry import RegressionRun
+from peerbayes.experiments.tuned_search import TunedRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict

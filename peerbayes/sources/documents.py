@@ -1,13 +1,19 @@
-"""A figure of the sources redrawn, as types: what `figures` prints, and leaves in its record."""
+"""Figures of the sources as types: what `figures` prints; and how printed things are judged.
+
+A check holds something measured against something printed, with its tolerance and its reason.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from pydantic import Field
 
 from peerbayes.documents import Document, Number, Numbers, numbers
+from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
+from peerbayes.figures.wording import number
 
 Outcome = Literal["reproduced", "not reproduced", "undecidable here"]
 
@@ -97,3 +103,73 @@ class FiguresPrinted(FiguresRecord):
 
     record: str
     report: str
+
+
+# How something measured is held against something printed: rules, tolerances and reasons
+
+
+def accuracy_check(what: str, printed: str, values: Sequence[float]) -> CheckDocument:
+    """An accuracy in per cent, one value a seed, beside the printed one."""
+    known = Printed.read(printed)
+    if not values:
+        return undecided(what, printed)
+    allowed = accuracy_tolerance(known, len(values))
+    mean = sum(values) / len(values)
+    seeds = f"{len(values)} seed{'s' * (len(values) != 1)}"
+    return CheckDocument(
+        what=what,
+        printed=printed,
+        measured=mean,
+        wanted=f"{known.value:g} ± {number(allowed, 2)}",
+        holds=is_reproduced(known, values),
+        reason=f"read to ± {known.reading:g}; one run of theirs, {seeds} of ours, each with a"
+        f" standard deviation of {100 * SPREAD:g} % of the error rate; two deviations",
+    )
+
+
+def above(
+    what: str, printed: str, measured: float | None, bound: float, reason: str
+) -> CheckDocument:
+    """Something that has to exceed a bound."""
+    holds = None if measured is None else measured > bound
+    return _bounded(what, printed, measured, f"above {number(bound, 3)}", holds, reason)
+
+
+def below(
+    what: str, printed: str, measured: float | None, bound: float, reason: str
+) -> CheckDocument:
+    """Something that has to stay below a bound."""
+    holds = None if measured is None else measured < bound
+    return _bounded(what, printed, measured, f"below {number(bound, 3)}", holds, reason)
+
+
+def _bounded(
+    what: str, printed: str, measured: float | None, wanted: str, holds: bool | None, reason: str
+) -> CheckDocument:
+    if holds is None:
+        return undecided(what, printed)
+    return CheckDocument(
+        what=what, printed=printed, measured=measured, wanted=wanted, holds=holds, reason=reason
+    )
+
+
+def undecided(what: str, printed: str, reason: str = "no record") -> CheckDocument:
+    """Something printed beside which nothing was measured."""
+    return CheckDocument(
+        what=what, printed=printed, measured=None, wanted="", holds=None, reason=reason
+    )
+
+
+def outcome(checks: Sequence[CheckDocument]) -> Outcome:
+    """The verdict on a figure: one failure decides; so does all that was printed and holds.
+
+    Examples
+    --------
+    >>> outcome([undecided("accuracy", "97.55")])
+    'undecidable here'
+    """
+    if any(check.holds is False for check in checks):
+        return "not reproduced"
+    if not checks or any(check.holds is None for check in checks):
+        return "undecidable here"
+    return "reproduced"

@@ -8,18 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("pywt")
 
-from peerbayes.experiments import behaviour, behaviour_marks
-from peerbayes.experiments.behaviour import changed, complaint, difference, entry_of, renew
-from peerbayes.experiments.behaviour_marks import MARKS, all_marks, behaviour_mark, kept_marks
-from peerbayes.experiments.frozen_runs import Numbers, recipes
+from peerbayes.experiments import behaviour, setting
+from peerbayes.experiments.behaviour import (
+    Numbers,
+    changed,
+    complaint,
+    difference,
+    entry_of,
+    recipes,
+    renew,
+)
+from peerbayes.experiments.setting import MARKS, all_marks, behaviour_mark, kept_marks
 from tests.peerbayes.commands import Patch
 
 # Exchanges of the paper's and controls; others are codecs of ours.
@@ -60,20 +68,11 @@ SOME = (
 )  # fmt: skip
 
 
-def smaller_decay(patch: Patch) -> None:
-    from peerbayes.experiments import net_recipes
+def changed_recipe(patch: Patch, name: str, **values: Any) -> None:
+    from peerbayes.experiments import net_rows
 
-    row = "fmnist-2-unbalanced"
-    other = {**net_recipes.PAPER, row: {**net_recipes.PAPER[row], "decay": 0.98}}
-    patch.setattr(net_recipes, "PAPER", MappingProxyType(other))
-
-
-def larger_epsilon(patch: Patch) -> None:
-    from peerbayes.experiments import net_recipes
-
-    row = "fmnist-2-unbalanced"
-    other = {**net_recipes.BEST, row: {**net_recipes.BEST[row], "mean_epsilon": 2e-2}}
-    patch.setattr(net_recipes, "BEST", MappingProxyType(other))
+    other = {**net_rows.RECIPES, name: {**net_rows.RECIPES[name], **values}}
+    patch.setattr(net_rows, "RECIPES", other)
 
 
 def coarser_codec(patch: Patch) -> None:
@@ -91,8 +90,11 @@ def another_prior(patch: Patch) -> None:
 
 
 CHANGES = {
-    "decay": (smaller_decay, {"paper: cooperating, 2 nodes"}),
-    "epsilon": (larger_epsilon, {"best: alone, 2 nodes", "codec: posterior", "codec: sign"}),
+    "decay": (partial(changed_recipe, name="paper", decay=0.98), {"paper: cooperating, 2 nodes"}),
+    "epsilon": (
+        partial(changed_recipe, name="best", mean_epsilon=2e-2),
+        {"best: alone, 2 nodes", "codec: posterior", "codec: sign"},
+    ),
     "codec": (coarser_codec, {"codec: posterior"}),
     "prior": (another_prior, {"tuned: natural-gradient"}),
 }
@@ -108,7 +110,7 @@ def test_a_changed_constant_changes_the_marks_of_who_uses_it(change: str) -> Non
     said = complaint(found)
     assert all(recipe in said for recipe in wanted)
     assert "\n" not in said
-    for words in (" kept, ", " now; ", behaviour_marks.RENEW, "CHANGELOG.md", "version rises"):
+    for words in (" kept, ", " now; ", setting.RENEW, "CHANGELOG.md", "version rises"):
         assert words in said
 
 
@@ -139,7 +141,7 @@ def test_other_shapes_are_told() -> None:
 def test_the_file_is_renewed_where_numbers_changed(monkeypatch: Patch, tmp_path: Path) -> None:
     path = tmp_path / "marks.json"
     now: dict[str, Numbers] = {"near": {"losses": [[1.0]]}, "far": {"losses": [[1.0]]}}
-    for module in (behaviour, behaviour_marks):
+    for module in (behaviour, setting):
         monkeypatch.setattr(module, "MARKS", path)
     monkeypatch.setattr(behaviour, "recipes", lambda: tuple(now))
     monkeypatch.setattr(behaviour, "frozen_run", lambda recipe: now[recipe])

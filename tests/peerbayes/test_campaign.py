@@ -19,17 +19,21 @@ from jsonschema import Draft202012Validator
 pytest.importorskip("torch")
 
 from peerbayes import __version__, cli
-from peerbayes.experiments import campaign_worker, find_experiment
-from peerbayes.experiments.behaviour_marks import all_marks, behaviour_mark, net_recipe
+from peerbayes.experiments import campaign, find_experiment
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
-from peerbayes.experiments.campaign_state import mark_of
-from peerbayes.experiments.holding import Held, held, is_held
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import BATCHES, BATCHWISE, parts_aside, parts_of
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.record_lines import put_record, read_lines
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.net_rows import (
+    BATCHES,
+    BATCHWISE,
+    ROWS,
+    net_recipe,
+    parts_aside,
+    parts_of,
+)
+from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
+from peerbayes.experiments.setting import all_marks, behaviour_mark
+from peerbayes.experiments.short_records import read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -127,7 +131,7 @@ def home(tmp_path: Path, monkeypatch: Patch) -> Campaign:
 def run_here(home: Campaign, name: str) -> Path:
     (task,) = selected(name)
     order = {"task": task.name, "out": str(home.out), "records": str(home.records)}
-    return campaign_worker.run_order({**order, "device": home.device, "data": None})
+    return campaign.run_order({**order, "device": home.device, "data": None})
 
 
 def folders(home: Campaign) -> tuple[str, ...]:
@@ -148,8 +152,8 @@ class WorkerHere:
     def __init__(self, words: list[str], **_: Any) -> None:
         said: list[dict[str, Any]] = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(campaign_worker, "_tell", said.append)
-            said.append({"kept": str(campaign_worker.run_order(json.loads(words[-1])))})
+            patch.setattr(campaign, "_tell", said.append)
+            said.append({"kept": str(campaign.run_order(json.loads(words[-1])))})
         self.stdout = map(json.dumps, said)
 
     def __enter__(self) -> WorkerHere:
@@ -264,7 +268,7 @@ def test_unfinished_work_of_another_program_is_left_alone(
 
 def test_every_part_of_the_plan_has_a_mark() -> None:
     for task in planned():
-        assert len(mark_of(task)) == 12
+        assert len(task.experiment.mark(task.part.name)) == 12
     for row in ROWS.values():
         for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
             assert len(behaviour_mark(net_recipe(row, part))) == 12

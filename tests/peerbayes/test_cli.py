@@ -22,7 +22,7 @@ from peerbayes import cli
 from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
 from peerbayes.comparison import Comparison
-from peerbayes.experiments.team import PartFailed
+from peerbayes.experiments.run import PartFailed
 from peerbayes.front.verify import sweep_parts, verification_parts
 from peerbayes.layout import render
 from peerbayes.measured import SlowestDocument, SweepDocument
@@ -542,7 +542,7 @@ def test_of_several_processes_the_first_one_speaks(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("peerbayes.experiments.team.is_first_process", lambda: False)
+    monkeypatch.setattr("peerbayes.experiments.run.is_first_process", lambda: False)
     monkeypatch.setattr("peerbayes.front.run.run", fail)
     assert cli.main(["run", "regression-2"]) == 2
     assert capsys.readouterr().err == told

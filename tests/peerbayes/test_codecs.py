@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS
-from peerbayes.experiments.codecs_setting import CONTENDERS, CodecSetting
+from peerbayes.experiments.codecs import CODECS, CONTENDERS, CodecSetting
 from peerbayes.experiments.experiment import Line
 from tests.peerbayes.commands import Capture, Patch, complaint
 
@@ -62,7 +62,7 @@ def test_the_largest_distance_is_over_rates_from_one_to_four() -> None:
 def test_codecs_of_one_family_differ_and_are_there_once() -> None:
     names = [(one.family, one.setting) for one in CONTENDERS]
     assert len(set(names)) == len(names)
-    quick = CODECS.quick()
+    quick = replace(CODECS, is_quick=True)
     assert quick.name == "codecs quick"
     assert all(one in CODECS.contenders for one in quick.contenders)
     assert len(quick.contenders) < len(CODECS.contenders)

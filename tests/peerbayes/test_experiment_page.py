@@ -15,12 +15,9 @@ from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.record_lines import read_lines
-from peerbayes.experiments.short_parts import settings_mark
-from peerbayes.experiments.short_rows import ShortPart, read_row
+from peerbayes.experiments.short_records import ShortPart, read_row
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
-from peerbayes.experiments.tuned_documents import TunedTraining
-from peerbayes.experiments.tuned_plan import COURSES, tuned_parts
-from peerbayes.experiments.tuned_search import METHODS, SEARCH
+from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedTraining, tuned_parts
 
 FOLDER = Path(__file__).parents[2] / "docs/experiments"
 PARTS = [short for row in ROWS for short in read_row(FOLDER, row).parts.values()]
@@ -103,7 +100,7 @@ def name_of(short: ShortPart) -> str:
 def test_short_records_are_of_the_present_settings(short: ShortPart) -> None:
     seed = short.content["seed"]
     experiment = NetExperiment(ROWS[short.row], seeds=seed + 1)
-    assert short.settings == settings_mark(experiment, short.part)
+    assert short.settings == experiment.settings_mark(short.part)
     settings = short.content["settings"]
     assert settings["rounds_run"] == settings["rounds"]
     assert short.content["curve"]["points"][-1]["round"] == settings["rounds"]
@@ -172,7 +169,7 @@ def test_comparisons_on_record_follow_from_their_trials(row: str) -> None:
     trials: dict[tuple[str, str], list[TunedTraining]] = {}
     for name in (name for name in plan if name in shorts):
         part, short = plan[name], shorts[name]
-        assert short.settings == settings_mark(experiment, name)
+        assert short.settings == experiment.settings_mark(name)
         found = TunedTraining.model_validate(short.content)
         assert (found.method, found.number, found.course.rounds) == (
             part.method, part.number, part.rounds,

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
 from peerbayes import cli
 from peerbayes.documents import Document
 from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
-from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.run import fingerprint, part_seed
+from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.experiments.registry import configured
+from peerbayes.experiments.run import PartFailed, Parts, Team, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.nets import Experiment as Options
 from tests.peerbayes.commands import Capture, Patch, json_of, text_of
 from tests.peerbayes.test_report import Page
 
@@ -30,7 +35,7 @@ class Number(Document):
 
 
 @dataclass(frozen=True)
-class Coin:
+class Coin(Experiment):
     """An experiment of three parts, each a number; counts how often parts are run."""
 
     ran: list[str]
@@ -45,12 +50,6 @@ class Coin:
 
     def settings(self) -> dict[str, Any]:
         return {"bias": self.bias}
-
-    def part_settings(self, part: str) -> dict[str, Any]:
-        return self.settings()
-
-    def stream(self, part: str) -> int:
-        return self.parts.index(part)
 
     def run_part(self, part: str, *, seed: int, replicates: int, progress: Any) -> Number:
         if part == self.fails:
@@ -174,7 +173,7 @@ def test_a_changed_part_is_run_again(tmp_path: Path) -> None:
 def test_fingerprints_and_seeds_tell_parts_apart() -> None:
     coin = Coin([])
     marks = {
-        fingerprint(coin, part, seed=seed, replicates=replicates)
+        Parts(coin, Path(), seed, replicates).fingerprint(part)
         for part in coin.parts
         for seed in (0, 1)
         for replicates in (2, 3)
@@ -232,11 +231,116 @@ def test_the_papers_regressions(
     assert name in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_registry_and_list(capsys: Capture) -> None:
-    for name, experiment in EXPERIMENTS.items():
-        assert find_experiment(name) is experiment
-        assert experiment.name == name
-        assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
-        json.dumps(experiment.settings())
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_keeps_the_contract(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    assert find_experiment(name) is experiment
+    assert experiment.name == name
+    assert experiment.replicates >= (1000 if name.startswith("regression") else 3)
+    json.dumps(experiment.settings())
+    parts = experiment.parts
+    assert len(parts) == len(set(parts))
+    if experiment.replicates_are_parts:  # each part has a seed, which its name tells
+        assert {experiment.stream(part) for part in parts} == set(range(experiment.replicates))
+        assert {experiment.stream(p) for p in parts if p.endswith("seed 1")} <= {1}
+    else:
+        assert [experiment.stream(part) for part in parts] == list(range(len(parts)))
+    last = experiment.parts_with("")[-1]
+    assert experiment.parts_with(last) == (last,)
+    with pytest.raises(ValueError, match="--part: expected words of"):
+        experiment.parts_with("pigeon")
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (("gae", "codecs", "rate-link"), {"recipe": "best"}, "--recipe: expected an .* recipes"),
+        (("regression-2",), {"recipe": "best"}, "--recipe: expected an experiment with neural"),
+        (("star-mnist-1", "codecs", "rate-link", "regression-2"), {"workers": 2},
+         "--workers: expected gae, whose nodes .*side by side use campaign --workers"),
+        (("gae", "codecs", "rate-link", "regression-2"), {"codec": "sign"},
+         "--codec: expected a row of Bayesian nets"),
+        (("regression-2",), {"part": "agent"}, "--part: expected an experiment with neural nets"),
+        (("regression-2",), {"quick": True}, "--quick: expected an experiment with neural nets"),
+        (("regression-2",), {"device": "cpu"}, "--device: expected an experiment with neural"),
+        (("codecs",), {"device": "cuda"}, "--device: expected cpu, where codecs work, got 'cuda'"),
+        (("star-mnist-1",), {"recipe": "tuned", "codec": "sign"}, "--codec: expected no codec"),
+        (("star-mnist-1",), {"recipe": "bets"}, "--recipe: expected paper or best .*did you mean"),
+        (("fedavg-iid",), {"recipe": "once"}, "--recipe: expected paper or best.* has no priors"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict | tuple) else "",
+)  # fmt: skip
+def test_options_of_no_use_are_refused(
+    names: Sequence[str], options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    for name in names:
+        with pytest.raises(ValueError, match=said):
+            configured(find_experiment(name), Options(**options), tmp_path)
+
+
+def test_the_list_has_every_experiment(capsys: Capture) -> None:
     text = text_of(capsys, ["list"])
     assert all(name in text for name in EXPERIMENTS)
+
+
+# Processes of torchrun share the parts: the record is that of one process -----------------------
+
+
+class Store:
+    """What torchrun's processes tell each other, where one runs after the other."""
+
+    def set(self, word: str, value: str) -> None:
+        """Nobody listens."""
+
+    def wait(self, words: Sequence[str], patience: timedelta) -> None:
+        """Nobody is waited for: who is to wait comes last."""
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.json")}
+
+
+def run(out: Path, **options: Any) -> Any:
+    short = replace(find_experiment("regression-2"), rounds=50, draws=5)  # type: ignore[type-var]
+    return pb.run(short, replicates=3, out=out, **options)
+
+
+def run_in_two(monkeypatch: Patch, out: Path, **options: Any) -> Any:
+    """What the first of two processes returns, which waits for the other at the end."""
+
+    def process(rank: int) -> Any:
+        team = Team(2, rank, store=Store())
+        monkeypatch.setattr("peerbayes.front.run.team_of_torchrun", lambda: nullcontext(team))
+        return run(out, **options)
+
+    with suppress(PartFailed):  # the parts of the other are not there yet
+        process(1)
+    return process(0)
+
+
+def test_two_processes_leave_what_one_leaves(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("peerbayes.report.write_report", lambda records, path: path)
+    run(tmp_path / "alone")
+    alone, two = files(tmp_path / "alone"), tmp_path / "two"
+    assert len(alone) > 2, "there is more than one part to share"
+    first = run_in_two(monkeypatch, two)
+    assert files(two) == alone
+    assert first.run.reused == ()
+    # Parts on record are taken where that is asked for, but for those that are gone or damaged.
+    parts = sorted(two.glob("*.parts/*.json"))
+    parts[1].unlink()
+    parts[2].write_text("{}")
+    written = {path: path.stat().st_mtime_ns for path in parts if path.exists()}
+    run_in_two(monkeypatch, two, resume=True)
+    assert files(two) == alone
+    kept = [path for path, when in written.items() if path.stat().st_mtime_ns == when]
+    assert kept == [parts[0], *parts[3:]]
+
+
+def test_a_process_without_the_others_folder_says_so(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(Team, "own", lambda self, parts: tuple(parts[::2]))
+    assert cli.main(["run", "regression-2", "--replicates", "2", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "as another process ran it, got nothing of it; give all processes one folder" in said

@@ -13,24 +13,22 @@ from empirical.data import Images
 from empirical.gae.fitting import FitPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
 from empirical.gae.snapshots import SnapshotPlan
-from peerbayes import settings
-from peerbayes.experiments import find_experiment, gae_runs
+from peerbayes.experiments import gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.gae import GAE, GaeExperiment
-from peerbayes.experiments.gae_documents import GaeContent, GaeRun
-from peerbayes.experiments.gae_lines import gae_lines
+from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
     FEW,
     RUNS,
     TABLE_1,
     TRIALS,
+    GaeContent,
+    GaeRun,
     looks,
 )
-from peerbayes.experiments.net_run import Setting
-from peerbayes.experiments.options import configured
-from peerbayes.experiments.run import parts_folder, run_experiment
+from peerbayes.experiments.run import run_experiment
+from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from peerbayes.sources.kept import Kept
@@ -158,17 +156,6 @@ def test_autoencoders_have_files_of_their_own() -> None:
     assert used(AUTOENCODER) == used("GAE balanced 4 seed 0") == "autoencoder.safetensors"
     few = used(f"{AUTOENCODER} {FEW}")
     assert few == used(f"GAE balanced 4 {FEW} seed 3") == "autoencoder-few-snapshots.safetensors"
-
-
-def test_options_that_are_of_no_use(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--recipe: expected an experiment with recipes, got gae"):
-        configured(find_experiment("gae"), settings.Experiment(recipe="best"), tmp_path)
-    for name in ("star-mnist-1", "codecs", "rate-link", "regression-2"):
-        with pytest.raises(ValueError, match=f"--workers: expected gae, .* got {name}; leave"):
-            configured(find_experiment(name), settings.Experiment(workers=2), tmp_path)
-    for workers in (0, -1):
-        with pytest.raises(ValueError, match=f"workers: expected .* got {workers}"):
-            settings.Experiment(workers=workers, quick=True)
 
 
 def test_looks_end_with_the_last_round() -> None:

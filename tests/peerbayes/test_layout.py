@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes import cli
-from peerbayes.experiments.campaign_documents import CampaignDocument
-from peerbayes.experiments.documents import RunPrinted
-from peerbayes.experiments.tables import campaign_parts, run_parts
+from peerbayes.experiments.campaign_state import CampaignDocument, campaign_parts
+from peerbayes.experiments.experiment import RunPrinted
+from peerbayes.experiments.run import run_parts
 from peerbayes.front.verify import verification_parts
 from peerbayes.layout import render
 from peerbayes.tables import facts_table, figures_table, interval

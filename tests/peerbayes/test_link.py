@@ -13,11 +13,21 @@ import pytest
 from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line
-from peerbayes.experiments.link import RateLink
-from peerbayes.experiments.link_documents import LinkRun, SnapshotsPart, TrainedPart
-from peerbayes.experiments.link_networks import WIDE, network_of, site_of
-from peerbayes.experiments.link_setting import AMBIGUOUS, SNAPSHOTS, WIDE_NAMES, LinkSetting
-from peerbayes.experiments.link_unseen import heard_again, mixing_time, slope_interval, unseen_lines
+from peerbayes.experiments.link import RateLink, unseen_lines
+from peerbayes.experiments.link_rows import (
+    AMBIGUOUS,
+    SNAPSHOTS,
+    WIDE,
+    LinkRun,
+    LinkSetting,
+    SnapshotsPart,
+    TrainedPart,
+    heard_again,
+    mixing_time,
+    network_of,
+    site_of,
+    slope_interval,
+)
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view
 from tests.peerbayes.commands import Patch
@@ -194,10 +204,6 @@ def test_slopes_have_an_interval_over_networks() -> None:
     assert low < np.polyfit(x, bent, 1)[0] < high
     assert high - low > 0.1
     assert slope_interval(x[:5], np.where(x[:5] > 0.4, np.nan, x[:5])) is None
-
-
-def test_the_list_of_names_is_that_of_the_networks() -> None:
-    assert tuple(WIDE) == WIDE_NAMES  # which experiments know without loading networks
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,8 +15,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.experiments import find_experiment
-from peerbayes.experiments.behaviour_marks import behaviour_mark
 from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.setting import behaviour_mark
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -107,9 +107,9 @@ def test_codecs_of_no_use(arguments: list[str], said: str, tmp_path: Path, capsy
 
 
 def test_without_the_wavelets(capsys: Capture, monkeypatch: Patch, tmp_path: Path) -> None:
-    from peerbayes.experiments import net_codecs
+    from peerbayes.experiments import net_run
 
-    net_codecs._misfit.cache_clear()
+    net_run._misfit.cache_clear()
     monkeypatch.setitem(sys.modules, "pywt", None)
     text = complaint(capsys, "run", ROW, "--codec", "wavelet", "--out", str(tmp_path))
     assert "the codec 'wavelet' needs PyWavelets" in text

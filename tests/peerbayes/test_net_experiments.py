@@ -17,21 +17,21 @@ from jsonschema import Draft202012Validator
 
 from empirical.nets.recipe import Recipe
 from peerbayes import cli
-from peerbayes.experiments import EXPERIMENTS, find_experiment
-from peerbayes.experiments import net_run as net_run_module
+from peerbayes.experiments import EXPERIMENTS, find_experiment, setting
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_parts import (
+from peerbayes.experiments.net_rows import (
     BATCHES,
     BESIDE,
+    ROWS,
     Part,
     Role,
+    Row,
     part_values,
     parts_aside,
     parts_of,
+    recipe_values,
 )
-from peerbayes.experiments.net_problem import influence_of, network_of
-from peerbayes.experiments.net_recipes import recipe_values
-from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_run import influence_of, network_of
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
@@ -145,7 +145,7 @@ def test_parts_and_what_they_depend_on() -> None:
         for part in parts_aside(row, seeds=1)
         if part.asked_for == part.role and part.role in BESIDE
     }
-    printed = {(r.name, "alone") for r in ROWS.values() if any(r.alone or ())}
+    printed = {(r.name, "alone") for r in ROWS.values() if r.alone}
     printed |= {(r.name, "central") for r in ROWS.values() if r.central}
     assert beside == printed | {(r.name, "fedavg") for r in ROWS.values() if r.printed_server}
     assert len(printed) == 8
@@ -322,7 +322,7 @@ def check_resumption(
 
 
 def test_without_torch(capsys: Capture, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(net_run_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(setting, "find_spec", lambda name: None)
     text = complaint(capsys, "run", "star-mnist-1")
     assert "got no torch; install what is missing, in a checkout" in text
     assert "pip install -c constraints.txt '.[empirical]'" in text

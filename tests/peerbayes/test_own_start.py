@@ -17,9 +17,9 @@ from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_run import begin_apart
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.own_start import begin_apart
-from peerbayes.experiments.run import keep_part
+from peerbayes.experiments.run import Parts
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.tiny_nets import make_tiny
 
@@ -54,10 +54,7 @@ def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: Patch) -> None:
     assert set(apart) - set(together) == {"start"}  # older parts keep their fingerprints
     assert {key for key in together if apart[key] != together[key]} == {"role", "behaviour"}
     assert experiment.stream(APART) == experiment.stream(TOGETHER)
-    parts = {
-        name: keep_part(experiment, name, seed=0, replicates=1, out=tmp_path, progress=None)
-        for name in (APART, TOGETHER)
-    }
+    parts = {name: Parts(experiment, tmp_path).keep(name, None) for name in (APART, TOGETHER)}
     first, second = (NetPart.model_validate(parts[name]) for name in (APART, TOGETHER))
     assert (first.role, second.role) == ("own initialisation", "cooperating")
     assert first.network == second.network

@@ -20,10 +20,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("IPython")
 
-from peerbayes.experiments.gae_documents import GaeRunPart
-from peerbayes.experiments.gae_rows import TABLE_1, TRIALS
+from peerbayes.experiments.gae_rows import TABLE_1, TRIALS, GaeRunPart
+from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.printed import Printed, accuracy_tolerance
 from tests.peerbayes.commands import Patch
 
 DOCS = Path(__file__).parents[2] / "docs"

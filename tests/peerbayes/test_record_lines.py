@@ -10,7 +10,7 @@ import pytest
 from peerbayes.cli import main
 from peerbayes.experiments import record_lines
 from peerbayes.experiments.record_lines import put_record, read_lines
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.short_records import read_row
 from peerbayes.records import write_record
 
 NAMES = ("a seed 0", "b seed 0", "c é seed 1")

@@ -23,7 +23,7 @@ from exact.checkpoint import Checkpoint
 from exact.whole_files import MOST_BYTES
 from peerbayes import cli
 from peerbayes.experiments import find_experiment
-from peerbayes.experiments.regression import RegressionExperiment
+from peerbayes.experiments.registry import RegressionExperiment
 from peerbayes.front.claims import verify_claims
 from peerbayes.front.figures import redraw
 from peerbayes.problem.reading import problem_from_document

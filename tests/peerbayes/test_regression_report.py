@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from peerbayes import cli
-from peerbayes.experiments.regression import RegressionRun
+from peerbayes.experiments.registry import RegressionRun
 from peerbayes.figures.canvas import plotting_style
 from peerbayes.figures.errors import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import Row

@@ -7,6 +7,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +34,28 @@ from empirical.train.comparing import (
 )
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
-from peerbayes.experiments import campaign, campaign_worker
+from peerbayes.experiments import campaign
 from peerbayes.experiments.campaign import Campaign, run_campaign
-from peerbayes.experiments.campaign_documents import CampaignDocument, TaskDocument
 from peerbayes.experiments.campaign_plan import planned, selected
+from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument, campaign_parts
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import read_row
-from peerbayes.experiments.tables import campaign_parts
-from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.experiments.tuned_documents import TunedTraining
-from peerbayes.experiments.tuned_lines import contenders, difference, method_results, tuned_lines
-from peerbayes.experiments.tuned_search import METHODS, SEARCH, Method, Settings, Trial
-from peerbayes.experiments.tuned_tasks import TunedTask
+from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments.tuned import (
+    TunedExperiment,
+    contenders,
+    difference,
+    method_results,
+    tuned_lines,
+)
+from peerbayes.experiments.tuned_search import (
+    METHODS,
+    SEARCH,
+    Method,
+    Settings,
+    Trial,
+    TunedPart,
+    TunedTraining,
+)
 from peerbayes.records import read_record
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
 from tests.peerbayes.tiny_nets import make_tiny
@@ -96,7 +107,7 @@ def test_an_optimum_beyond_the_grid_is_followed_there() -> None:
 
 def test_a_setting_stops_at_its_limit() -> None:
     sites = METHODS["sites"]
-    short = Method("", "", "network", "sites", sites.grid, {"standing": 0.7})
+    short = replace(sites, limits={"standing": 0.7})
     found = searched(short, bowl(standing=5.0, rate=0.3, trust=3.0))
     assert max(float(one.settings["standing"]) for one in found) == 0.7
     assert SEARCH.chosen(short, found).settings["standing"] == 0.7
@@ -389,7 +400,7 @@ def test_what_is_refused(tmp_path: Path, capsys: Capture) -> None:
 def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
     from peerbayes.experiments import tuned_runs
 
-    data = tuned_runs.images_of("", None, "", False)
+    data = tuned_runs.split_images("", None, "", False)
     experiment = TunedExperiment(ROWS["fmnist-2-iid"], is_quick=True)
 
     def measures() -> Any:
@@ -409,10 +420,10 @@ def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
 
 
 def test_the_plan_of_a_campaign_has_every_comparison() -> None:
-    tasks = [task for task in planned() if isinstance(task, TunedTask)]
+    tasks = [task for task in planned() if isinstance(task.part, TunedPart)]
     names = [task.name for task in tasks]
     assert len(names) == len(set(names))
-    rows = {name for name, row in ROWS.items() if row.averaging and row.central is not None}
+    rows = {name for name, row in ROWS.items() if row.averaging and row.baselines}
     assert {task.row for task in tasks} == rows
     sampled = [task for task in tasks if "backprop-sampled" in task.name]
     assert {task.row for task in sampled} == {name for name in rows if name.startswith("fmnist-2-")}
@@ -488,7 +499,7 @@ def test_a_campaign_goes_on_from_short_records_alone(tmp_path: Path) -> None:
 
     def run(place: Campaign, name: str) -> dict[str, Any]:
         order = {"task": name, "out": str(place.out), "records": str(place.records)}
-        campaign_worker.run_order({**order, "device": "cpu", "data": None})
+        campaign.run_order({**order, "device": "cpu", "data": None})
         row, _, part = name.partition(": ")
         return dict(read_row(place.records, row).parts[part].content)
 

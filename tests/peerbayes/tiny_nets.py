@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.net_parts import part_values
-from peerbayes.experiments.net_rows import ROWS, Row
+from peerbayes.experiments.net_rows import ROWS, Row, part_values
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.tuned_plan import COURSES, Course
+from peerbayes.experiments.tuned_search import COURSES, Course
 
 SetAttribute = Callable[[str, Any], None]
 EXPERIMENTS = "peerbayes.experiments"
@@ -36,7 +35,7 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
 
     small = {name: replace(row, hidden=(8,)) for name, row in ROWS.items()}
     _tiny_comparisons(change, images, test, small)
-    change(f"{EXPERIMENTS}.net_problem._images", lambda *arguments: (images, test))
+    change(f"{EXPERIMENTS}.net_run.images_of", lambda *arguments: (images, test))
     change(
         "empirical.data.load_images",
         lambda name, *, split, directory: (images, test)[split == "test"],
@@ -56,10 +55,9 @@ def _tiny_comparisons(change: SetAttribute, images: Any, test: Any, small: dict[
     others = Images(test.pixels[:, ::-1], test.labels, "digits", test.classes, 16)
     split = SplitImages(images, test, others)
     courses = dict.fromkeys(COURSES, (Course(2, 10, 10, 10),))
-    change(f"{EXPERIMENTS}.tuned_runs.images_of", lambda *arguments: split)
-    change(f"{EXPERIMENTS}.tuned_plan.COURSES", courses)
-    change(f"{EXPERIMENTS}.tuned_tasks.COURSES", courses)
-    change(f"{EXPERIMENTS}.tuned_tasks.ROWS", small)
+    change(f"{EXPERIMENTS}.tuned_runs.split_images", lambda *arguments: split)
+    for module in ("tuned_search", "campaign_plan"):
+        change(f"{EXPERIMENTS}.{module}.COURSES", courses)
 
 
 def set_attribute(place: str, value: Any) -> None:
@@ -79,10 +77,10 @@ def main() -> int:
     worker = (sys.executable, "-m", __spec__.name, "worker")
     set_attribute(f"{EXPERIMENTS}.campaign.WORKER", worker)
     if sys.argv[1] == "worker":
-        from peerbayes.experiments import campaign_worker
+        from peerbayes.experiments import campaign
 
         del sys.argv[1]
-        return campaign_worker.main()
+        return campaign.main()
     from peerbayes.cli import main as command
 
     return command()

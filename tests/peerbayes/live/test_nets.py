@@ -17,9 +17,8 @@ from empirical.nets.evaluation import evaluate  # noqa: E402
 from exact.changing.peer_state import Receipt  # noqa: E402
 from peerbayes.cli import main  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
-from peerbayes.experiments.net_parts import Part  # noqa: E402
-from peerbayes.experiments.net_problem import net_problem, part_learner  # noqa: E402
-from peerbayes.experiments.net_rows import ROWS  # noqa: E402
+from peerbayes.experiments.net_rows import ROWS, Part  # noqa: E402
+from peerbayes.experiments.net_run import net_problem, part_learner  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
 from peerbayes.live.agent import evidence_of  # noqa: E402
 from peerbayes.live.evidence import OwnData  # noqa: E402

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import peerbayes as pb
-from peerbayes.experiments.team import is_first_process
+from peerbayes.experiments.run import is_first_process
 from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record
 from tests.house.test_showing import FakePandas, check_html, check_text

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("pywt")
 
-from peerbayes.experiments.frozen_runs import recipes
+from peerbayes.experiments.behaviour import recipes
 from tests.peerbayes.test_behaviour import is_quick, same
 
 

@@ -19,8 +19,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from peerbayes.experiments.holding import is_held
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.record_lines import is_held
+from peerbayes.experiments.short_records import read_row
 
 ROOT = Path(__file__).parents[3]
 IID = "fmnist-2-iid: paper seed"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS, CodecsExperiment
-from peerbayes.experiments.codecs_documents import CodecsRun
+from peerbayes.experiments.codecs import CODECS, CodecsExperiment, CodecsRun
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
 from peerbayes.report.experiments import codecs_view
@@ -17,7 +16,7 @@ from tests.peerbayes.test_codecs import TINY
 
 def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    tiny: CodecsExperiment = replace(CODECS, seeds=2, is_quick=True, setting=TINY)
+    tiny: CodecsExperiment = replace(CODECS, seeds=2, is_quick=True, training=TINY)
     done = run_experiment(tiny, out=tmp_path)
     before = done.record_path.read_bytes()
     again = run_experiment(tiny, resume=True, out=tmp_path)

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.short_rows import read_row
-from peerbayes.experiments.tuned_plan import COURSES
+from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments.tuned_search import COURSES
 from tests.peerbayes import test_experiment_page as quick
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.test_experiment_page import FOLDER, PARTS, TUNED

@@ -14,16 +14,10 @@ import pytest
 from empirical.data import Images
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_documents import GaeRun
-from peerbayes.experiments.gae_rows import (
-    AUTOENCODER,
-    TRIALS,
-    GaePart,
-)
-from peerbayes.experiments.net_run import Setting
-from peerbayes.experiments.run import parts_folder, run_experiment
-from peerbayes.experiments.short_parts import write_short
-from peerbayes.experiments.short_rows import read_row
+from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
+from peerbayes.experiments.run import run_experiment
+from peerbayes.experiments.setting import Setting, parts_folder
+from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.gae import gae_view
 from tests.peerbayes.commands import Patch

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("IPython")
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.tuned_lines import MEASURES, Estimate, MethodResult, difference
+from peerbayes.experiments.tuned import MEASURES, Estimate, MethodResult, difference
 from tests.peerbayes.test_page_numbers import (
     DOCS,
     Found,

@@ -9,19 +9,105 @@ the fourth. A folder of short records has a file for each row, with a line for e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.record_lines import put_record
-from peerbayes.experiments.short_rows import KIND, row_path
-from peerbayes.experiments.tuned import TunedExperiment
-from peerbayes.records import checksum, plain
+from peerbayes.experiments.experiment import Experiment, made_by
+from peerbayes.experiments.net_documents import NetPart
+from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
+from peerbayes.record_names import file_name
+from peerbayes.records import Record, read_record
+from theory.validation import fail
 
-CampaignExperiment: TypeAlias = NetExperiment | TunedExperiment | GaeExperiment
-"""What a campaign runs the parts of."""
+KIND = "short-part"
+
+
+@dataclass(frozen=True, eq=False)
+class ShortPart:
+    """A short record as read back.
+
+    Attributes
+    ----------
+    row, part
+        What it is of.
+    settings
+        The fingerprint of all settings that its numbers depend on, without that of the code.
+    content
+        As in a part's record.
+    """
+
+    row: str
+    part: str
+    settings: str
+    content: Mapping[str, Any]
+
+    @property
+    def found(self) -> NetPart:
+        """What the part found, of a network of beliefs."""
+        return NetPart.model_validate(self.content)
+
+    @property
+    def seconds(self) -> float:
+        """How long training took."""
+        return float(self.content.get("curve", {}).get("seconds") or self.content["seconds"])
+
+    @property
+    def made_by(self) -> str:
+        """The behaviour mark of its recipe, or the build of an earlier version, with that word."""
+        return made_by(self.content)
+
+
+@dataclass(frozen=True, eq=False)
+class ShortRow:
+    """The short records of a row, by the names of their parts.
+
+    `damage` has a sentence about each line of the file that cannot be read.
+    """
+
+    path: Path
+    parts: Mapping[str, ShortPart]
+    damage: tuple[str, ...] = ()
+
+
+def row_path(folder: Path, row: str) -> Path:
+    """The file of a row in a folder of short records."""
+    return folder / (file_name(row).removesuffix(".json") + ENDING)
+
+
+def read_row(folder: Path, row: str) -> ShortRow:
+    """Read all short records of a row; of one without a file there are none.
+
+    Those of earlier versions, a file of JSON a part in a folder named after the row, are read too.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be opened, or has records of another kind; in one line.
+    """
+    lines = read_lines(row_path(folder, row))
+    old = {record.body["part"]: record for record in _files_of(folder / row)}
+    return ShortRow(
+        lines.path,
+        {name: _short(record) for name, record in {**old, **lines.records}.items()},
+        lines.damage,
+    )
+
+
+def _files_of(folder: Path) -> Iterator[Record]:
+    return (read_record(path) for path in sorted(folder.glob("*.json")))
+
+
+def _short(record: Record) -> ShortPart:
+    if record.kind != KIND:
+        got = f"one of {record.kind!r}"
+        raise fail(str(record.path), "short records of parts", got, "name another folder")
+    body = record.body
+    return ShortPart(body["experiment"], body["part"], body["settings"], body["content"])
+
+
+# As they are written ------------------------------------------------------------------------------
 
 _DIGITS = 4
 _KEPT = (
@@ -35,7 +121,7 @@ _BY_MEAN_WEIGHTS = ("accuracy", "nll")
 _CONFUSIONS = 2
 
 
-def write_short(folder: Path, experiment: CampaignExperiment, part: str, content: Any) -> Path:
+def write_short(folder: Path, experiment: Experiment, part: str, content: Any) -> Path:
     """Add a part's short record to its row, in place of an earlier one; return the row's file.
 
     Raises
@@ -46,17 +132,10 @@ def write_short(folder: Path, experiment: CampaignExperiment, part: str, content
     body = {
         "experiment": experiment.name,
         "part": part,
-        "settings": settings_mark(experiment, part),
+        "settings": experiment.settings_mark(part),
         "content": shortened(content),
     }
     return put_record(row_path(folder, experiment.name), kind=KIND, body=body)
-
-
-def settings_mark(experiment: CampaignExperiment, part: str) -> str:
-    """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
-    settings = {k: v for k, v in experiment.part_settings(part).items() if k != "behaviour"}
-    content = {"experiment": experiment.name, "part": part, "settings": plain(settings)}
-    return checksum(content)
 
 
 def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
