@@ -48,15 +48,11 @@ class Comparison(Document):
     kind
         ``exact``: the prediction is the mean of what is measured. ``bound``: it is a limit to it.
         ``asymptotic``: it is approached as rounds grow, within the stated transient.
-    holds
-        The verdict; None where nothing was run, so that nothing was checked.
     is_theorem
         Whether the statement is proved. Published statements that are not are checked too, but
         their failure is news about them and not about this program.
     note
         What the verdict rests on, where that is not plain.
-    side
-        For a bound: whether what is predicted is an upper or a lower limit.
     """
 
     problem: str

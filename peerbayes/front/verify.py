@@ -24,7 +24,7 @@ from peerbayes.measured import SlowestDocument, SweepDocument
 from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.builtins.loading import load_variants
 from peerbayes.problem.problems import AnyProblem
-from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.quantity import Table, entries, entry
 from peerbayes.records import RecordPlace, check_folder, set_aside
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Verify
@@ -43,17 +43,16 @@ _USUAL = Verify()
 VERIFY_RECORD = Table(
     "VerifyRecord",
     "What `verify` leaves on disk.",
-    (
-        Quantity("seed", Annotated[int, Field(ge=0)]),
-        Quantity("delta", Annotated[float, Field(gt=0, lt=1)]),
-        Quantity("problems", list[dict[str, Any]], get=lambda found: _records(found.verifications)),
-        Quantity(
-            "sweeps",
+    entries(
+        seed=entry(Annotated[int, Field(ge=0)]),
+        delta=entry(Annotated[float, Field(gt=0, lt=1)]),
+        problems=entry(list[dict[str, Any]], get=lambda found: _records(found.verifications)),
+        sweeps=entry(
             list[SweepDocument],
             "problems that differ in one parameter",
             get=lambda found: _records(found.sweeps),
         ),
-        Quantity("skipped", list[str], "problems whose data were not there, a notice each"),
+        skipped=entry(list[str], "problems whose data were not there, a notice each"),
     ),
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Table, entries, entry
 from peerbayes.quantities.result import Result
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ _ALONE = "a network alone: nothing is observed, so there is nothing to learn, no
 NETWORK_ALONE = Table(
     "NetworkAnalysisDocument",
     "What theory says of a network without a model.",
-    (
-        PROBLEM,
-        part("network", NETWORK, lambda analysis: analysis.mixing),
-        Quantity("learning", None, get=lambda _: None, older=None),
-        Quantity("samples", None, get=lambda _: None, older=None),
-        NOTES,
+    entries(
+        problem=PROBLEM,
+        network=entry(NETWORK, get="mixing"),
+        learning=entry(None, get=lambda _: None, older=None),
+        samples=entry(None, get=lambda _: None, older=None),
+        notes=NOTES,
     ),
 )
 

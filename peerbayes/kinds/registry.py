@@ -230,7 +230,7 @@ KINDS = (
         {"analyse": "kinds.network_alone:analyse_network"},
     ),
 )
-_BY_NAME = {str(kind.of).partition(":")[2]: kind for kind in KINDS}
+_BY_NAME = {str(kind.of).partition(":")[2]: kind for kind in KINDS}  # of the problem's class
 
 
 def kind_of(problem: AnyProblem) -> Kind:

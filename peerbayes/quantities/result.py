@@ -6,12 +6,10 @@ A result is a frozen dataclass that holds what theory or a run gave, and names i
 
 from __future__ import annotations
 
-from peerbayes.documents import Document
-
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from peerbayes.documents import Documented
+from peerbayes.documents import Document, Documented
 from peerbayes.quantities.quantity import Part, Table
 from peerbayes.quantities.showing import in_short, parts, titled
 from theory.frames import frame

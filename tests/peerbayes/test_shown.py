@@ -70,7 +70,8 @@ def test_what_users_hold_is_short(results: list[object]) -> None:
 
 def test_every_kind_of_result_is_among_them(results: list[object]) -> None:
     assert {kind.problem for kind in KINDS} <= set(map(type, results))
-    # A fact of another, lists, and long runs; a training is shown where one is at hand, in nets.
+    # A fact of another, what the command alone prints, and long runs; a training is shown where one
+    # is at hand, in nets.
     apart = {
         *("AtRounds", "CampaignResult", "LaunchOutcome", "RunOutcome", "TrainOutcome"),
         *("Families", "Redrawn", "WatchOutcome"),

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from peerbayes.documents import PerAgent, Probability
 from peerbayes.figures.wording import Fact, agents_with, number
-from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, WithSizes
 from peerbayes.problem.problems import ChangingProblem
 from peerbayes.quantities import learning, sizes
 from peerbayes.quantities.learning import CHANGING_LEARNING, Learnt
 from peerbayes.quantities.network import Count, count_fact
-from peerbayes.quantities.quantity import Quantity, Table, part
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.quantity import Table, entries, entry
 from peerbayes.quantities.showing import several
 from peerbayes.quantities.sizes import SAMPLES, Sizes
 from peerbayes.settings.questions import USUAL, Analyse
@@ -47,9 +46,6 @@ from theory.changing import (
 from theory.progress import Progress
 from theory.validation import FloatArray, as_probability
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 # The exponent of a random network is an average over a path of the network; its standard error is
 # printed beside it.
 _EXPONENT_SEED = 0
@@ -71,52 +67,42 @@ def _total_influence(value: float, _: Any) -> Fact:
 CHANGING_NETWORK = Table(
     "ChangingNetworkDocument",
     "A network that changes: whose data count how much.",
-    (
-        Quantity(
-            "agents",
-            Count,
-            get=lambda found: found.problem.network.agents,
-            label="agents",
-            fact=count_fact,
-            kind="given",
+    entries(
+        agents=entry(
+            Count, get="problem.network.agents", label="agents", fact=count_fact, kind="given"
         ),
-        Quantity(
-            "changes",
+        changes=entry(
             str,
             "what changes, in words",
             get=lambda found: kind_of_change(found.problem),
             label="what changes",
         ),
-        Quantity(
-            "influence",
+        influence=entry(
             Annotated[list[Probability], Field(min_length=1)],
             "how much of one observation of each agent ends in every log-belief, per round",
-            get=lambda found: found.influence.values,
+            get="influence.values",
             label="influence of an observation u",
             short="influence",
             fact=_largest_influence,
         ),
-        Quantity(
-            "total_influence",
+        total_influence=entry(
             Annotated[float, Field(ge=0)],
-            get=lambda found: found.influence.total,
+            get="influence.total",
             label="total influence",
             fact=_total_influence,
         ),
-        Quantity(
-            "influence_per_time",
+        influence_per_time=entry(
             PerAgent | None,
             "per unit of time, where rounds are ticks of clocks",
-            get=lambda found: found.influence.per_time,
+            get="influence.per_time",
             label="influence per unit of time",
             words=lambda value, _: None if value is None else several(value),
             older=None,
         ),
-        Quantity(
-            "names",
+        names=entry(
             list[str] | None,
             "what the agents are called",
-            get=lambda found: found.problem.network.names,
+            get="problem.network.names",
             optional=True,
         ),
     ),
@@ -124,23 +110,22 @@ CHANGING_NETWORK = Table(
 CHANGING_ANALYSIS = Table(
     "ChangingAnalysisDocument",
     "What `analyse` prints of a network that changes.",
-    (
-        PROBLEM,
-        part("network", CHANGING_NETWORK, lambda analysis: analysis),
-        part("learning", CHANGING_LEARNING, lambda analysis: analysis.learning),
-        part(
-            "samples",
+    entries(
+        problem=PROBLEM,
+        network=entry(CHANGING_NETWORK, get=lambda analysis: analysis),
+        learning=entry(CHANGING_LEARNING),
+        samples=entry(
             SAMPLES,
-            lambda analysis: analysis.sizes,
+            get="sizes",
             shown=SAMPLES.changed(printed={"label": None}, certified={"label": None}),
         ),
-        NOTES,
+        notes=NOTES,
     ),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class ChangingAnalysis(Result):
+class ChangingAnalysis(WithSizes):
     """Predictions for a network that changes, each defined in the package it is from."""
 
     problem: ChangingProblem
@@ -187,15 +172,6 @@ class ChangingAnalysis(Result):
             f"repaired: {self.samples.repaired.note}",
             f"chernoff: {self.samples.chernoff.note}",
         ]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """How many rounds each statement asks for.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.figures.rows import draw_ladder
-
-        return draw_ladder(self.document().samples, ax)
 
 
 def analyse_changing(

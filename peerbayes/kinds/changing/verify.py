@@ -48,7 +48,7 @@ class ChangingVerification(LearningVerification):
         "A verified problem on a network that changes, as its record keeps it.",
         "changing",
         CHANGING_ANALYSIS,
-        *MEASURED,
+        **MEASURED,
     )
 
     def followed(self, agents: int) -> list[int]:

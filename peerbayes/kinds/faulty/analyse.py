@@ -23,7 +23,7 @@ from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.learning import batches_of
 from peerbayes.quantities.network import NETWORK, Count, in_doubles, spectrum_notes
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import around
 from peerbayes.settings.questions import USUAL, Analyse
@@ -85,70 +85,58 @@ def _behaviours(analysis: Any) -> dict[str, str]:
 ROBUSTNESS = Table(
     "RobustnessDocument",
     "Whether the graph is r-robust.",
-    (
-        Quantity("r", Natural),
-        Quantity("status", Literal["holds", "fails", "undecided"]),
+    entries(
+        r=entry(Natural),
+        status=entry(Literal["holds", "fails", "undecided"]),
     ),
 )
 AVERAGING = Table(
     "AveragingDocument",
     "What becomes of each honest agent by plain averaging; by hypothesis.",
-    (
-        Quantity(
-            "learns",
+    entries(
+        learns=entry(
             bool,
             "whether every honest agent ends at the truth",
-            get=attrgetter("averaging.learns"),
+            get="averaging.learns",
             label="by averaging they learn",
             short="averaging learns",
         ),
-        _averaging("rates"),
-        _averaging("mean", "limit of the mean log belief ratio, less rounds times the rate"),
-        Quantity(
-            "standard_deviation",
+        rates=_averaging("rates"),
+        mean=_averaging("mean", "limit of the mean log belief ratio, less rounds times the rate"),
+        standard_deviation=entry(
             dict[str, PerAgent],
             get=lambda found: {
                 name: np.sqrt(variance)
                 for name, variance in _of_wrong("averaging.variance")(found).items()
             },
         ),
-        _averaging("error_estimates", "chance to be wrong in the limit"),
+        error_estimates=_averaging("error_estimates", "chance to be wrong in the limit"),
     ),
 )
 FAULTS = Table(
     "FaultsDocument",
     "What theory says of the honest agents.",
-    (
-        Quantity(
-            "batch",
+    entries(
+        batch=entry(
             list[int] | None,
             "observations a round, agent by agent; only where not all are 1",
             get=lambda analysis: batches_of(analysis.problem.model),
             label="observations a round",
             optional=True,
         ),
-        Quantity("faulty", dict[str, str], "agent: what it does", get=_behaviours, short="faulty"),
-        Quantity(
-            "rule",
+        faulty=entry(dict[str, str], "agent: what it does", get=_behaviours, short="faulty"),
+        rule=entry(
             str,
             "how the honest pool, with the rule's parameter",
             get=lambda analysis: rule_name(analysis.problem),
             label="rule of the honest",
             short="rule",
         ),
-        Quantity(
-            "pool_every",
-            Count,
-            "rounds from one pooling to the next",
-            get=attrgetter("problem.faults.pool_every"),
+        pool_every=entry(
+            Count, "rounds from one pooling to the next", get="problem.faults.pool_every"
         ),
-        Quantity(
-            "honest",
-            Annotated[list[Natural], Field(min_length=1)],
-            "agents that are not faulty",
-        ),
-        Quantity(
-            "optimal_hypotheses",
+        honest=entry(Annotated[list[Natural], Field(min_length=1)], "agents that are not faulty"),
+        optimal_hypotheses=entry(
             list[str],
             "what the honest ought to find",
             get=lambda analysis: [analysis.problem.model.hypotheses[m] for m in analysis.reference],
@@ -156,26 +144,22 @@ FAULTS = Table(
             words=lambda value, _: ", ".join(value),
             short="ought to find",
         ),
-        Quantity(
-            "faultless_rates",
+        faultless_rates=entry(
             dict[str, Number],
             "nobody faulty, all averaging",
             get=_of_wrong("faultless.rates"),
             short="rates, faultless",
         ),
-        part("averaging", AVERAGING, lambda found: found.averaging and found, may_lack=True),
-        part(
-            "robustness",
+        averaging=entry(AVERAGING, get=lambda found: found.averaging and found, may_lack=True),
+        robustness=entry(
             ROBUSTNESS,
-            attrgetter("robustness"),
             meaning="of a trimmed mean alone",
             label="robustness of the graph",
             words=lambda value, _: value and f"{value.r}-robust: {value.status}",
             short="robustness",
             may_lack=True,
         ),
-        Quantity(
-            "guaranteed_rates",
+        guaranteed_rates=entry(
             dict[str, Number] | None,
             "lower bounds by the rule",
             get=_of_wrong("guaranteed"),
@@ -187,18 +171,17 @@ FAULTS = Table(
 FAULTY_ANALYSIS = Table(
     "FaultyAnalysisDocument",
     "What `analyse` prints where agents are faulty.",
-    (
-        PROBLEM,
-        part(
-            "network",
+    entries(
+        problem=PROBLEM,
+        network=entry(
             NETWORK,
-            lambda analysis: in_doubles(analysis.problem.network),
+            get=lambda analysis: in_doubles(analysis.problem.network),
             shown=Table("", "", ()),
             label="agents",
             words=lambda value, d: f"{value.agents}, {len(d.faults.faulty)} of them faulty",
         ),
-        part("faults", FAULTS, lambda analysis: analysis, label="faulty", words=_who),
-        NOTES,
+        faults=entry(FAULTS, get=lambda analysis: analysis, label="faulty", words=_who),
+        notes=NOTES,
     ),
 )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from peerbayes.documents import (
 from peerbayes.kinds.faulty.analyse import FAULTY_ANALYSIS, FaultyAnalysis, rule_name
 from peerbayes.kinds.shared.verify import Verified, verified
 from peerbayes.problem.problems import FaultyProblem
-from peerbayes.quantities.quantity import Part, Quantity, Table
+from peerbayes.quantities.quantity import Part, Table, entries, entry
 from theory import LogRatioLaw, observation_reach
 from theory.progress import Progress
 from theory.robustness import Average, StuckData, faulty_log_ratio
@@ -63,10 +62,10 @@ _SLOPE_TOLERANCE = 1e-3
 HONEST_TRAJECTORY = Table(
     "HonestTrajectory",
     "Mean log belief ratio of the honest agents over the rounds, against one hypothesis.",
-    (
-        Quantity("lowest", Numbers, "of the slowest agent, in nats", get=lambda m: m.min(axis=1)),
-        Quantity("mean", Numbers, get=lambda m: m.mean(axis=1)),
-        Quantity("highest", Numbers, get=lambda m: m.max(axis=1)),
+    entries(
+        lowest=entry(Numbers, "of the slowest agent, in nats", get=lambda m: m.min(axis=1)),
+        mean=entry(Numbers, get=lambda m: m.mean(axis=1)),
+        highest=entry(Numbers, get=lambda m: m.max(axis=1)),
     ),
 )
 
@@ -94,14 +93,13 @@ class FaultyVerification(Verified):
         "A verified problem with faulty agents, as its record keeps it.",
         "faulty",
         FAULTY_ANALYSIS,
-        Quantity("rule", str, get=lambda found: rule_name(found.problem)),
-        Quantity("rounds", list[Rounds], "recorded rounds", get=attrgetter("run.rounds")),
-        Quantity("trajectories", HONEST_TRAJECTORY.by_name, "by hypothesis"),
-        Quantity("rates", list[HonestRate]),
-        Quantity("settled", Probability, "share of the honest at the truth, last round"),
-        Quantity("replicates", Annotated[int, Field(ge=1)], get=attrgetter("run.replicates")),
-        Quantity(
-            "discarded",
+        rule=entry(str, get=lambda found: rule_name(found.problem)),
+        rounds=entry(list[Rounds], "recorded rounds", get="run.rounds"),
+        trajectories=entry(HONEST_TRAJECTORY.by_name, "by hypothesis"),
+        rates=entry(list[HonestRate]),
+        settled=entry(Probability, "share of the honest at the truth, last round"),
+        replicates=entry(Annotated[int, Field(ge=1)], get="run.replicates"),
+        discarded=entry(
             Annotated[int, Field(ge=0)],
             "messages that were no beliefs, and were not pooled",
             get=lambda found: int(found.run.discarded.sum()),

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from peerbayes.documents import Number, Rounds
-from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
+from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, WithSizes
 from peerbayes.problem.problems import Problem
 from peerbayes.quantities import learning, messages, sizes
 from peerbayes.quantities.learning import LEARNING, PROVED_LEARNING, Learnt
@@ -31,7 +30,7 @@ from peerbayes.quantities.messages import MESSAGES, PROVED_MESSAGES, MessageCost
 from peerbayes.quantities.network import CERTIFIED_NETWORK, EXACT_NETWORK, NETWORK, NetworkNumbers
 from peerbayes.quantities.network import in_doubles as numbers_of
 from peerbayes.quantities.numbers import IntervalDocument
-from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
+from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, part
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
 from peerbayes.settings.questions import USUAL, Analyse, Arithmetic
@@ -50,8 +49,6 @@ from theory.showing import Value
 from theory.validation import as_probability
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from theory import Network, SampleSizes
     from theory.messages import CompressedLearning
     from theory.numbers import Enclosure
@@ -93,25 +90,20 @@ MARGIN = Table(
     "MarginDocument",
     "How far below the rate wrong beliefs may fall: off an event of probability delta, each is\n"
     "below exp(−n (K − margin)).",
-    (
-        Quantity("delta", float, kind="given"),
-        Quantity("lower", Number, kind="lower", unit="nats a round"),
-        Quantity("upper", Number, kind="upper", unit="nats a round"),
+    entries(
+        delta=entry(float, kind="given"),
+        lower=entry(Number, kind="lower", unit="nats a round"),
+        upper=entry(Number, kind="upper", unit="nats a round"),
     ),
 )
 AT_ROUNDS = Table(
     "AtRoundsDocument",
     "What a number of rounds is good for: certified intervals.",
-    (
-        Quantity(
-            "rounds",
-            Rounds,
-            get=lambda at: int(at.probability.rounds[0]),
-            short="rounds",
-            kind="given",
+    entries(
+        rounds=entry(
+            Rounds, get=lambda at: int(at.probability.rounds[0]), short="rounds", kind="given"
         ),
-        Quantity(
-            "error_probability",
+        error_probability=entry(
             IntervalDocument,
             "some agent errs",
             get=_between("lower", "upper"),
@@ -119,22 +111,19 @@ AT_ROUNDS = Table(
             words=_probability,
             short="error probability",
         ),
-        Quantity(
-            "log_error_probability",
+        log_error_probability=entry(
             IntervalDocument,
             get=_between("log_lower", "log_upper"),
             label="  its logarithm",
             words=_logarithm,
         ),
-        part(
-            "margin",
+        margin=entry(
             MARGIN,
-            attrgetter("margin"),
             label=lambda document: f"margin at {document.margin.delta:g}",
             words=_margin,
             short="margin",
         ),
-        NOTES,
+        notes=NOTES,
     ),
     kind="certified",
     title=lambda document: f"After {document.rounds} rounds",
@@ -191,7 +180,7 @@ _MESSAGES = "of the table [messages]"
 _AT_ROUNDS = part(
     "at_rounds",
     AT_ROUNDS,
-    attrgetter("at_rounds"),
+    "at_rounds",
     meaning="with --rounds",
     short="at rounds",
     optional=True,
@@ -200,12 +189,14 @@ ANALYSIS = Table(
     "AnalysisDocument",
     "What theory predicts of one problem, in doubles.",
     (
-        PROBLEM,
-        part("network", NETWORK, attrgetter("mixing")),
-        part("learning", LEARNING, attrgetter("learning")),
-        part("samples", SAMPLES, attrgetter("sizes")),
-        NOTES,
-        part("messages", MESSAGES, attrgetter("costs"), meaning=_MESSAGES, optional=True),
+        *entries(
+            problem=PROBLEM,
+            network=entry(NETWORK, get="mixing"),
+            learning=entry(LEARNING),
+            samples=entry(SAMPLES, get="sizes"),
+            notes=NOTES,
+            messages=entry(MESSAGES, get="costs", meaning=_MESSAGES, optional=True),
+        ),
         _AT_ROUNDS,
     ),
 )
@@ -213,13 +204,14 @@ PROVED_ANALYSIS = Table(
     "ProvedAnalysisDocument",
     "What theory predicts of one problem, each number proved.",
     (
-        PROBLEM,
-        Quantity(
-            "arithmetic",
-            Literal["exact", "certified"],
-            label="numbers",
-            words=lambda value, _: value if value == "exact" else f"{value}: middle ± distance",
-            short="arithmetic",
+        *entries(
+            problem=PROBLEM,
+            arithmetic=entry(
+                Literal["exact", "certified"],
+                label="numbers",
+                words=lambda value, _: value if value == "exact" else f"{value}: middle ± distance",
+                short="arithmetic",
+            ),
         ),
         Quantity(
             "network",
@@ -229,17 +221,18 @@ PROVED_ANALYSIS = Table(
             ),
             table=EXACT_NETWORK,  # all that people are told is in both
         ),
-        part("learning", PROVED_LEARNING, attrgetter("learning")),
-        part("samples", PROVED_SAMPLES, attrgetter("sizes")),
-        NOTES,
-        Quantity(
-            "record",
-            str | None,
-            "where parts that took long are kept",
-            label=NOTE,
-            words=lambda value, _: value and f"parts that took long are kept in {value}",
+        *entries(
+            learning=entry(PROVED_LEARNING),
+            samples=entry(PROVED_SAMPLES, get="sizes"),
+            notes=NOTES,
+            record=entry(
+                str | None,
+                "where parts that took long are kept",
+                label=NOTE,
+                words=lambda value, _: value and f"parts that took long are kept in {value}",
+            ),
+            messages=entry(PROVED_MESSAGES, get="costs", meaning=_MESSAGES, optional=True),
         ),
-        part("messages", PROVED_MESSAGES, attrgetter("costs"), meaning=_MESSAGES, optional=True),
         _AT_ROUNDS,
     ),
     kind="proved",
@@ -260,7 +253,7 @@ class InDoubles(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis(Result):
+class Analysis(WithSizes):
     """Predictions for one problem, in numbers of one arithmetic.
 
     Attributes
@@ -336,15 +329,6 @@ class Analysis(Result):
     def ladder(self) -> SampleSizes | None:
         """The rounds that are enough in a run, compressed or not; None: nothing is guaranteed."""
         return self.samples if self.messages is None else self.messages.compressed
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """How many rounds each statement asks for, and both certified ends.
-
-        Drawn on `ax`, or on new axes, which are returned.
-        """
-        from peerbayes.figures.rows import draw_ladder
-
-        return draw_ladder(self.document().samples, ax)
 
 
 # `peerbayes analyse` -----------------------------------------------------------------------------

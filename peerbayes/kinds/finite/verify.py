@@ -66,7 +66,7 @@ class ProblemVerification(LearningVerification):
         "One verified problem: what theory predicts, and what was measured.",
         None,
         ANALYSIS,
-        *MEASURED,
+        **MEASURED,
     )
 
     def predictions(self) -> Any:

@@ -14,9 +14,8 @@ is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -42,7 +41,7 @@ from peerbayes.quantities.numbers import (
     IntervalDocument,
     written,
 )
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry
 from peerbayes.quantities.result import Result
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 from theory import Network
@@ -85,70 +84,66 @@ def over_n_text(limit: float | None, over_n: float | None) -> str:
     return f"{page_number(limit)} {sign} {page_number(abs(over_n))}/n"
 
 
-def _constant(key: str, type: Any, meaning: str, fact: tuple[str, ...], **more: Any) -> Quantity:
-    """A constant of 1/n, and its name on the page with a word on what it is."""
-    name, *remark = fact
-    return _limit(
-        key,
-        type,
-        meaning,
-        fact=lambda value, _: Fact(name, over_n_text(None, value), *remark),
-        **more,
-    )
+def _said(name: str, *remark: str) -> Callable[[Any, Any], Fact]:
+    """A constant of 1/n on the page: what it is called, with a word on what it is."""
+    return lambda value, _: Fact(name, over_n_text(None, value), *remark)
 
 
-def _limit(key: str, type: Any, meaning: str | None = None, **more: Any) -> Quantity:
-    """A number of the limits, by its own name there."""
-    return Quantity(key, type, meaning, get=attrgetter(f"limits.{key}"), **more)
-
-
-def _regression(name: str, meaning: str, one: Any, each: Any, *more: Quantity) -> Table:
+def _regression(name: str, meaning: str, one: Any, each: Any, **more: Quantity) -> Table:
     """The numbers of a regression: `one` is the type of a number, `each` of a list of them."""
     return Table(
         name,
         meaning,
-        (
-            Quantity(
-                "dimension",
+        entries(
+            dimension=entry(
                 Count,
                 "coefficients",
-                get=attrgetter("problem.regression.dimension"),
+                get="problem.regression.dimension",
                 fact=lambda value, _: Fact("Coefficients", count(value)),
             ),
-            Quantity(
-                "identified",
+            identified=entry(
                 bool,
                 "whether the agents together see every direction",
-                get=attrgetter("limits.is_identified"),
+                get="limits.is_identified",
                 short="identified",
             ),
-            _limit("limit", one, "of the excess error of the network", short="limit of the error"),
-            _limit("excess_error_constant", one, "tr(S_test A⁻¹BA⁻¹)", short="error, times n"),
-            _constant(
-                "reported_error_constant",
+            limit=entry(
+                one,
+                "of the excess error of the network",
+                get="limits.limit",
+                short="limit of the error",
+            ),
+            excess_error_constant=entry(
+                one,
+                "tr(S_test A⁻¹BA⁻¹)",
+                get="limits.excess_error_constant",
+                short="error, times n",
+            ),
+            reported_error_constant=entry(
                 one,
                 "tr(S_test A⁻¹)",
-                ("As reported", "by the beliefs"),
+                get="limits.reported_error_constant",
+                fact=_said("As reported", "by the beliefs"),
                 short="reported, times n",
             ),
-            _constant(
-                "central_constant",
+            central_constant=entry(
                 one,
                 "all data in one place",
-                ("All data in one place",),
+                get="limits.central_constant",
+                fact=_said("All data in one place"),
                 short="central, times n",
             ),
-            _constant(
-                "central_node_constant",
+            central_node_constant=entry(
                 one,
                 "one full sample a round",
-                ("Central node", "one sample a round"),
+                get="limits.central_node_constant",
+                fact=_said("Central node", "one sample a round"),
             ),
-            _limit("alone", each, "limits without the network, agent by agent"),
-            _limit("alone_constants", each),
-            _limit("estimator_covariance", list[each], "times 1/n"),
-            _limit("reported_covariance", list[each], "times 1/n"),
-            *more,
+            alone=entry(each, "limits without the network, agent by agent", get="limits.alone"),
+            alone_constants=entry(each, get="limits.alone_constants"),
+            estimator_covariance=entry(list[each], "times 1/n", get="limits.estimator_covariance"),
+            reported_covariance=entry(list[each], "times 1/n", get="limits.reported_covariance"),
+            **more,
         ),
     )
 
@@ -156,11 +151,11 @@ def _regression(name: str, meaning: str, one: Any, each: Any, *more: Quantity) -
 CALIBRATION = Table(
     "CalibrationDocument",
     "True over reported variance, in the limit; 1 is honest.",
-    (
-        Quantity("test", Number, "of predictions on the test's inputs", short="calibration"),
-        Quantity("coordinates", PerAgent, "of each coefficient; null where nobody sees it"),
-        Quantity("ratios", Numbers, "of the functionals, from least to most"),
-        Quantity("functionals", list[PerAgent]),
+    entries(
+        test=entry(Number, "of predictions on the test's inputs", short="calibration"),
+        coordinates=entry(PerAgent, "of each coefficient; null where nobody sees it"),
+        ratios=entry(Numbers, "of the functionals, from least to most"),
+        functionals=entry(list[PerAgent]),
     ),
 )
 NUMBERS = _regression(
@@ -168,45 +163,39 @@ NUMBERS = _regression(
     "What theory says of a regression, in doubles.",
     Number,
     PerAgent,
-    Quantity(
-        "over_n",
+    over_n=entry(
         Number,
         "coefficient of 1/n beside the limit",
         fact=lambda value, d: Fact("Excess error", over_n_text(d.limit, value), "cooperating"),
     ),
-    Quantity("alone_over_n", PerAgent, "the same without the network, agent by agent"),
-    part("calibration", CALIBRATION, attrgetter("calibration")),
-    Quantity(
-        "calibrating_tempering",
-        PerAgent,
-        "powers of the agents' likelihoods that make the calibration 1",
-        get=attrgetter("powers"),
+    alone_over_n=entry(PerAgent, "the same without the network, agent by agent"),
+    calibration=entry(CALIBRATION),
+    calibrating_tempering=entry(
+        PerAgent, "powers of the agents' likelihoods that make the calibration 1", get="powers"
     ),
-    Quantity(
-        "best_stationary_distribution",
+    best_stationary_distribution=entry(
         PerAgent | None,
         get=lambda found: found.best and found.best.distribution,
         older=None,
         short="best v",
     ),
-    Quantity(
-        "best_constant",
+    best_constant=entry(
         Number,
         "with that distribution",
         get=lambda found: found.best and found.best.constant,
         older=None,
         short="best, times n",
-        fact=lambda value, _: Fact("With the best v", over_n_text(None, value)),
+        fact=_said("With the best v"),
     ),
 )
 REGRESSION_ANALYSIS = Table(
     "RegressionAnalysisDocument",
     "What `analyse` prints of a regression: excess errors are limit + over_n/n.",
-    (
-        PROBLEM,
-        part("network", NETWORK, attrgetter("network")),
-        part("regression", NUMBERS, lambda found: found),
-        NOTES,
+    entries(
+        problem=PROBLEM,
+        network=entry(NETWORK),
+        regression=entry(NUMBERS, get=lambda found: found),
+        notes=NOTES,
     ),
 )
 _FRACTIONS = Annotated[list[FractionText | None], Field(min_length=1)]
@@ -218,29 +207,28 @@ EXACT_CALIBRATION = Table(
             "coordinates",
             _FRACTIONS,
             "of each coefficient; null where nobody sees it",
-            get=attrgetter("coordinate_ratios"),
+            get="coordinate_ratios",
         ),
     ),
 )
 EXACT_REGRESSION = Table(
     "ExactRegressionDocument",
     "What `analyse --exact` prints of a regression.",
-    (
-        PROBLEM,
-        Quantity("arithmetic", Literal["exact"], older="exact"),
-        part("network", EXACT_NETWORK, attrgetter("network")),
-        part(
-            "regression",
+    entries(
+        problem=PROBLEM,
+        arithmetic=entry(Literal["exact"], older="exact"),
+        network=entry(EXACT_NETWORK),
+        regression=entry(
             _regression(
                 "RegressionFractions",
                 "What theory says of a regression, in fractions: labels follow theta.",
                 FractionText | None,
                 _FRACTIONS,
-                part("calibration", EXACT_CALIBRATION, attrgetter("limits")),
+                calibration=entry(EXACT_CALIBRATION, get="limits"),
             ),
-            lambda found: found,
+            get=lambda found: found,
         ),
-        NOTES,
+        notes=NOTES,
     ),
     kind="proved",
 )

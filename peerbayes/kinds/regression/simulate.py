@@ -15,7 +15,7 @@ from peerbayes.documents import Number, PerAgent
 from peerbayes.kinds.shared.simulate import Simulated, measured_run, printed_run, recorded_run
 from peerbayes.measured import MeasuredErrors
 from peerbayes.problem.problems import RegressionProblem
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry
 from peerbayes.quantities.showing import around
 from peerbayes.tables import figures_table, number
 
@@ -59,19 +59,16 @@ _EACH = _with_error(
 MEASUREMENT = Table(
     "RegressionMeasurement",
     "What a simulation measured at its last round.",
-    (
-        part(
-            "excess_error",
+    entries(
+        excess_error=entry(
             _EACH.changed(mean={"short": "of each agent"}),
-            _at_end("excess_error", "excess_standard_error"),
+            get=_at_end("excess_error", "excess_standard_error"),
         ),
-        part(
-            "reported_error",
+        reported_error=entry(
             _EACH.changed(mean={"short": "reported"}),
-            _at_end("reported_error", "reported_standard_error"),
+            get=_at_end("reported_error", "reported_standard_error"),
         ),
-        part(
-            "network_error",
+        network_error=entry(
             _with_error(
                 "MeasuredMean",
                 "A mean over replicates and agents, with its standard error.",
@@ -79,26 +76,25 @@ MEASUREMENT = Table(
                 Number,
                 short="excess error",
             ),
-            _at_end("network_error", "network_standard_error"),
+            get=_at_end("network_error", "network_standard_error"),
             label="excess error, all agents",
             words=_mean,
         ),
-        part(
-            "calibration",
+        calibration=entry(
             _with_error(
                 "MeasuredCalibration",
                 "True over reported variance of each coefficient, agent by agent.",
                 "ratio",
                 list[PerAgent],
             ),
-            _at_end("calibration", "calibration_standard_error"),
+            get=_at_end("calibration", "calibration_standard_error"),
         ),
     ),
 )
 REGRESSION_RESULT = measured_run(
     "RegressionResult",
     "What a record keeps of a simulated regression's end.",
-    part("regression", MEASUREMENT, lambda summary: summary),
+    regression=entry(MEASUREMENT, get=lambda summary: summary),
 )
 REGRESSION_RUN = printed_run(
     "RegressionRunDocument", "What `simulate` prints of a regression.", REGRESSION_RESULT
@@ -116,7 +112,7 @@ class RegressionSummary(Simulated):
     record = recorded_run(
         "RegressionRunRecord",
         REGRESSION_RESULT,
-        Quantity("curves", MeasuredErrors),
+        curves=entry(MeasuredErrors),
         form="regression",
     )
 

@@ -38,7 +38,7 @@ from peerbayes.kinds.shared.verify import Verified, verified
 from peerbayes.measured import CoordinateCurve, ErrorCurve
 from peerbayes.messages import input_error
 from peerbayes.problem.problems import RegressionProblem
-from peerbayes.quantities.quantity import Quantity
+from peerbayes.quantities.quantity import entry
 from theory.progress import Progress, part_of
 from theory.regression import predicted_error
 
@@ -87,15 +87,13 @@ class RegressionVerification(Verified):
         "A verified regression, as its record keeps it.",
         "regression",
         REGRESSION_ANALYSIS,
-        Quantity(
-            "curves",
+        curves=entry(
             Annotated[list[ErrorCurve], Field(min_length=1)],
             "the cooperating network first",
             get=lambda found: [curve.document() for curve in found.curves],
         ),
-        Quantity("coordinates", list[CoordinateCurve], "coefficients that somebody sees"),
-        Quantity(
-            "replicates",
+        coordinates=entry(list[CoordinateCurve], "coefficients that somebody sees"),
+        replicates=entry(
             Annotated[int, Field(ge=1)],
             "of the cooperating network",
             get=lambda found: found.curves[0].run.replicates,

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
 from peerbayes.quantities.quantity import NOTE, Quantity, Table
+from peerbayes.quantities.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,14 +23,27 @@ if TYPE_CHECKING:
     from theory.rational import RationalNetwork
 
 
-PROBLEM = Quantity("problem", str, get=attrgetter("problem.name"))
+PROBLEM = Quantity("problem", str, get="problem.name")
 NOTES = Quantity("notes", list[str], label=NOTE)
-TITLE = Quantity("title", str, get=attrgetter("problem.title"))
+TITLE = Quantity("title", str, get="problem.title")
 
 
 def form_of(kind: str | None) -> Quantity:
     """What names the kind of problem in records; None for finitely many hypotheses."""
     return Quantity("form", str | None, get=lambda _: kind, older=kind, optional=True)
+
+
+class WithSizes(Result):
+    """Base of analyses that have sample sizes."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many rounds each statement asks for, and both certified ends if there are any.
+
+        Drawn on `ax`, or on new axes, which are returned.
+        """
+        from peerbayes.figures.rows import draw_ladder
+
+        return draw_ladder(self.document().samples, ax)
 
 
 class Recorded:

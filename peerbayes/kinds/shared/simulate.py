@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +20,7 @@ from peerbayes.documents import Natural, Number, PerAgent, Probability, Rounds
 from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, TITLE, Recorded, form_of
 from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
-from peerbayes.quantities.quantity import Quantity, Table, part
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry
 from peerbayes.quantities.result import Result
 from peerbayes.quantities.showing import around
 from peerbayes.tables import figures_table, number
@@ -35,27 +34,24 @@ if TYPE_CHECKING:
 # Of every kind ----------------------------------------------------------------------------------
 
 
-def measured_run(name: str, meaning: str, *measured: Quantity) -> Table:
+def measured_run(name: str, meaning: str, **measured: Quantity) -> Table:
     """The table of what a simulation measured at its last round."""
     return Table(
         name,
         meaning,
-        (
-            PROBLEM,
-            Quantity(
-                "rounds",
+        entries(
+            problem=PROBLEM,
+            rounds=entry(
                 Rounds,
                 get=lambda found: int(found.simulation.rounds[-1]),
                 label="rounds, replicates, seed",
                 words=lambda value, d: f"{value}, {d.replicates}, {d.seed}",
                 short="rounds",
             ),
-            Quantity(
-                "replicates", Rounds, get=attrgetter("simulation.replicates"), short="replicates"
-            ),
-            Quantity("seed", Natural, get=attrgetter("simulation.seed"), short="seed"),
-            *measured,
-            NOTES,
+            replicates=entry(Rounds, get="simulation.replicates", short="replicates"),
+            seed=entry(Natural, get="simulation.seed", short="seed"),
+            **measured,
+            notes=NOTES,
         ),
     )
 
@@ -66,7 +62,7 @@ def printed_run(name: str, meaning: str, result: Table) -> Table:
         "record",
         str | None,
         "where it is on disk; null if it left none",
-        get=attrgetter("record_path"),
+        get="record_path",
         label="record",
         words=lambda value, _: value,
         short="record",
@@ -74,7 +70,7 @@ def printed_run(name: str, meaning: str, result: Table) -> Table:
     return replace(result, name=name, meaning=meaning, quantities=(*result.quantities, record))
 
 
-def recorded_run(name: str, result: Table, *drawn: Quantity, form: str | None = None) -> Table:
+def recorded_run(name: str, result: Table, form: str | None = None, **drawn: Quantity) -> Table:
     """The table of what `simulate` leaves on disk; it does not say where, so that it can be moved.
 
     `drawn` is what its figures show; `form` names the kind of problem where it is not of finitely
@@ -83,19 +79,18 @@ def recorded_run(name: str, result: Table, *drawn: Quantity, form: str | None = 
     return Table(
         name,
         "What `simulate` leaves on disk.",
-        (
-            form_of(form),
-            TITLE,
-            Quantity(
-                "specification",
+        entries(
+            form=form_of(form),
+            title=TITLE,
+            specification=entry(
                 dict[str, Any] | None,
                 "the problem's file",
                 get=lambda found: (
                     found.problem.specification and found.problem.specification.document()
                 ),
             ),
-            part("result", result, lambda found: found),
-            *drawn,
+            result=entry(result, get=lambda found: found),
+            **drawn,
         ),
     )
 
@@ -123,14 +118,10 @@ def _chance(value: Any, _: Any) -> str:
 MEASURED_RATE = Table(
     "MeasuredRate",
     "A measured rate, agent by agent.",
-    (
-        Quantity("mean", PerAgent, get=lambda rate: rate[0], unit="nats a round"),
-        Quantity(
-            "standard_error",
-            PerAgent,
-            "null of one replicate",
-            get=lambda rate: rate[1],
-            unit="nats a round",
+    entries(
+        mean=entry(PerAgent, get=lambda rate: rate[0], unit="nats a round"),
+        standard_error=entry(
+            PerAgent, "null of one replicate", get=lambda rate: rate[1], unit="nats a round"
         ),
     ),
     kind="measured",
@@ -138,47 +129,42 @@ MEASURED_RATE = Table(
 ERROR_PROBABILITY = Table(
     "ErrorProbabilityDocument",
     "How often some agent settled outside the reference, with its Clopper-Pearson interval.",
-    (
-        Quantity("estimate", Probability, short="error probability"),
-        Quantity("lower", Probability),
-        Quantity("upper", Probability),
-        Quantity("confidence", Probability, kind="given"),
+    entries(
+        estimate=entry(Probability, short="error probability"),
+        lower=entry(Probability),
+        upper=entry(Probability),
+        confidence=entry(Probability, kind="given"),
     ),
     kind="measured",
 )
 SENT = Table(
     "SentDocument",
     "What was sent where beliefs are compressed, over all rounds and replicates.",
-    (
-        Quantity(
-            "bytes_per_round",
+    entries(
+        bytes_per_round=entry(
             Number,
             "of all links, in the mean; null without levels",
             label="bytes a round",
             short="bytes a round",
         ),
-        Quantity("bytes_standard_error", Number, "of bytes_per_round", older=None),
-        Quantity(
-            "messages",
+        bytes_standard_error=entry(Number, "of bytes_per_round", older=None),
+        messages=entry(
             Natural,
             "each counted once, however many agents hear it",
             get=lambda sent: int(sent.sent.sum()),
         ),
-        Quantity(
-            "entropy",
+        entropy=entry(
             Number,
             "of one number that was sent, in bits: an estimate",
             label="  bits a number, by entropy",
         ),
-        Quantity(
-            "largest_error",
+        largest_error=entry(
             Number,
             "of a replica after a round, in nats",
             label="replica off by at most",
             unit="nats",
         ),
-        Quantity(
-            "largest_deviation",
+        largest_deviation=entry(
             Number,
             "of a log-ratio from the run without compression, in nats",
             label="log-ratio moved by at most",
@@ -190,39 +176,25 @@ SENT = Table(
 SIMULATION_RESULT = measured_run(
     "SimulationResult",
     "What a simulation measured at its last round.",
-    Quantity(
-        "reference",
+    reference=entry(
         Annotated[list[str], Field(min_length=1)],
         "optimal hypotheses, or the network compromise",
         label="reference",
         words=lambda value, _: ", ".join(value),
         short="reference",
     ),
-    Quantity(
-        "rates",
-        MEASURED_RATE.by_name,
-        "log belief(first reference) / belief(hypothesis) per round",
+    rates=entry(
+        MEASURED_RATE.by_name, "log belief(first reference) / belief(hypothesis) per round"
     ),
-    part(
-        "error_probability",
-        ERROR_PROBABILITY,
-        attrgetter("error_probability"),
-        label="some agent is wrong",
-        words=_chance,
-    ),
-    Quantity(
-        "settled",
+    error_probability=entry(ERROR_PROBABILITY, label="some agent is wrong", words=_chance),
+    settled=entry(
         dict[str, Probability],
         "share of agents and replicates that settle on each hypothesis",
         get=lambda summary: settled_shares(summary.simulation),
         kind="measured",
     ),
-    part(
-        "messages",
-        SENT,
-        attrgetter("simulation.messages"),
-        meaning="where they are compressed",
-        optional=True,
+    messages=entry(
+        SENT, get="simulation.messages", meaning="where they are compressed", optional=True
     ),
 )
 
@@ -235,9 +207,7 @@ class SimulationSummary(Simulated):
     """What a run of the algorithm came to, where hypotheses are finitely many."""
 
     quantities = SIMULATION
-    record = recorded_run(
-        "SimulationRecord", SIMULATION_RESULT, Quantity("trajectory", MeasuredDocument)
-    )
+    record = recorded_run("SimulationRecord", SIMULATION_RESULT, trajectory=entry(MeasuredDocument))
 
     @property
     def reference(self) -> tuple[str, ...]:

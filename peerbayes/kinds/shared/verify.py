@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from peerbayes.measured import (
     TrajectoryDocument,
     settled_shares,
 )
-from peerbayes.quantities.quantity import Quantity, Table
+from peerbayes.quantities.quantity import Quantity, Table, entries, entry
 from theory import LogRatioSpread, SampleSize, expected_log_ratio, observation_reach
 from theory.progress import Progress, part_of
 from theory.showing import Value
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 # Of every kind ----------------------------------------------------------------------------------
 
 
-def verified(name: str, meaning: str, form: str | None, analysis: Table, *more: Quantity) -> Table:
+def verified(name: str, meaning: str, form: str | None, analysis: Table, **more: Quantity) -> Table:
     """The table of a verified problem as its record keeps it.
 
     Parameters
@@ -63,25 +62,23 @@ def verified(name: str, meaning: str, form: str | None, analysis: Table, *more: 
     return Table(
         name,
         meaning,
-        (
-            form_of(form),
-            replace(PROBLEM, key="name"),
-            TITLE,
-            Quantity(
-                "family",
+        entries(
+            form=form_of(form),
+            name=PROBLEM,
+            title=TITLE,
+            family=entry(
                 str,
                 "problems of one family differ in their parameters alone",
-                get=attrgetter("problem.family"),
+                get="problem.family",
             ),
-            Quantity(
-                "parameters",
+            parameters=entry(
                 dict[str, bool | int | float | str],
                 get=lambda found: plain_parameters(found.problem.parameters),
             ),
-            Quantity("graph", GraphDocument),
-            Quantity("comparisons", list[Comparison]),
-            Quantity("analysis", analysis.type, get=lambda found: found.predictions()),
-            *more,
+            graph=entry(GraphDocument),
+            comparisons=entry(list[Comparison]),
+            analysis=entry(analysis.type, get=lambda found: found.predictions()),
+            **more,
         ),
     )
 
@@ -314,18 +311,17 @@ class LearningVerification(Verified):
         return draw_rates(self.rates, ax, replicates=self.measured.rates.replicates)
 
 
-MEASURED = (
-    Quantity("trajectory", TrajectoryDocument | None, "null: nothing to reject"),
-    Quantity("rates", list[RateDocument], "slowest first"),
-    Quantity("replicates", Rounds, get=attrgetter("measured.rates.replicates")),
-    Quantity(
-        "settled",
+MEASURED = {
+    "trajectory": entry(TrajectoryDocument | None, "null: nothing to reject"),
+    "rates": entry(list[RateDocument], "slowest first"),
+    "replicates": entry(Rounds, get="measured.rates.replicates"),
+    "settled": entry(
         dict[str, Probability],
         "share of agents and replicates at the last round",
         get=lambda found: settled_shares(found.measured.rates),
     ),
-    Quantity("failures", FailuresDocument | None, "null: no sample size is within reach"),
-)
+    "failures": entry(FailuresDocument | None, "null: no sample size is within reach"),
+}
 """What records keep of both runs."""
 
 

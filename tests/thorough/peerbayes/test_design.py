@@ -16,12 +16,12 @@ from peerbayes.designs.outcome import weight_parts
 from peerbayes.designs.quantities import NEXT_EDGE
 from peerbayes.front.design import design
 from peerbayes.kinds.registry import kind_of
-from peerbayes.layout import render
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.report.designed import design_view, finding
 from peerbayes.settings.questions import Design
+from peerbayes.tables import render
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.documents import STATIONS, changed
 from tests.peerbayes.test_design import (

@@ -8,7 +8,7 @@ from peerbayes.kinds.regression.verify import verify_regression
 from peerbayes.kinds.regression.view import regression_view
 from peerbayes.problem.problems import RegressionProblem
 from peerbayes.records import plain
-from tests.peerbayes import test_diabetes as quick
+from tests.peerbayes import test_regression_commands as quick
 from tests.peerbayes.commands import Patch
 
 problems = quick.problems
