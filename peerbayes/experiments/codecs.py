@@ -174,7 +174,7 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
         return {**self.settings(), "codecs": words, "behaviour": self.mark(part)}
 
     def mark(self, name: str) -> str:
-        """The behaviour mark of all parts."""
+        """The behaviour mark, which all parts share."""
         return behaviour_mark(RECIPE)
 
     def _train(self, part: CodecsSeed, job: Job) -> CodecsPart:

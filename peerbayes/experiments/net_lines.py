@@ -150,16 +150,13 @@ def _recipe_lines(row: Row, head: str, own: Sequence[NetPart]) -> list[Line]:
             lines += _accuracies(words, together, row.groups, variant.printed)
             lines += _confidences(words, together, row.groups)
     lines += _baselines(row, head, own)
-    for when in WHEN:
-        lines += _differences(row, head, own, when)
-    for when in WHEN:
-        if row.order == "v":
-            lines += _order_over_influence(row, head, own, when)
-        if row.order == "placement":
-            lines += _order_of_placements(row, head, own, when)
-    for when in WHEN:
-        if row.forecast:
-            lines += _least_sure(row, head, own, when)
+    for told, is_said in (
+        (_differences, row.groups[0][0] == "node 1"),
+        (_order_over_influence, row.order == "v"),
+        (_order_of_placements, row.order == "placement"),
+        (_least_sure, bool(row.forecast)),
+    ):
+        lines += [one for when in WHEN if is_said for one in told(row, head, own, when)]
     return lines
 
 
@@ -256,9 +253,8 @@ def _baselines(row: Row, head: str, runs: Sequence[NetPart]) -> list[Line]:
 def _differences(row: Row, head: str, runs: Sequence[NetPart], when: When) -> list[Line]:
     """Two nodes: theory lets both learn the same."""
     together = _of(runs, "cooperating", row.main)
-    if len(row.groups) != 2 or row.groups[0][0] != "node 1" or not together:
-        return []
-    if when == "before" and not has_before(together):  # a record of an earlier version
+    # A record of an earlier version has nothing before consensus.
+    if not together or (when == "before" and not has_before(together)):
         return []
     printed = [row.variant(row.main).printed[name] for name, _ in row.groups]
     gap = [100 * (a - b) for a, b in (last_of(run, when).accuracy for run in together)]

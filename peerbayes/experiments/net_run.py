@@ -64,7 +64,7 @@ class RowExperiment(SeededExperiment[PartT]):
 
     @property
     def subject(self) -> str:
-        """The row."""
+        """What a refusal is about: the row, by its name."""
         return self.row.name
 
     @property
@@ -74,7 +74,7 @@ class RowExperiment(SeededExperiment[PartT]):
 
     @property
     def dataset(self) -> str:
-        """That of the row."""
+        """Whose images it learns from."""
         return self.row.dataset
 
 

@@ -239,7 +239,7 @@ class SeededExperiment(Experiment, Generic[PartT]):
 
     @property
     def subject(self) -> str:
-        """The name."""
+        """What a refusal is about: the experiment, by its name."""
         return self.name
 
     @property
@@ -306,6 +306,7 @@ class SeededExperiment(Experiment, Generic[PartT]):
             return self._train(self._parts[part], job)
 
     def _train(self, part: PartT, job: Job) -> Document:
+        """What one part finds; everything that it needs is there."""
         raise NotImplementedError
 
     def settled(self, part: str) -> None:
