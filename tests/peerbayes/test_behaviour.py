@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,10 @@ SOME = (
 def changed_recipe(patch: Patch, name: str, **values: Any) -> None:
     from peerbayes.experiments import net_rows
 
-    other = {**net_rows.RECIPES, name: {**net_rows.RECIPES[name], **values}}
-    patch.setattr(net_rows, "RECIPES", other)
+    row = net_rows.ROWS["fmnist-2-unbalanced"]
+    recipes = {**row.recipes, name: {**row.recipes[name], **values}}
+    other = {**net_rows.ROWS, row.name: replace(row, recipes=recipes)}
+    patch.setattr(net_rows, "ROWS", other)
 
 
 def coarser_codec(patch: Patch) -> None:
