@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from peerbayes.formulas.quantities import ALL_FAMILIES, DECIDED, FORMULA, SHEET
-from peerbayes.formulas.text import formula_parts, plain_text, sheet_parts
+from peerbayes.formulas.text import formula_parts, latex_text, plain_text, sheet_parts
 from peerbayes.messages import choose
 from peerbayes.quantities.result import Result
 from theory.numbers import precision
@@ -51,8 +51,16 @@ _BITS = 200
 # Results ----------------------------------------------------------------------------------------
 
 
+class _Formulas(Result):
+    """Formulas that notebooks can show as such."""
+
+    def _repr_latex_(self) -> str:
+        """What the option ``--latex`` prints."""
+        return f"$$\n{latex_text(self.document())}$$"
+
+
 @dataclass(frozen=True, eq=False)
-class SheetResult(Result):
+class SheetResult(_Formulas):
     """Bounds as formulas, with the outcome of their check.
 
     Attributes
@@ -112,7 +120,7 @@ class SheetResult(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class FormulaResult(Result):
+class FormulaResult(_Formulas):
     """The formulas of a family or of one matrix, with the outcome of their check."""
 
     formula: Formula

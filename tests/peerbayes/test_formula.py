@@ -11,6 +11,7 @@ import pytest
 import sympy
 from jsonschema import Draft202012Validator
 
+import peerbayes as pb
 import peerbayes.formulas.checked
 from peerbayes import cli
 from peerbayes.formulas.checked import families, formulas
@@ -102,6 +103,12 @@ def test_sample_sizes_and_risk_as_numbers(capsys: Capture) -> None:
     _, out, _ = run(["risk", "--set", "B=1", "--set", "r=4/25", "--json"], capsys)
     (printed, *_) = json.loads(out)["bounds"]
     assert printed["value"] == 0.2
+
+
+def test_notebooks_have_the_formulas_that_latex_prints(capsys: Capture) -> None:
+    _, out, _ = run(["star", "--latex"], capsys)
+    assert pb.formula("star")._repr_latex_() == f"$$\n{out}$$"
+    assert "aligned" in pb.formula("risk")._repr_latex_()
 
 
 def test_latex(capsys: Capture) -> None:
