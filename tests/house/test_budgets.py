@@ -1,0 +1,30 @@
+"""Lines and files of each package stay within what they have come down to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Of each package most lines and most files. They are lowered when a package gets smaller; one that
+# grows needs a reason that is worth its weight.
+BUDGETS = {
+    "theory": (57_700, 229),
+    "exact": (14_500, 56),
+    "empirical": (29_200, 116),
+    "peerbayes": (53_700, 224),
+}
+LONGEST_FILE = 500
+
+
+@pytest.mark.parametrize("package", BUDGETS)
+def test_a_package_keeps_its_budget(package: str) -> None:
+    lengths = {
+        path: path.read_text(encoding="utf-8").count("\n")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    lines, files = BUDGETS[package]
+    assert sum(lengths.values()) <= lines
+    assert len(lengths) <= files
+    assert [str(path) for path, length in lengths.items() if length > LONGEST_FILE] == []
