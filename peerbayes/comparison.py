@@ -15,15 +15,21 @@ no bound, b counts six standard deviations.)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import BeforeValidator, Field
 
 from peerbayes.documents import Document, Number
 from peerbayes.records import plain
-from theory.validation import FloatArray
+from theory.lazy import later
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from theory.validation import FloatArray
+else:
+    np = later("numpy")
 
 Kind = Literal["exact", "bound", "asymptotic"]
 Side = Literal["upper", "lower"]

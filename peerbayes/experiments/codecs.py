@@ -15,8 +15,6 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from empirical import papers
 from peerbayes.documents import Document, Number
 from peerbayes.documents import number as known
@@ -24,12 +22,17 @@ from peerbayes.experiments.experiment import Line, Made, RunSummary, line, mean_
 from peerbayes.experiments.setting import CODECS as RECIPE
 from peerbayes.experiments.setting import Job, SeededExperiment, Setting, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import recorded_learner
+from theory.lazy import later
 from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from empirical.data import Images
     from empirical.messages.limit import Curves
     from empirical.train.overhearing import Overheard
+else:
+    np = later("numpy")
 
 FORM = "codecs"
 _EXTRAS = {"torch": "train", "pywt": "messages"}

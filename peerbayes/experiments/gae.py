@@ -43,7 +43,6 @@ from peerbayes.experiments.setting import (
     behaviour_mark,
     forget_unfinished,
 )
-from theory.claims.compressed_gossip import FULL, PRUNED
 
 if TYPE_CHECKING:
     from empirical.gae.fitting import FitPlan
@@ -297,6 +296,8 @@ def _bits(found: GaeContent) -> list[Line]:
 
 def _coded_bits(found: GaeContent) -> list[Line]:
     """Bits that a node sends in a round where messages differ: means over runs and seeds."""
+    from theory.claims.compressed_gossip import FULL, PRUNED
+
     lines = []
     for run in RUNS:
         sizes = [one.bits_a_round for one in found.named(run.name)]

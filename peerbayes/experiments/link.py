@@ -27,9 +27,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from empirical import papers
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Experiment, Line, finite, line
@@ -42,17 +39,21 @@ from peerbayes.experiments.link_rows import (
     LinkContent,
     LinkSetting,
     TrainedPart,
-    heard_again,
-    mixing_time,
     rounds_reached,
     slope_interval,
 )
 from peerbayes.experiments.setting import check_placed
+from theory.lazy import later
 from theory.progress import Progress
-from theory.validation import FloatArray
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from peerbayes.settings.nets import Experiment as Options
+    from theory.validation import FloatArray
+else:
+    np = later("numpy")
 
 FORM = "rate-link"
 
@@ -478,6 +479,8 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
     if reached.size < 5 or (reached.size == left.size and np.ptp(left) < _ALIKE):
         return []
     from scipy.stats import spearmanr  # heavy, and every report imports this file
+
+    from peerbayes.experiments.link_networks import heard_again, mixing_time
 
     lines = []
     for words, measure, note in (

@@ -15,6 +15,7 @@ from empirical.dealing import DEALINGS, held_labels, stratified_subset
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
 from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
 from peerbayes.comparison import allowed_deviation, means_agree
+from peerbayes.experiments.link_networks import network_of, site_of
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     ExactRun,
@@ -22,8 +23,6 @@ from peerbayes.experiments.link_rows import (
     LinkSetting,
     SnapshotsPart,
     TrainedPart,
-    network_of,
-    site_of,
 )
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory import Network

@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
@@ -41,12 +39,12 @@ from peerbayes.experiments.setting import (
     versions,
 )
 from peerbayes.terminal import sayer
-from theory.changing.mixing import PeriodicNetwork
-from theory.changing.phase import Phase
-from theory.network import Network
+from theory.lazy import later
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from empirical.data import Images
     from empirical.messages.codec import Codec
     from empirical.nets.architecture import Architecture
@@ -55,6 +53,10 @@ if TYPE_CHECKING:
     from empirical.nets.descent import Shares
     from empirical.nets.learners import Learner
     from empirical.nets.posterior import Posterior
+    from theory.changing.mixing import PeriodicNetwork
+    from theory.network import Network
+else:
+    np = later("numpy")
 
 
 class RowExperiment(SeededExperiment[PartT]):
@@ -276,6 +278,7 @@ def network_of(table: Table) -> Network | PeriodicNetwork:
     9
     """
     from theory.changing.mixing import rotating_star
+    from theory.network import Network
 
     if "rotating_star" in table:
         return rotating_star(**table["rotating_star"])
@@ -287,6 +290,9 @@ def network_of(table: Table) -> Network | PeriodicNetwork:
 @cache
 def weights_mark(row: str, variant: str) -> str | None:
     """The SHA-256 of a row's weights, phase by phase, and of who takes part; None for a server."""
+    from theory.changing.mixing import PeriodicNetwork
+    from theory.changing.phase import Phase
+
     table = ROWS[row].variant(variant).network
     if "server" in table:
         return None
@@ -305,6 +311,7 @@ def weights_mark(row: str, variant: str) -> str | None:
 def influence_of(network: Network | PeriodicNetwork) -> list[float]:
     """Each agent's share v of what the network learns."""
     from theory.changing import influence
+    from theory.network import Network
 
     if isinstance(network, Network):
         return [float(share) for share in network.stationary_distribution]
@@ -328,6 +335,7 @@ def part_learner(
     from empirical.nets.recipe import Recipe
     from empirical.nets.training import Training
     from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
+    from theory.network import Network
 
     if "server" in values:
         from empirical.nets.fedavg import FedAvg

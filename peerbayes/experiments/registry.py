@@ -14,8 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.experiment import Experiment, Line, RunSummary
 from peerbayes.experiments.gae import GAE
@@ -25,11 +23,16 @@ from peerbayes.experiments.nets import NetExperiment
 from peerbayes.measured import ErrorCurve
 from peerbayes.messages import choose
 from peerbayes.terminal import check_hours
+from theory.lazy import later
 from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from peerbayes.settings.nets import Experiment as Options
+else:
+    np = later("numpy")
 
 
 class RegressionRun(RunSummary):

@@ -22,17 +22,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from peerbayes._version import __version__
 from peerbayes.experiments.experiment import Experiment, PartRecord, RunPrinted, RunRecord
 from peerbayes.experiments.setting import parts_folder
 from peerbayes.records import RecordPlace, check_folder, checksum, file_name, plain, read_record
+from theory.lazy import later
 from theory.progress import Progress
 from theory.validation import as_integer
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.console import RenderableType
+else:
+    np = later("numpy")
 
 KIND, PART_KIND = "run", "run-part"
 _OTHERS = "for it is of other settings, or of code that computes something else"

@@ -45,8 +45,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of nets with eight units, on 8 x 8 digits."""
     make_tiny(monkeypatch.setattr)
     values = vars(net_run)["part_values"]  # tiny by now
-    for module in ("experiments.net_parts", "live.nets"):
-        monkeypatch.setattr(f"peerbayes.{module}.part_values", values)
+    monkeypatch.setattr("peerbayes.live.nets.part_values", values)
     for module in ("experiments.net_rows", "live.nets"):
         monkeypatch.setattr(f"peerbayes.{module}.ROWS", {ROW: SMALL})
 
