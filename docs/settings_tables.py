@@ -21,7 +21,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from peerbayes.commands.table import COMMANDS
-from peerbayes.problem.design_section import DesignSection
+from peerbayes.problem.specification import DesignSection
 from peerbayes.settings.declared import Declared
 from peerbayes.settings.domains import Flag
 

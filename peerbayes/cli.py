@@ -23,8 +23,14 @@ import typer
 from typer.core import TyperGroup
 
 from peerbayes._version import __version__
-from peerbayes.commands.command import parsed_by_typer
-from peerbayes.commands.output import BAD_INPUT, DONE, FAULT, INTERRUPTED, print_lines
+from peerbayes.commands.command import (
+    BAD_INPUT,
+    DONE,
+    FAULT,
+    INTERRUPTED,
+    parsed_by_typer,
+    print_lines,
+)
 from peerbayes.commands.table import COMMANDS
 
 # The base of typer's usage errors, which older versions take from click and newer ones bring along.

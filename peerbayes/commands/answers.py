@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.commands.output import (
+from peerbayes.commands.command import (
     CHECK_FAILED,
     DONE,
     print_json,

@@ -10,7 +10,7 @@ once.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +19,67 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from peerbayes.commands.output import BAD_INPUT, CHECK_FAILED, DONE, print_lines, show
 from peerbayes.settings.declared import Declared, Settings, declared_in
 from peerbayes.settings.domains import Domain, Flag, Place, Several
-from peerbayes.settings.groups import SHARED, Images, Output, Seeded
+from peerbayes.settings.questions import SHARED, Images, Output, Seeded
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from peerbayes.kinds.registry import Result
     from peerbayes.terminal import Stages
+
+
+# What commands print on standard output, and the exit codes they end with ------------------------
+
+
+DONE, CHECK_FAILED, BAD_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 70, 130, 141
+
+
+def show(result: Result, *, json: bool, code: int = DONE) -> int:
+    """Print a result as JSON, or as tables for people."""
+    if json:
+        return print_json(result.as_json(), code)
+    return print_tables(result.tables(), code)
+
+
+def print_json(result: Any, code: int = DONE) -> int:
+    """Print a result as JSON."""
+    import json
+
+    from peerbayes.records import plain
+
+    # Escapes for all but ASCII: valid wherever standard output goes.
+    return _put(json.dumps(plain(result), indent=2, allow_nan=False) + "\n", code)
+
+
+def print_tables(parts: Sequence[RenderableType], code: int = DONE) -> int:
+    """Print a result for people."""
+    from peerbayes.tables import render
+
+    return _put(render(parts), code)
+
+
+def print_lines(text: str, code: int = DONE) -> int:
+    """Write lines for people to standard output."""
+    from peerbayes.terminal import visible
+
+    return _put(visible(text), code)
+
+
+def _put(text: str, code: int = DONE) -> int:
+    """Write to standard output; a reader that has gone away ends the program quietly."""
+    from peerbayes.terminal import write_out
+
+    try:
+        write_out(text)
+    except BrokenPipeError:
+        raise typer.Exit(BROKEN_PIPE) from None
+    return code
+
+
+# A command, made from its settings ---------------------------------------------------------------
+
 
 # What every command takes, whether it has a use for it or not; help shows it where it has.
 _EVERYWHERE = [*declared_in(Seeded), *(d for d in declared_in(Output) if d.name == "out")]

@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerbayes.commands.output import CHECK_FAILED, DONE, show
+from peerbayes.commands.command import CHECK_FAILED, DONE, show
 
 if TYPE_CHECKING:
     from peerbayes.commands.command import Terminal

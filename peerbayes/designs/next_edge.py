@@ -10,9 +10,9 @@ from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.quantities import BOUNDED, CERTIFIED, EFFECT, NEXT_EDGE
 from peerbayes.designs.request import DesignTask, section_in, section_of
 from peerbayes.designs.shared import MOST_ROWS, ProblemRecord, called
-from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.problems import Problem
+from peerbayes.problem.specification import DesignSection
 from peerbayes.quantities.showing import ends_text, grid
 from peerbayes.settings.questions import Design
 from peerbayes.tables import notes_text, rounds

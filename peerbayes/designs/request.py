@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import ValidationError
 
 from peerbayes.messages import choose, shorten, translate
-from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import placed
 from peerbayes.problem.problems import AnyProblem, ChangingProblem, Problem, RegressionProblem
+from peerbayes.problem.specification import DesignSection
 from peerbayes.settings.questions import Design, Limits, Placement
 from theory import Network, learning_rate
 from theory.design import Constraints, DesignGraph, InfluenceSet, baselines

@@ -27,7 +27,7 @@ from peerbayes.figures.wording import Fact, number
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.quantities.numbers import NUMBER
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, quantity, table_of
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.tables import interval, rounds
 from theory.changing import mean_slem

@@ -34,9 +34,9 @@ from peerbayes.explorer.tables import (
 )
 from peerbayes.messages import choose, describe, nearest, shorten
 from peerbayes.problem.changes_section import CHANGES
-from peerbayes.problem.design_section import DesignSection
 from peerbayes.problem.entries import Rational, Section
 from peerbayes.problem.exchange_sections import FAULTS
+from peerbayes.problem.specification import DesignSection
 from theory.validation import fail
 
 F = TypeVar("F", bound=Callable[..., Table])

@@ -25,7 +25,7 @@ from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem, 
 from peerbayes.quantities.learning import LEARNING, Learnt, in_doubles
 from peerbayes.quantities.network import NETWORK
 from peerbayes.quantities.sizes import SAMPLES
-from peerbayes.settings.groups import DEFAULT_DELTA
+from peerbayes.settings.questions import DEFAULT_DELTA
 from theory import FiniteModel, LearningRate, Network, error_exponent, learning_rate
 from theory.bounds.samples import printed_rounds
 from theory.bounds.tails.chernoff import hoeffding_bounds

@@ -31,7 +31,7 @@ from peerbayes.problem.problems import (
     FiniteProblem,
     RegressionProblem,
 )
-from peerbayes.settings.groups import DEFAULT_DELTA
+from peerbayes.settings.questions import DEFAULT_DELTA
 from peerbayes.terminal import duration
 from theory import LearningRate, SampleSizes, expected_log_ratio, learning_rate, sample_sizes
 from theory.changing.delays import RandomNetwork

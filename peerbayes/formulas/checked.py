@@ -16,7 +16,7 @@ import sympy
 from peerbayes.formulas.quantities import ALL_FAMILIES, DECIDED, FORMULA, SHEET
 from peerbayes.formulas.text import formula_parts, latex_text, plain_text, sheet_parts
 from peerbayes.messages import choose
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from theory.numbers import precision
 from theory.symbolic import FAMILIES, Formula, closed_form
 from theory.symbolic.checks import FormulaCheck, check_formula

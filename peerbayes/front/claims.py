@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerbayes.claims import ClaimsRecord, claim_document
 from peerbayes.records import RecordPlace
-from peerbayes.settings.groups import DEFAULT_OUT
-from peerbayes.settings.questions import VerifyClaims
+from peerbayes.settings.questions import DEFAULT_OUT, VerifyClaims
 from theory.claims import CLAIMS, Claim, ClaimTrial, Effort, try_claims
 from theory.showing import Value
 

@@ -16,7 +16,7 @@ from peerbayes.front.problems import as_problem
 from peerbayes.kinds.shared.analyse import PROBLEM
 from peerbayes.problem.problems import ChangingProblem, FaultyProblem, Problem
 from peerbayes.quantities.quantity import Quantity, Table
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from theory.frames import frame, long_columns
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 

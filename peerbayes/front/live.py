@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerbayes.settings.declared import question
-from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.live import Launch, WatchRun
+from peerbayes.settings.questions import DEFAULT_OUT
 from theory.validation import fail
 
 if TYPE_CHECKING:

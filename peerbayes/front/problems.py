@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Problem,
         RegressionProblem,
     )
-    from peerbayes.settings.groups import Data
+    from peerbayes.settings.questions import Data
     from theory import FiniteModel, Network
     from theory.changing import ChangingNetwork
     from theory.messages import Quantiser

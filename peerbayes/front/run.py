@@ -14,8 +14,8 @@ from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import ExperimentRun, run_experiment, team_of_torchrun
 from peerbayes.records import RecordPlace
 from peerbayes.settings.declared import question
-from peerbayes.settings.groups import DEFAULT_OUT
 from peerbayes.settings.nets import Experiment, Figures
+from peerbayes.settings.questions import DEFAULT_OUT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

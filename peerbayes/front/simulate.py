@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.shared.simulate import Simulated, SimulationSummary
     from peerbayes.problem.problems import AnyProblem
-    from peerbayes.settings.groups import Resources
+    from peerbayes.settings.questions import Resources
     from theory.progress import Progress
 
     _Simulations: TypeAlias = ByKind[

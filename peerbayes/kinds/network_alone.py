@@ -10,7 +10,7 @@ from peerbayes.kinds.shared.analyse import NOTES, PROBLEM
 from peerbayes.problem.problems import NetworkAlone
 from peerbayes.quantities.network import NETWORK, NetworkNumbers, in_doubles
 from peerbayes.quantities.quantity import Table, entries, entry
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 
 if TYPE_CHECKING:
     from peerbayes.settings.questions import Analyse

@@ -21,8 +21,7 @@ from peerbayes.live.security import (
     signed_members,
 )
 from peerbayes.quantities.quantity import NOTE, quantity, table_of
-from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import facts, grid
+from peerbayes.quantities.showing import Result, facts, grid
 from peerbayes.tables import facts_table, names_table, notes_text
 from theory.showing import Value
 from theory.validation import fail

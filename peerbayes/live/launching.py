@@ -21,7 +21,7 @@ from peerbayes.live.zenoh_transport import needs_zenoh
 from peerbayes.quantities.quantity import Quantity, Table, part
 from peerbayes.quantities.showing import facts, grid
 from peerbayes.records import RecordPlace, file_name, write_whole
-from peerbayes.settings.groups import DEFAULT_OUT
+from peerbayes.settings.questions import DEFAULT_OUT
 from peerbayes.tables import facts_table, number, rounds
 from theory.validation import fail
 

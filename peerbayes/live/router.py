@@ -17,7 +17,7 @@ from peerbayes.live.security import MEMBERS, KeyFolder, signed_members, zenoh_se
 from peerbayes.live.transport import TransportRefusals, check_addresses
 from peerbayes.live.zenoh_transport import Endpoints, open_session
 from peerbayes.quantities.quantity import quantity, table_of
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from theory.validation import fail
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ A question has one class of settings, such as `peerbayes.settings.Simulate`. Its
 is to be known of a setting, and everything else is made from them: the keywords of the Python
 function and their types (:func:`question`), its docstring, and the options of the command
 (`peerbayes.commands.command`). Settings that several questions share are groups: base classes such
-as `peerbayes.settings.groups.Output`.
+as `peerbayes.settings.questions.Output`.
 
 A field is written as
 

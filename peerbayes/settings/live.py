@@ -17,7 +17,7 @@ from peerbayes.settings.domains import (
     Text,
     Whole,
 )
-from peerbayes.settings.groups import (
+from peerbayes.settings.questions import (
     NETS,
     SHARED,
     Folder,

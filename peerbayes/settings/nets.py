@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import FOLDER, Flag, Memory, Python, Real, Text, Whole
-from peerbayes.settings.groups import (
+from peerbayes.settings.questions import (
     NETS,
     SHARED,
     Feedback,

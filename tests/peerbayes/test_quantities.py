@@ -30,8 +30,7 @@ from peerbayes.quantities.numbers import (
     written,
 )
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, part
-from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import page_facts, rounds_text, text
+from peerbayes.quantities.showing import Result, page_facts, rounds_text, text
 from peerbayes.tables import render
 from tests.house.test_showing import FakePandas
 from tests.peerbayes.commands import Patch

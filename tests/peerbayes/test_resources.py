@@ -17,7 +17,7 @@ from exact.cost import Cost
 from peerbayes import cli
 from peerbayes.front.simulate import announce
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.settings.groups import Resources
+from peerbayes.settings.questions import Resources
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(pb.__file__).parents[1]

@@ -14,8 +14,7 @@ from peerbayes.commands.command import Command, Subject, parsed_by_typer
 from peerbayes.commands.table import COMMANDS
 from peerbayes.settings.declared import Setting, Settings, declared_in, question
 from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
-from peerbayes.settings.groups import Output, Resources, Seeded
-from peerbayes.settings.questions import Limits
+from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
 QUESTIONS = [getattr(settings, name) for name in settings.__all__]
 # Of a class, not counting those of its groups.

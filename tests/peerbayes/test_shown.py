@@ -17,7 +17,7 @@ from peerbayes.front.run import redraw
 from peerbayes.kinds.registry import KINDS
 from peerbayes.kinds.shared.verify import Verified
 from peerbayes.problem.problems import NetworkAlone
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from peerbayes.sources.catalogue import FIGURES
 from tests.house.test_showing import check_html, check_text
 from theory.robustness import Faults, Median, StuckData

@@ -24,8 +24,7 @@ from peerbayes.problem.problems import FaultyProblem
 from peerbayes.quantities.learning import batches_of
 from peerbayes.quantities.network import NETWORK, Count, in_doubles, spectrum_notes
 from peerbayes.quantities.quantity import Quantity, Table, entries, entry
-from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import around
+from peerbayes.quantities.showing import Result, around
 from peerbayes.settings.questions import USUAL, Analyse
 from peerbayes.tables import agent_names, figures_table, number
 from theory import FiniteModel, LearningRate, Network, learning_rate

@@ -31,7 +31,7 @@ from peerbayes.quantities.network import CERTIFIED_NETWORK, EXACT_NETWORK, NETWO
 from peerbayes.quantities.network import in_doubles as numbers_of
 from peerbayes.quantities.numbers import IntervalDocument
 from peerbayes.quantities.quantity import NOTE, Quantity, Table, entries, entry, part
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from peerbayes.quantities.sizes import PROVED_SAMPLES, SAMPLES, Sizes
 from peerbayes.settings.questions import USUAL, Analyse, Arithmetic
 from peerbayes.tables import number

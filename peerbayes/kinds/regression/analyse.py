@@ -42,7 +42,7 @@ from peerbayes.quantities.numbers import (
     written,
 )
 from peerbayes.quantities.quantity import Quantity, Table, entries, entry
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 from peerbayes.tables import facts_table, figures_table, notes_text, number, spread
 from theory import Network
 from theory.regression import (

@@ -12,7 +12,7 @@ from peerbayes.messages import input_error
 from peerbayes.quantities.network import ONE_AGENT, NetworkNumbers
 from peerbayes.quantities.numbers import Expression, exact_number, without_form
 from peerbayes.quantities.quantity import NOTE, Quantity, Table
-from peerbayes.quantities.result import Result
+from peerbayes.quantities.showing import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

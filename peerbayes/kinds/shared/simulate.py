@@ -21,8 +21,7 @@ from peerbayes.kinds.shared.analyse import NOTES, PROBLEM, TITLE, Recorded, form
 from peerbayes.measured import MeasuredDocument, settled_shares
 from peerbayes.problem.problems import FiniteProblem
 from peerbayes.quantities.quantity import Quantity, Table, entries, entry
-from peerbayes.quantities.result import Result
-from peerbayes.quantities.showing import around
+from peerbayes.quantities.showing import Result, around
 from peerbayes.tables import figures_table, number
 
 if TYPE_CHECKING:
