@@ -14,13 +14,14 @@ to tables of their own. Without an object it is the whole of what is printed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from peerbayes.schemas import read_schema
+from peerbayes.schemas import SCHEMAS, read_schema
 
 Schema = Mapping[str, Any]
 
@@ -42,7 +43,7 @@ def table(schema: str, of: str | None = None, *apart: str) -> Iterator[str]:
     ValueError
         If there is no such schema or object.
     """
-    whole = read_schema(schema)
+    whole = _schema(schema)
     objects = whole.get("$defs", {})
     missing = {name for name in (of, *apart) if name is not None} - set(objects)
     if missing:
@@ -84,6 +85,17 @@ def _seen(schema: Schema, objects: Schema) -> tuple[Schema, str, str]:
     return schema, "", ""
 
 
+@cache
+def _schema(name: str) -> Schema:
+    return read_schema(name)
+
+
+def read_all(_: Any) -> None:
+    """Read the schemas before modules are documented: autodoc imports some of them anew."""
+    for name in SCHEMAS:
+        _schema(name)
+
+
 class Keys(SphinxDirective):
     """The directive."""
 
@@ -105,4 +117,5 @@ class Keys(SphinxDirective):
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx of the directive."""
     app.add_directive("keys", Keys)
+    app.connect("builder-inited", read_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
