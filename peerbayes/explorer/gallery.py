@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from peerbayes.messages import choose
-from peerbayes.problem.builtins.families import BUILTINS, Builtin, WrittenBuiltin
+from peerbayes.problem.builtins.families import BUILTINS, Builtin, WrittenBuiltin, merged
 from theory.progress import Progress
 
 Table = dict[str, Any]
@@ -107,13 +107,4 @@ def _document(key: str, problems: Mapping[str, Table]) -> Table:
     """A problem of a story: what it says itself, over what it says to be like."""
     own = dict(problems[key])
     like = own.pop("like", None)
-    return own if like is None else _merged(_document(like, problems), own)
-
-
-def _merged(base: Table, over: Table) -> Table:
-    """Tables are merged key by key; anything else is replaced."""
-    tables = {key for key in base.keys() & over if isinstance(base[key], dict)}
-    return base | {
-        key: _merged(base[key], value) if key in tables and isinstance(value, dict) else value
-        for key, value in over.items()
-    }
+    return own if like is None else merged(_document(like, problems), own)

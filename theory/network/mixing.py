@@ -29,7 +29,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.network.spectrum import Spectrum, symmetrised
+from theory.network.spectrum import ROUNDING, Spectrum, symmetrised
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, Weights, as_dense, off_diagonal
 from theory.scientific import sparse
@@ -46,8 +46,6 @@ _ALL_MODES, _MOST_MODES = 512, 128
 # Modes this much smaller than the slowest are bounded, and those that are left are added up where
 # that takes so many products.
 _NEGLIGIBLE, _MOST_MODAL = 1e-6, 4e7
-# Of an eigenvalue of a symmetric matrix of norm 1.
-_ROUNDING = 64 * EPS
 
 # Strides double up to 2^_OCTAVES rounds; float64 resolves no gap that takes longer.
 _OCTAVES = 60
@@ -244,10 +242,10 @@ class _Modes:
 
     def distance(self, rounds: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds on f_i(k), shape (N,) each; rounding is not in them."""
-        lower, upper = self.chi(rounds)
         decay = self.values**rounds
         left = int(np.count_nonzero(np.abs(decay) >= _NEGLIGIBLE * np.abs(decay[0])))
         if len(self.stationary) ** 2 * left > _MOST_MODAL:
+            lower, upper = self.chi(rounds)
             _, earlier = self.chi(rounds / 2)
             largest = earlier * earlier.max()
             least = np.divide(lower**2, largest, out=np.zeros_like(lower), where=largest > 0)
@@ -289,7 +287,7 @@ def _by_modes(weights: Weights, stationary: FloatArray) -> Deviation:
     """Bounds on D_i of a reversible W, from its slow modes."""
     modes = _slow_modes(weights, stationary)
     # Samples of an octave: a mode takes less than a product.
-    slem, resolution = modes.slem + _ROUNDING, 32 if len(stationary) <= _ALL_MODES else 16
+    slem, resolution = modes.slem + ROUNDING, 32 if len(stationary) <= _ALL_MODES else 16
     rounds = 1
     low, high = modes.distance(rounds)
     lower, upper = low, high

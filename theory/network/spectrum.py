@@ -55,7 +55,7 @@ _MOST_HELD, _MOST_RESTARTED = 20_000_000, 500_000
 _TOLERANCE = 1e-9
 
 # Of an eigenvalue of a symmetric matrix of norm 1, by LAPACK or from the factors of I − S.
-_ROUNDING = 64 * EPS
+ROUNDING = 64 * EPS
 
 _NAN = float("nan")
 
@@ -134,7 +134,7 @@ def spectrum(
         values = np.linalg.eigvals(dense)
         # Exactly one eigenvalue is 1. Others may be as near as 1e-12 and must stay.
         others = np.delete(values, np.argmin(np.abs(values - 1.0)))
-    slem_error = _ROUNDING if reversible else float("nan")
+    slem_error = ROUNDING if reversible else float("nan")
     return Spectrum(float(np.abs(others).max()), float(others.real.max()), slem_error)
 
 
@@ -171,7 +171,7 @@ def _sparse_reversible(
         slem = max(slem, abs(bottom.value))
     # Factors give the gap to a relative tolerance, plain iteration to an absolute one.
     of_gap = inverted is not None and slem == top.value
-    error = _ROUNDING + 2 * _TOLERANCE * (1.0 - slem if of_gap else 1.0)
+    error = ROUNDING + 2 * _TOLERANCE * (1.0 - slem if of_gap else 1.0)
     return Spectrum(slem, top.value, slem_error=error, slow_mode=mode)
 
 

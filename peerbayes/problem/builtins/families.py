@@ -96,7 +96,7 @@ class WrittenBuiltin(Builtin):
         family = _FILE[self.name]
         found = {}
         for name, own in family["variants"].items():
-            document = _like_shared(_merged({"name": name, **family["problem"]}, own))
+            document = _like_shared(merged({"name": name, **family["problem"]}, own))
             found[name] = document, document.pop("parameters")
         return found
 
@@ -105,10 +105,10 @@ def _of_files(family: WrittenBuiltin, names: list[str], *_: Any) -> tuple[AnyPro
     return tuple(family.from_file(name, family.documents[name][0]) for name in names)
 
 
-def _merged(base: Table, over: Table) -> Table:
+def merged(base: Table, over: Table) -> Table:
     """Tables are merged key by key; anything else is replaced."""
     return base | {
-        key: _merged(base[key], value)
+        key: merged(base[key], value)
         if isinstance(value, dict) and isinstance(base.get(key), dict)
         else value
         for key, value in over.items()
