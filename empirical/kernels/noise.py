@@ -166,10 +166,10 @@ Counts = Sequence[int] | UInt32 | Tensor
 
 def on(device: torch.device, values: Counts) -> Any:
     """Keys or counts as numbers are drawn by them: uint32 on a CPU, else tensors of int64."""
-    if isinstance(values, Tensor):
-        return values
     if device.type == "cpu":
         return np.asarray(values, dtype=np.uint32)
+    if isinstance(values, Tensor):
+        return values
     return torch.from_numpy(np.asarray(values, dtype=np.int64)).to(device, non_blocking=True)
 
 

@@ -124,7 +124,7 @@ class Backprop:
             variance.mul_(move.exp_())
         moments = state["mean_first"], state["mean_second"]
         move = adam(gradient, moments, batch.steps, betas=betas, epsilon=self.mean_epsilon)
-        mean.add_(move, alpha=-self.mean_rate * batch.rate)
+        mean.add_(move, alpha=-self.mean_rate * float(batch.rate))
         return loss
 
     def _gradient(self, state: State, work: State, batch: Batch) -> Tensor:
