@@ -454,12 +454,12 @@ class TrainingRun:
 
     def _places(self, some: list[int]) -> Tensor:
         """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
-        steps = range(self.local_steps)
-        held = [
-            [self._first_held[k] + self._orders[k].rows(int(self._steps[k]) + s) for k in some]
-            for s in steps
+        rows = [
+            [self._orders[k].rows(int(self._steps[k]) + step) for k in some]
+            for step in range(self.local_steps)
         ]
-        return self._held[torch.from_numpy(np.array(held)).to(self.device)]
+        held = np.array(rows) + self._first_held[some][:, None]
+        return self._held[torch.from_numpy(held).to(self.device)]
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:
         """Pooled messages become state; who pools with nobody keeps its own to the last bit."""
