@@ -17,7 +17,8 @@ class Replayed:
     Its first call of a shape is as any other; by the second its launches are recorded, and from
     then on they are replayed. So everything that it reads and that may change must come as an
     argument or stand in a tensor that stays in place, and it may neither wait for the device nor
-    copy anything to it. What it returns is overwritten by its next call.
+    copy anything to it. What it returns is overwritten by its next call. Where a library that it
+    calls refuses to be recorded it is called each time.
 
     Parameters
     ----------
@@ -44,22 +45,40 @@ class _Recorded:
 
     def __init__(self, work: Callable[..., Tensor], given: tuple[Tensor, ...]) -> None:
         self._work, self._places = work, tuple(torch.empty_like(one) for one in given)
-        self._graph: Any = None
+        # What comes next: set up, record, then replay, or call where libraries refuse a recording.
+        self._next: Callable[[], Tensor] = self._set_up
 
     def __call__(self, given: tuple[Tensor, ...]) -> Tensor:
         for place, one in zip(self._places, given, strict=True):
             place.copy_(one)
-        if self._graph is None:
-            # Libraries set up what they need, on a stream of its own, as for a recording.
-            self._graph, here = _CUDA.CUDAGraph(), _CUDA.current_stream()
-            beside = _CUDA.Stream()
-            beside.wait_stream(here)
-            with _CUDA.stream(beside):
-                found = self._work(*self._places)
-            here.wait_stream(beside)
+        return self._next()
+
+    def _call(self) -> Tensor:
+        return self._work(*self._places)
+
+    def _set_up(self) -> Tensor:
+        """On a stream of its own, as for a recording, libraries make what they need."""
+        here, beside = _CUDA.current_stream(), _CUDA.Stream()
+        beside.wait_stream(here)
+        with _CUDA.stream(beside):
+            found = self._call()
+        here.wait_stream(beside)
+        self._next = self._record
+        return found
+
+    def _record(self) -> Tensor:
+        """What is recorded is not done; replaying does it."""
+        graph = _CUDA.CUDAGraph()
+        try:
+            with _CUDA.graph(graph):
+                found = self._call()
+        except RuntimeError:
+            self._next = self._call
+            return self._call()
+
+        def replay() -> Tensor:
+            graph.replay()
             return found
-        if not hasattr(self, "_found"):
-            with _CUDA.graph(self._graph):
-                self._found = self._work(*self._places)
-        self._graph.replay()
-        return self._found
+
+        self._next = replay
+        return replay()

@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 from empirical.kernels import replayed
@@ -10,40 +11,52 @@ from empirical.kernels.replayed import Replayed, _Recorded
 
 
 class Machine:
-    """A GPU that records a call of the work below, changing nothing, and calls it at a replay."""
+    """A GPU: work that is called while it records is not done, and a replay does it."""
 
-    def __init__(self) -> None:
-        self.total, self.out, self.calls = torch.zeros(2), torch.zeros(2), []
+    def __init__(self, *, refuses: bool) -> None:
+        self.total, self.out, self.log = torch.zeros(2), torch.zeros(2), []
+        self.refuses, self.records = refuses, False
         stream = SimpleNamespace(wait_stream=lambda other: None)
         self.cuda = SimpleNamespace(
-            CUDAGraph=lambda: SimpleNamespace(replay=lambda: self.work(*self.given)),
-            Stream=lambda: stream, current_stream=lambda: stream,
-            stream=lambda stream: self.named("beside"), graph=lambda graph: self.named("recorded"),
+            CUDAGraph=lambda: SimpleNamespace(replay=self.replay), graph=lambda graph: self.graph(),
+            Stream=lambda: stream, current_stream=lambda: stream, stream=lambda _: self.aside(),
         )  # fmt: skip
 
     @contextmanager
-    def named(self, name):
-        self.calls.append(name)
+    def aside(self):
+        self.log.append("set up")
         yield
 
-    def work(self, *given):
-        self.given = given
-        if self.calls[-1] != "recorded":
-            self.total += given[0]
-        else:
-            self.calls.append("replays")
+    @contextmanager
+    def graph(self):
+        self.records = True
+        try:
+            yield
+        finally:
+            self.records = False
+
+    def replay(self):
+        self.log.append("replay")
+        self.work(*self.given)
+
+    def work(self, one):
+        if not self.records:
+            self.total += one
+        elif self.refuses:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        self.given = (one,)
         return self.out.copy_(self.total)
 
 
-def test_a_shape_is_called_recorded_and_replayed(monkeypatch) -> None:
-    machine = Machine()
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_shape_is_called_recorded_and_replayed(monkeypatch, refuses: bool) -> None:
+    machine = Machine(refuses=refuses)
     monkeypatch.setattr(replayed, "_CUDA", machine.cuda)
     values = [torch.tensor([k, 10.0 * k]) for k in range(1, 5)]
     recorded = _Recorded(machine.work, (values[0],))
     found = [recorded((one,)).clone() for one in values]
-    assert machine.calls == ["beside", "recorded", "replays"]
     assert torch.equal(torch.stack(found), torch.stack(values).cumsum(0))
-    assert machine.given[0] is not values[3]  # read from where it was when it was recorded
+    assert machine.log == ["set up"] + ["replay"] * (0 if refuses else 3)
 
 
 def test_elsewhere_the_work_is_called() -> None:
