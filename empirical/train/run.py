@@ -10,7 +10,7 @@ computed beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -123,6 +123,22 @@ def layout_of_messages(net: Net, learner: Learner, first: State) -> Layout:
     return Layout(said, net.blocks, examples)
 
 
+def first_weights(net: Net, start: Tensor | None, *, agents: int, seed: int, to: str) -> Tensor:
+    """What agents begin with, shape (1, d) where all begin alike, else (N, d).
+
+    Raises
+    ------
+    ValueError
+        If `start` has another shape.
+    """
+    start = net.initial(seed) if start is None else start
+    shapes = (net.parameters,), (1, net.parameters), (agents, net.parameters)
+    if tuple(start.shape) not in shapes:
+        wanted = f"weights of shape ({net.parameters},) or ({agents}, {net.parameters})"
+        raise fail("start", wanted, f"shape {tuple(start.shape)}", "give each agent a row")
+    return start.to(to).reshape(-1, net.parameters)
+
+
 def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
     """The product that all processes of a run take: the fastest that every one of them may take.
 
@@ -171,7 +187,8 @@ class TrainingRun:
     learner
         How agents learn.
     rounds, local_steps, batch
-        Of the run; steps of an agent in a round; examples in a step.
+        Of the run; steps of an agent in a round; examples in a step, of all agents alike or a
+        number for each.
     seed
         Of the first weights, the order of the data, the noise, and what is random about the
         network.
@@ -189,6 +206,9 @@ class TrainingRun:
         (:func:`empirical.nets.distributed.connect`); left out: all of them.
     device
         ``"cpu"`` or ``"cuda"``.
+    start
+        First weights, shape (d,), or (N, d) where every agent begins with its own; left out: those
+        that the net draws by the seed.
     at_once
         How many agents are computed together; left out: a few on a CPU, else all. The results do
         not depend on it beyond rounding in the net's products.
@@ -210,7 +230,7 @@ class TrainingRun:
         *,
         rounds: int,
         local_steps: int,
-        batch: int,
+        batch: int | Sequence[int],
         seed: int,
         schedule: Schedule = "cosine",
         decay: float = 1.0,
@@ -220,13 +240,18 @@ class TrainingRun:
         missing: str = "own",
         exchange: Exchange | None = None,
         device: str = "cpu",
+        start: Tensor | None = None,
         at_once: int | None = None,
     ) -> None:
         check_fit(net, likelihood, shares, network)
         self.net, self.likelihood, self.network, self.learner = net, likelihood, network, learner
         self.rounds = as_integer("rounds", rounds, minimum=1)
         self.local_steps = as_integer("local_steps", local_steps, minimum=1)
-        self.batch = as_integer("batch", batch, minimum=1)
+        batches = batch if isinstance(batch, Sequence) else [batch] * shares.agents
+        if len(batches) != shares.agents:
+            wanted = f"a number, or one for each of {shares.agents} agents"
+            raise fail("batch", wanted, f"{len(batches)} numbers", "give each agent one")
+        batches = [as_integer("batch", size, minimum=1) for size in batches]
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
         one_of("schedule", schedule, ("cosine", "geometric"))
@@ -234,18 +259,21 @@ class TrainingRun:
         below_one("warm_up", warm_up)
         self._warm_up = warm_up
         everybody = share_of(network, shares).to(self.device)
-        self._begin = net.initial(self.seed).to(self.device)
+        self._begin = first_weights(
+            net, start, agents=shares.agents, seed=self.seed, to=self.device
+        )
         self._pooling = pooling_of(
             NetworkRounds(network, seed=self.seed), net, learner,
-            learner.start(self._begin, everybody.of(slice(0, 1))),
+            learner.start(self._begin[:1], everybody.of(slice(0, 1))),
             exchange=exchange, codec=codec, missing=missing, seed=self.seed,
         )  # fmt: skip
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
+        self._batches = [batches[agent] for agent in self.own]
         self._orders = [
-            Order(size, self.batch, seed=self.seed, agent=agent)
-            for agent, size in zip(self.own, self._shares.sizes, strict=True)
+            Order(size, batch, seed=self.seed, agent=agent)
+            for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._steps = np.zeros(len(self.own), dtype=np.int64)
         few = AT_ONCE if self.device == "cpu" else len(self.own)
@@ -261,7 +289,9 @@ class TrainingRun:
     @cached_property
     def _state(self) -> State:
         """What own agents keep, made when first asked for: a run may be refused before that."""
-        return self.learner.start(self._begin, self._share)
+        alike = len(self._begin) == 1
+        own = self._begin if alike else self._begin[self.own.start : self.own.stop]
+        return self.learner.start(own, self._share)
 
     # Rounds -----------------------------------------------------------------------------------
 
@@ -388,12 +418,18 @@ class TrainingRun:
         return loss, messages
 
     def _groups(self, active: list[int]) -> list[list[int]]:
-        """Agents computed together: on a CPU neighbours in number, whose rows are views."""
+        """Agents computed together, with batches of one size.
+
+        On a CPU neighbours in number, whose rows are views.
+        """
         groups: list[list[int]] = []
+        if self.device != "cpu":
+            active = sorted(active, key=lambda k: self._batches[k])
         for k in active:
             last = groups[-1] if groups else []
-            beside = last and (self.device != "cpu" or last[-1] == k - 1)
-            if beside and len(last) < self._at_once:
+            alike = last and self._batches[last[-1]] == self._batches[k]
+            beside = self.device != "cpu" or (last and last[-1] == k - 1)
+            if alike and beside and len(last) < self._at_once:
                 last.append(k)
             else:
                 groups.append([k])

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.noise import Noise, keys, normals
+from empirical.nets import dense_pass
 from empirical.nets.descent import Shares
 from empirical.nets.likelihood import gradient
 from empirical.nets.training import TrainingFailed
+from empirical.nets.update import Adam, State, Tensors, states_of
 from empirical.train.kernel_net import KernelNet
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net, NoiseKey
@@ -110,6 +112,7 @@ class Steps:
         self._keys = keys(seed, agents)
         self._done = -1
         self.steps = torch.tensor(taken, dtype=torch.float64, device=places.device)[:, None]
+        self._states: list[State] | None = None
         self._noise: Tensor | None = None
         self._drawn = -1
 
@@ -130,6 +133,16 @@ class Steps:
     def size(self) -> int:
         """How many examples a batch has."""
         return int(self._places.shape[-1])
+
+    @property
+    def count(self) -> int:
+        """How many steps an agent takes in the round."""
+        return len(self._places)
+
+    @property
+    def done(self) -> int:
+        """Which of them this is, from 1."""
+        return self._done + 1
 
     @property
     def first(self) -> bool:
@@ -183,6 +196,25 @@ class Steps:
             for some in (slice(k, k + size) for k in range(0, len(mean), size))
         ]
         return torch.cat(losses)
+
+    def local_step(
+        self, tensors: Tensors, adam: Adam, columns: Tensor, *, prior: bool
+    ) -> Tensor | None:
+        """By passes that move a layer's weights as soon as their gradient is known."""
+        net = self._net
+        if not isinstance(net, KernelNet) or not dense_pass.fits(
+            net.architecture, tensors[0], self._inputs
+        ):
+            return None
+        if self._states is None:  # the same tensors in all steps of a round
+            self._states = states_of(tensors)
+        passes = dense_pass.passes_of(net.architecture, *self._inputs.shape[:2], local=True)
+        self.noise().normals(passes.noise)
+        means, variances = ([state[k] for state in self._states] for k in (0, 1))
+        outputs = passes.outputs(means, variances, self._inputs)
+        loss, grad = self._likelihood.loss(outputs, self._labels)
+        passes.descend(grad, self._states, adam, columns, prior=prior)
+        return loss
 
     def noise(self, *, ahead: int = 0) -> Noise:
         """What the agents' noise in this step depends on, or in a step to come."""

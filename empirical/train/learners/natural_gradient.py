@@ -184,7 +184,7 @@ def least(learner: Settings, share: Share) -> float:
 
 def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
     """The state of agents who all believe in the first weights, with one precision."""
-    mean = weights.repeat(len(share.held), 1)
+    mean = weights.expand(len(share.held), -1).clone()
     scale = torch.full_like(mean, precision)
     # How many data a precision speaks for goes along, so that a belief needs nothing else.
     data = torch.full((len(mean), 1), float(share.total), dtype=mean.dtype, device=mean.device)
