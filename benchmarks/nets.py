@@ -34,15 +34,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from empirical.nets.training import Training
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
+from empirical.train.recipe import Recipe
 from theory import Network
 
 BATCH = 50

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from empirical.nets.training import Training
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -33,12 +34,11 @@ from benchmarks.tables import Row, report
 from empirical.kernels.noise import keys, normals
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.heads import Classes
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
 

@@ -76,12 +76,12 @@ def training(learner: str, codec: str | None) -> None:
 def training_of_the_papers() -> None:
     """Train the papers' nets for two rounds."""
     import torch
+    from empirical.nets.training import Training
 
     from empirical.nets.architecture import perceptron
-    from empirical.nets.consensus import Consensus, OneProcess
-    from empirical.nets.descent import Shares
-    from empirical.nets.recipe import Recipe
-    from empirical.nets.training import Training
+    from empirical.nets.exchange import Consensus, OneProcess
+    from empirical.nets.shares import Shares
+    from empirical.train.recipe import Recipe
     from theory import Network
     from theory.changing import PeriodicNetwork, Phase
 

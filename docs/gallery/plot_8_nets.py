@@ -12,13 +12,13 @@ This example needs torch.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from empirical.nets.training import Training
 
 from empirical import Images, held_labels, load_digits, star_partition
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares, as_inputs
 from empirical.nets.evaluation import evaluate
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares, as_inputs
+from empirical.train.recipe import Recipe
 from theory import Network
 
 images = load_digits()

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange
+from empirical.nets.exchange import Exchange
 from empirical.train.learners.averaging import Belief
 from empirical.train.scores import History, RoundReport, Scores
 

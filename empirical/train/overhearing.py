@@ -12,7 +12,7 @@ from torch import Tensor
 from empirical.data import Images
 from empirical.messages.codec import Layout
 from empirical.nets.architecture import Architecture
-from empirical.nets.descent import Shares, as_inputs, as_labels
+from empirical.nets.shares import Shares, as_inputs, as_labels
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner, State
 from empirical.train.likelihoods.heads import Classes, Likelihood

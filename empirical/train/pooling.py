@@ -19,8 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange, OneProcess, block_of
-from empirical.nets.pooling import Message
+from empirical.nets.exchange import Exchange, Message, OneProcess, block_of
 from exact.changing.beliefs import DrawnRound, walk
 from exact.changing.simulation import process_for
 from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork

@@ -21,10 +21,8 @@ from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
 from empirical.messages.codec import Codec, Layout
 from empirical.messages.selected import PRECISION
-from empirical.nets.consensus import Exchange, OneProcess, block_of
-from empirical.nets.descent import Order, Shares
-from empirical.nets.recipe import Schedule, share_of_rate
-from empirical.nets.training import AT_ONCE, check_device, restore_tensors
+from empirical.nets.exchange import Exchange, OneProcess, block_of
+from empirical.nets.shares import Order, Shares
 from empirical.train.coded_pooling import CodedPooling
 from empirical.train.learners.averaging import Belief, Learner, Share, State, below_one, one_of
 from empirical.train.likelihoods.heads import Likelihood
@@ -32,11 +30,58 @@ from empirical.train.net import Net
 from empirical.train.plan import check_memory, free_memory, vectors_of
 from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Pooling
 from empirical.train.scores import RoundReport
-from empirical.train.steps import Steps, checked
+from empirical.train.steps import Schedule, Steps, checked, share_of_rate
 from theory.changing import AnyNetwork, influence
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
 # Whether the parts of a run fit, what each agent holds, how it pools, and by which products ------
+
+# Agents whose steps are computed together: on a CPU so few that their tensors stay in the cache
+# (measured), elsewhere all.
+AT_ONCE = 1
+
+
+def check_device(device: str) -> str:
+    """The device, if it can be used.
+
+    Raises
+    ------
+    ValueError
+        If it is neither ``"cpu"`` nor ``"cuda"``, or CUDA is asked for and absent.
+    """
+    if device not in ("cpu", "cuda"):
+        raise fail("device", "'cpu' or 'cuda'", repr(device), "choose one of them")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise fail("device", "a CUDA device", "none that torch can use", "use the device 'cpu'")
+    return device
+
+
+def restore_tensors(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy the tensors of `state` over those of a run, name by name, in place.
+
+    Parameters
+    ----------
+    mine
+        The run's own, which are overwritten.
+    state
+        As it was kept; what else it holds is left alone.
+
+    Raises
+    ------
+    ValueError
+        If a tensor is missing or of another shape; nothing is overwritten then.
+    """
+    for name, value in mine.items():
+        if name not in state or state[name].shape != value.shape:
+            got = f"shape {tuple(state[name].shape)}" if name in state else "none"
+            raise fail(
+                f"state[{name!r}]",
+                f"shape {tuple(value.shape)}",
+                got,
+                "give the state of a run with the same agents and nets",
+            )
+    for name, value in mine.items():
+        value.copy_(state[name])
 
 
 def check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
@@ -123,6 +168,12 @@ def layout_of_messages(net: Net, learner: Learner, first: State) -> Layout:
     return Layout(said, net.blocks, examples)
 
 
+def layout_of_net(net: Net, learner: Learner) -> Layout:
+    """What messages of such nets look like, whoever trains them."""
+    one = torch.ones(1, 1, dtype=torch.float64)
+    return layout_of_messages(net, learner, learner.start(net.initial(0), Share(one, one, 1)))
+
+
 def first_weights(net: Net, start: Tensor | None, *, agents: int, seed: int, to: str) -> Tensor:
     """What agents begin with, shape (1, d) where all begin alike, else (N, d).
 
@@ -193,7 +244,7 @@ class TrainingRun:
         Of the first weights, the order of the data, the noise, and what is random about the
         network.
     schedule, decay, warm_up
-        How learning rates fall (:func:`empirical.nets.recipe.share_of_rate`), after they rose
+        How learning rates fall (:func:`empirical.train.steps.share_of_rate`), after they rose
         linearly over the share `warm_up` of the rounds.
     products
         What a module multiplies float32 matrices by

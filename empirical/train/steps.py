@@ -1,9 +1,10 @@
-"""The local steps of some agents in one round: their batches, and their noise."""
+"""The local steps of some agents in one round: their batches, their noise, and their rates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 import torch
@@ -11,9 +12,8 @@ from torch import Tensor
 
 from empirical.kernels.noise import Noise, keys, normals
 from empirical.nets import dense_pass
-from empirical.nets.descent import Shares
 from empirical.nets.likelihood import gradient
-from empirical.nets.training import TrainingFailed
+from empirical.nets.shares import Shares
 from empirical.nets.update import Adam, State, Tensors, states_of
 from empirical.train.kernel_net import KernelNet
 from empirical.train.likelihoods.heads import Likelihood
@@ -21,6 +21,10 @@ from empirical.train.net import Net, NoiseKey
 from theory.validation import FloatArray, IntArray
 
 # What ends a training ----------------------------------------------------------------------------
+
+
+class TrainingFailed(ValueError):  # noqa: N818  # it names what happened
+    """A loss or a belief is no longer finite; the message names the agent and the round."""
 
 
 def checked(
@@ -70,6 +74,31 @@ def checked(
         if (lowest <= 0).any():
             raise failed("precisions above 0", lowest.min(), int(np.argmin(lowest)))
     return np.array(loss)
+
+
+# How learning rates fall over the rounds of a run ------------------------------------------------
+
+
+Schedule = Literal["cosine", "geometric"]
+
+
+def share_of_rate(schedule: Schedule, round: int, *, rounds: int, decay: float) -> float:
+    """What a learning rate is multiplied by in a round, counted from 1; 0 behind the last.
+
+    ``"cosine"``: ½ (1 + cos πt) at the share t of `rounds` that is done; ``"geometric"``:
+    decay^(round − 1), whatever `rounds` is.
+
+    Examples
+    --------
+    >>> share_of_rate("cosine", 51, rounds=100, decay=1.0)
+    0.5
+    >>> share_of_rate("geometric", 3, rounds=100, decay=0.5)
+    0.25
+    """
+    if schedule == "geometric":
+        return float(decay ** (round - 1))
+    done = min((round - 1) / rounds, 1.0)
+    return 0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5
 
 
 # The local steps of some agents in one round -----------------------------------------------------

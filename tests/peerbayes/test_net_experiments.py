@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from empirical.nets.recipe import Recipe
+from empirical.train.recipe import Recipe
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment, setting
 from peerbayes.experiments.net_lines import net_lines
@@ -290,7 +290,7 @@ def check_resumption(
     codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """That a part stopped in its third round ends as a whole one does."""
-    from empirical.nets.learners import Together
+    from empirical.train.followed import Together
 
     options = ("fmnist-2-iid", "--part", "best seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))

@@ -21,11 +21,11 @@ from empirical.kernels.noise import Noise, keys
 from empirical.nets import descent, update
 from empirical.nets import likelihood as passes
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Beliefs, Descent, Shares
 from empirical.nets.likelihood import Categorical
 from empirical.nets.posterior import shared_initialisation
-from empirical.nets.recipe import Recipe
+from empirical.nets.shares import Beliefs, Descent, Shares
 from empirical.nets.update import Moments, Numbers
+from empirical.train.recipe import Recipe
 
 WAITING = {"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "nonzero"}
 

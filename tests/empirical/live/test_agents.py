@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from empirical.nets.training import Training
 
 from empirical.live.agent import AgentTraining, PlanAgent, RecipeAgent, own_share
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import data_of_arrays
 from empirical.train.data.preparing import LabelColumn, Preparation
@@ -21,6 +20,7 @@ from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.likelihoods.heads import likelihood_of
 from empirical.train.making import net_for
 from empirical.train.plan import TrainingPlan
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from theory import Network

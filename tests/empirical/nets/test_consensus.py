@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.nets.consensus import Consensus, OneProcess, block_of
+from empirical.nets.exchange import Consensus, OneProcess, block_of
 from tests.empirical.support import refused
 from theory import Network
 from theory.changing.mixing import PeriodicNetwork, rotating_star

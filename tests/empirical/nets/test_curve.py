@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from empirical.nets.training import Training, TrainingFailed
 
 from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
-from empirical.nets.curve import Curve, Schedule, Test, follow
-from empirical.nets.descent import Shares, as_inputs
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.learners import Alone, Learner, Server, Together
 from empirical.nets.likelihood import mean_probabilities
-from empirical.nets.recipe import FedAvgRecipe, Recipe
-from empirical.nets.training import Training, TrainingFailed
+from empirical.nets.shares import Shares, as_inputs
+from empirical.train.curve import Curve, Schedule, Test, follow
+from empirical.train.fedavg import FedAvg
+from empirical.train.followed import Alone, Learner, Server, Together
+from empirical.train.recipe import FedAvgRecipe, Recipe
 from tests.empirical.support import refused
 from theory.network import Network
 

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from empirical.nets.consensus import OneProcess, block_of
 from empirical.nets.distributed import connect, routes
+from empirical.nets.exchange import OneProcess, block_of
 
 
 def test_without_torchrun_all_is_in_one_process() -> None:

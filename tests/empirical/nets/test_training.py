@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from empirical.nets.training import Training, TrainingFailed
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
 from empirical.nets.likelihood import GaussianNoise, mean_probabilities
 from empirical.nets.posterior import Posterior
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training, TrainingFailed
+from empirical.nets.shares import Shares
+from empirical.train.recipe import Recipe
 from exact.regression import GaussianBeliefs
 from tests.empirical.support import refused
 from theory.changing import PeriodicNetwork, Phase

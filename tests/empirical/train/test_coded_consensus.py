@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from empirical.nets.training import Training, TrainingFailed
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.codecs import codec_from_words, codec_named
 from empirical.messages.codecs.low_rank import Plain
 from empirical.nets.architecture import perceptron
-from empirical.nets.consensus import Consensus
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training, TrainingFailed
+from empirical.nets.exchange import Consensus
+from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
+from empirical.train.recipe import Recipe
 from tests.empirical.support import refused
 from tests.empirical.train.linear import classified
 from theory import Network
@@ -169,7 +169,7 @@ def test_what_cannot_be_written_ends_the_training() -> None:
 
 
 def test_a_consensus_brings_its_own_exchange() -> None:
-    from empirical.nets.consensus import OneProcess
+    from empirical.nets.exchange import OneProcess
 
     run, rows = training({"codec": "plain"}), tuple(torch.arange(4)[:, None])
     with pytest.raises(ValueError, match=r"^exchange: expected none beside a consensus, got both;"):

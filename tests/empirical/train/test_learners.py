@@ -13,8 +13,8 @@ from empirical.kernels.noise import (
     normals,
 )
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Order, Shares
 from empirical.nets.likelihood import Categorical, gradient
+from empirical.nets.shares import Order, Shares
 from empirical.nets.update import Moments, Numbers, update_by_torch
 from empirical.train.learners import (
     LEARNERS,

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.learners.averaging import Share

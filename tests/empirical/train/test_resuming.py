@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from empirical.nets.training import Training
 
 from empirical.keeping import load_tensors, save_tensors
-from empirical.nets.consensus import OneProcess
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.recipe import FedAvgRecipe, Recipe
-from empirical.nets.training import Training
+from empirical.nets.exchange import OneProcess
 from empirical.train.course import Course
+from empirical.train.fedavg import FedAvg
 from empirical.train.learners import LEARNERS
 from empirical.train.learners.averaging import Belief
+from empirical.train.recipe import FedAvgRecipe, Recipe
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
 from tests.empirical.nets.test_fedavg import PERCEPTRON, RECIPES, shares
 from tests.empirical.nets.test_training import NET, RECIPE, W, blobs

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.training import TrainingFailed
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, Averaging, learner_of
 from empirical.train.likelihoods.heads import Classes
 from empirical.train.pooling import NetworkRounds, Pooling, _product
 from empirical.train.run import TrainingRun
+from empirical.train.steps import TrainingFailed
 from exact.changing.beliefs import draw_rounds
 from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, classified, regression

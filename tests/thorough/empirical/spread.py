@@ -11,17 +11,17 @@ import zlib
 from typing import Any
 
 import torch
+from empirical.nets.training import Training
 from safetensors.torch import save_file
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.codecs import codec_from_words, codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.exchange import Consensus, Exchange
 from empirical.train.coded_pooling import CodedConsensus
 from empirical.train.learners import LEARNERS, learner_of
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import LinearNet, Unit, classified
 from tests.empirical.train.test_rounds import NETWORKS as CHANGING

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from empirical.nets.consensus import OneProcess
+from empirical.nets.exchange import OneProcess
 from tests.thorough.empirical.spread import everything
 
 ROOT = Path(__file__).parents[3]
