@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.kernels.noise import BLOCK, Noise, UInt32, block_of_normals
-from empirical.kernels.sweeps import Columns, column, compiled, numbers
+from empirical.kernels.sweeps import Columns, Rate, column, compiled, numbers
 
 Float32 = NDArray[np.float32]
 
@@ -85,7 +85,7 @@ class Natural:
         a, and t: how many steps the momentum has seen, this one included; one number an agent.
     """
 
-    rate: float
+    rate: Rate
     momentum: float
     memory: float
     prior_precision: float
@@ -155,7 +155,7 @@ def natural_step(
     if cavity is not None:
         correction = correction * numbers(cavity.scale)
     common = [step.momentum, 1.0 - step.momentum, 1.0 - step.memory, step.prior_precision]
-    common += [step.least, step.clip, step.rate, step.data, float(step.squares)]
+    common += [step.least, step.clip, float(step.rate), step.data, float(step.squares)]
     common += [0.0 if cavity is None else cavity.trust]
     arrays: list[Float32] = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
@@ -213,7 +213,7 @@ def natural_step_by_torch(
     move = target.sub_(precision).mul_(1.0 - step.memory)
     precision.add_(torch.maximum(move, precision * -0.5, out=move))
     direction.div_(precision).clamp_(-step.clip, step.clip)
-    mean.add_(direction, alpha=-step.rate)
+    mean.sub_(direction.mul_(step.rate))
     if following is not None:
         draw_by_torch(mean, precision, data=step.data, noise=following, out=weights)
 

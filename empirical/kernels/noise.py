@@ -15,14 +15,19 @@ x' the second word. Compiled, logarithm and sines are polynomials: normals are w
 size, at least of 1e-7, from the exact function of the words; by torch, within the same. The largest
 normal is 6.8. Numbers at most 4e-3 from 0 lie on a grid whose steps are 1e-4 of a standard
 deviation and less, which no moment sees.
+
+On a GPU all is one launch where there is Triton (:mod:`empirical.kernels.noise_triton`), else some
+four hundred of torch's operations, however many agents there are.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -156,6 +161,18 @@ def keys(seed: int, agents: Sequence[int]) -> UInt32:
     return np.array(rows, dtype=np.uint32).reshape(-1, 4)
 
 
+Counts = Sequence[int] | UInt32 | Tensor
+
+
+def on(device: torch.device, values: Counts) -> Any:
+    """Keys or counts as numbers are drawn by them: uint32 on a CPU, else tensors of int64."""
+    if device.type == "cpu":
+        return np.asarray(values, dtype=np.uint32)
+    if isinstance(values, Tensor):
+        return values
+    return torch.from_numpy(np.asarray(values, dtype=np.int64)).to(device, non_blocking=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Noise:
     """What some agents' noise in one step depends on.
@@ -168,8 +185,8 @@ class Noise:
         How many steps each has taken before; from 0, below 2³².
     """
 
-    keys: UInt32
-    steps: Sequence[int] | UInt32
+    keys: UInt32 | Tensor
+    steps: Counts
 
     def normals(self, out: Tensor, *, stream: int = 0) -> Tensor:
         """Standard normals, as :func:`normals`."""
@@ -179,7 +196,7 @@ class Noise:
 # Filling tensors ------------------------------------------------------------------------------
 
 
-def normals(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0) -> Tensor:
+def normals(keys: UInt32 | Tensor, steps: Counts, out: Tensor, *, stream: int = 0) -> Tensor:
     """Standard normals of several agents.
 
     Parameters
@@ -196,28 +213,31 @@ def normals(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream:
     return _fill(keys, steps, out, stream, normal=True)
 
 
-def uniforms(
-    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0
-) -> Tensor:
+def uniforms(keys: UInt32 | Tensor, steps: Counts, out: Tensor, *, stream: int = 0) -> Tensor:
     """Numbers uniform over (0, 1], otherwise as :func:`normals`; the same bits on all devices."""
     return _fill(keys, steps, out, stream, normal=False)
 
 
 def _fill(
-    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, stream: int, *, normal: bool
+    keys: UInt32 | Tensor, steps: Counts, out: Tensor, stream: int, *, normal: bool
 ) -> Tensor:
-    if out.device.type != "cpu":
-        place = out.device
-        drawn = drawn_by_torch(
-            torch.from_numpy(keys.astype(np.int64)).to(place, non_blocking=True),
-            torch.from_numpy(np.asarray(steps, dtype=np.int64)).to(place, non_blocking=True),
-            out.shape[1],
-            stream=stream,
-            normal=normal,
-        )
-        return out.copy_(drawn)
-    _sweep(keys, np.asarray(steps, dtype=np.uint32), _U(stream), out.numpy(), normal)
-    return out
+    by, at = on(out.device, keys), on(out.device, steps)
+    if out.device.type == "cpu":
+        _sweep(by, at, _U(stream), out.numpy(), normal)
+        return out
+    if fused := _fused(out.device.type):
+        return fused(by, at, out, stream=stream, normal=normal, lanes=LANES)
+    return out.copy_(drawn_by_torch(by, at, out.shape[1], stream=stream, normal=normal))
+
+
+@functools.cache
+def _fused(device: str) -> Callable[..., Tensor] | None:
+    """What fills tensors of a device in one launch; None where nothing does."""
+    if device != "cuda" or importlib.util.find_spec("triton") is None:
+        return None
+    from empirical.kernels.noise_triton import fill
+
+    return fill
 
 
 def drawn_by_torch(

@@ -19,6 +19,8 @@ from theory.validation import FloatArray
 
 Float32 = NDArray[np.float32]
 Columns = Sequence[float] | FloatArray | Tensor
+# A learning rate; on a device it may stand there, where it changes without a new launch.
+Rate = float | Tensor
 
 
 def compiled(*tensors: Tensor) -> bool:
@@ -42,7 +44,7 @@ def numbers(values: Columns) -> Float32:
 
 
 def momentum_step(
-    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: float, decay: float
+    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: Rate, decay: float
 ) -> None:
     """U ← decay u + a g, w ← w − rate u, in place.
 
@@ -61,17 +63,17 @@ def momentum_step(
         momentum.numpy(),
         gradient.numpy(),
         numbers(weight),
-        np.float32(rate),
+        np.float32(float(rate)),
         np.float32(decay),
     )
 
 
 def momentum_step_by_torch(
-    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: float, decay: float
+    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: Rate, decay: float
 ) -> None:
     """:func:`momentum_step` in torch's operations."""
     momentum.mul_(decay).addcmul_(gradient, column(weight, gradient))
-    mean.add_(momentum, alpha=-rate)
+    mean.sub_(momentum * rate)
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -97,7 +99,7 @@ def adam_step(
     *,
     weight: Columns,
     steps: Columns,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
@@ -132,7 +134,7 @@ def adam_step(
         moments[0].numpy(),
         moments[1].numpy(),
         gradient.numpy(),
-        np.stack([numbers(weight), numbers(rate * first), numbers(second)], axis=1),
+        np.stack([numbers(weight), numbers(float(rate) * first), numbers(second)], axis=1),
         common,
     )
 
@@ -144,7 +146,7 @@ def adam_step_by_torch(
     *,
     weight: Columns,
     steps: Columns,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:

@@ -119,7 +119,7 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
     refused(message, check_memory, 5 * GIB // 2, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=None, agents=9, parameters=7)
-    monkeypatch.setattr("empirical.train.run.free_memory", lambda: 100)
+    monkeypatch.setattr("empirical.train.run.free_memory", lambda device: 100)
     refused(r"memory: .* for 5 agents of 3 weights", run_of, NETWORKS["fixed"], "averaging")
 
 
