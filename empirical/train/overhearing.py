@@ -51,9 +51,9 @@ class _Listened:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._learner, name)
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The learner's."""
-        found = self._learner.message(state)
+        found = self._learner.message(state, into)
         self.said.append({name: values[0].cpu().clone() for name, values in found.items()})
         return found
 

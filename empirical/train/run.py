@@ -28,7 +28,7 @@ from empirical.train.learners.averaging import Belief, Learner, Share, State, be
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from empirical.train.plan import check_memory, free_memory, vectors_of
-from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Pooling
+from empirical.train.pooling import NetworkRounds, Pooling
 from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
 from theory.changing import AnyNetwork, influence
@@ -336,6 +336,7 @@ class TrainingRun:
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
         )
         self.round = 0
+        self._message: dict[str, Tensor] | None = None
 
     @cached_property
     def _state(self) -> State:
@@ -361,9 +362,9 @@ class TrainingRun:
         """
         begin = time.perf_counter()
         losses, active = self._train()
+        loss, messages = self._said(losses, active)
         if before is not None:
             before(self.belief())
-        loss, messages = self._said(losses, active)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
         sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
         self._hear(messages)
@@ -384,7 +385,8 @@ class TrainingRun:
 
     def message(self) -> dict[str, Tensor]:
         """What own agents say now, vectors of shape (n, d); may be views of the state."""
-        return self.learner.message(self._state)
+        self._message = self.learner.message(self._state, self._message)
+        return self._message
 
     def hear(self, pooled: Mapping[str, Tensor]) -> None:
         """Take in what every own agent has pooled, vectors of shape (n, d)."""
@@ -416,8 +418,8 @@ class TrainingRun:
         steps = min(self._at_once, agents) * vectors.steps
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
-        sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
-        return 4 * numbers + sums + self._pooling.footprint
+        numbers += len(self._begin) * self.net.parameters
+        return 4 * numbers + self._pooling.footprint
 
     # State ------------------------------------------------------------------------------------
 
