@@ -366,8 +366,7 @@ class TrainingRun:
         if before is not None:
             before(self.belief())
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
-        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
-        self._hear(messages)
+        sent = self.pool(messages)
         steps = len(active) * self.local_steps
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
@@ -387,6 +386,18 @@ class TrainingRun:
         """What own agents say now, vectors of shape (n, d); may be views of the state."""
         self._message = self.learner.message(self._state, self._message)
         return self._message
+
+    def pool(self, messages: Mapping[str, Tensor]) -> int:
+        """The consensus that ends a round: what own agents say is pooled, in place, and heard.
+
+        Returns
+        -------
+        int
+            Bytes that own agents sent, over all links.
+        """
+        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
+        self._hear(messages)
+        return sent
 
     def hear(self, pooled: Mapping[str, Tensor]) -> None:
         """Take in what every own agent has pooled, vectors of shape (n, d)."""
