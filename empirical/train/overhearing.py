@@ -17,7 +17,8 @@ from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner, State
 from empirical.train.likelihoods.heads import Classes, Likelihood
 from empirical.train.net import Net
-from empirical.train.run import TrainingRun, layout_of_messages, share_of
+from empirical.train.parts import layout_of_messages, share_of
+from empirical.train.run import TrainingRun
 from theory.changing import AnyNetwork
 from theory.network import Network
 

@@ -138,8 +138,8 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.train.kernel_net import KernelNet
+    from empirical.train.parts import layout_of_net
     from empirical.train.recipe import Recipe
-    from empirical.train.run import layout_of_net
 
     learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
     net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
@@ -153,8 +153,8 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
 
 # In the settings of every such part: a hash of this file's code when the first of them were run.
-# It stays, so that their records are still of these settings; a change of `initialisations_apart`
-# the behaviour marks of "own initialisation".
+# It stays, so that their records are still of these settings; a change of what is drawn changes the
+# behaviour marks of "own initialisation".
 OWN_START = "1539f07f243e"
 
 
