@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from empirical.nets.training import Training
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -98,7 +97,7 @@ def papers(size: Size, shares: Shares) -> Callable[[], object]:
         scale_rate=RATE,
     )
     net = size.architecture
-    return Training(shares, network(size), recipe, architecture=net, seed=0).local_phase
+    return recipe.training(shares, network(size), architecture=net, seed=0).local_phase
 
 
 def learner(name: str, size: Size, shares: Shares) -> Callable[[], object]:

@@ -21,7 +21,7 @@ from empirical.nets.exchange import Heard, Message
 from empirical.nets.shares import Shares
 from empirical.train.learners.averaging import Belief
 from empirical.train.plan import TrainingPlan
-from empirical.train.pooling import sum_in_turn
+from empirical.train.pooling import Rows, pool_rows
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory.network import Network
@@ -214,10 +214,14 @@ class EngineAgent:
         speakers = sorted(j for j, weight in weights.items() if weight > 0)
         if speakers == [self.agent]:
             return  # what it has stays to the last bit
-        own = self._run.message()
+        own, count = self._run.message(), len(speakers)
+        row = Rows(
+            np.array([0]), np.array([0, count]), np.arange(count),
+            np.array([weights[j] for j in speakers]),
+        )  # fmt: skip
         for name, values in own.items():
-            said = {j: values[0] if j == self.agent else heard[j][name] for j in speakers}
-            sum_in_turn(values, [(0, said[j], weights[j]) for j in speakers], [0])
+            said = [values[0] if j == self.agent else heard[j][name] for j in speakers]
+            pool_rows(values, torch.stack(said), row)
         self._run.hear(own)
 
     def skip(self, round: int) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,7 +23,7 @@ from empirical.messages.codec import Codec, Heard, Layout, Replicating, Said
 from empirical.messages.selected import PRECISION, is_belief
 from empirical.nets.exchange import Exchange, OneProcess, block_of
 from empirical.train.learners.averaging import one_of
-from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Round
+from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Round, Rows, pool_rows
 from empirical.train.streams import StreamKey, Streams
 from theory.validation import fail
 
@@ -127,7 +128,8 @@ class CodedPooling:
     @property
     def footprint(self) -> int:
         """Bytes of memory of streams and of what is heard in a round, at most."""
-        return self.streams.bytes_of_memory
+        size = len(self.own) * self._layout.size
+        return self.streams.bytes_of_memory + 8 * min(SUMMED_AT_ONCE, size)
 
     # What is heard ----------------------------------------------------------------------------
 
@@ -199,14 +201,19 @@ class CodedPooling:
     def _plain(self, own: Tensor, words: list[_Word], name: str, some: slice) -> Tensor:
         """Σ_j W_ij (what is heard of j)."""
         mine = own[some]
-        part = torch.zeros(mine.shape, dtype=torch.float64)
-        for word in words:
-            vector = word.vectors[name][some]
-            if word.sent is not None:
-                fill = mine if self._missing == "own" else torch.zeros_like(mine)
-                vector = torch.where(word.sent[some], vector, fill)
-            part.add_(vector, alpha=word.weight)
-        return part
+        fill = mine if self._missing == "own" else torch.zeros_like(mine)
+        table = torch.stack(
+            [
+                word.vectors[name][some]
+                if word.sent is None
+                else torch.where(word.sent[some], word.vectors[name][some], fill)
+                for word in words
+            ]
+        )
+        part, count = torch.empty_like(mine)[None], len(words)
+        weights = np.array([word.weight for word in words])
+        pool_rows(part, table, Rows(np.array([0]), np.array([0, count]), np.arange(count), weights))
+        return part[0]
 
     def _replicas(
         self, own: Said, words: list[_Word], some: slice, mixing: float

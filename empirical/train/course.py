@@ -102,9 +102,7 @@ class Course:
         nll = scores.mean("nll")
         if nll < self._least:
             self._least, self._best_round, self._worse = nll, self._round, 0
-            self._best = Belief(
-                belief.mean.clone(), None if belief.variance is None else belief.variance.clone()
-            )
+            self._best = belief.copy()
         else:
             self._worse += 1
 

@@ -26,8 +26,8 @@ from empirical.nets.architecture import Architecture, Dense, linear, weights_of
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
+from empirical.train.parts import restore_tensors
 from empirical.train.recipe import FedAvgRecipe
-from empirical.train.run import restore_tensors
 from empirical.train.steps import TrainingFailed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 

@@ -26,8 +26,9 @@ from empirical.tensor_files import verify_file
 from empirical.train.course import Course
 from empirical.train.data.source_files import Sources, check_unchanged
 from empirical.train.learners.averaging import Belief
+from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
-from empirical.train.run import TrainingRun, check_device
+from empirical.train.run import TrainingRun
 from empirical.train.scores import History, Metrics, Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import TrainedNetwork
 from exact.cost import gibibytes

@@ -119,16 +119,17 @@ class Together:
         run, learner = self._run, self._run.learner
         local: list[Posterior] = []
         divergence: FloatArray | None = None
-        prior: Posterior | None = None
+        prior: Belief | None = None
         if before and isinstance(learner, Backprop):
-            prior = posterior_of(learner.prior(run.belief()), self._architecture).copy()
+            prior = learner.prior(run.belief()).copy()
 
         def look(belief: Belief) -> None:
             nonlocal divergence
             now = posterior_of(belief, self._architecture)
             local.append(now.of(before))
             if prior is not None:
-                divergence = np.asarray(kl_divergence(now, prior).cpu().numpy())
+                first = posterior_of(prior, self._architecture)
+                divergence = np.asarray(kl_divergence(now, first).cpu().numpy())
 
         report = run.run_round(before=look if before else None)
         return Step(

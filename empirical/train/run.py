@@ -22,207 +22,28 @@ from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
 from empirical.kernels.replayed import Replayed
 from empirical.kernels.sweeps import Rate
-from empirical.messages.codec import Codec, Layout
-from empirical.messages.selected import PRECISION
-from empirical.nets.exchange import Exchange, OneProcess, block_of
+from empirical.messages.codec import Codec
+from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.shares import Order, Shares
-from empirical.train.coded_pooling import CodedPooling
-from empirical.train.learners.averaging import Belief, Learner, Share, State, below_one, one_of
+from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
+from empirical.train.parts import (
+    AT_ONCE,
+    agreed_products,
+    check_device,
+    check_fit,
+    first_weights,
+    pooling_of,
+    restore_tensors,
+    share_of,
+)
 from empirical.train.plan import check_memory, free_memory, vectors_of
-from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Pooling
+from empirical.train.pooling import NetworkRounds
 from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
-from theory.changing import AnyNetwork, influence
+from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
-
-# Whether the parts of a run fit, what each agent holds, how it pools, and by which products ------
-
-# Agents whose steps are computed together: on a CPU so few that their tensors stay in the cache
-# (measured), elsewhere all.
-AT_ONCE = 1
-
-
-def check_device(device: str) -> str:
-    """The device, if it can be used.
-
-    Raises
-    ------
-    ValueError
-        If it is neither ``"cpu"`` nor ``"cuda"``, or CUDA is asked for and absent.
-    """
-    if device not in ("cpu", "cuda"):
-        raise fail("device", "'cpu' or 'cuda'", repr(device), "choose one of them")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise fail("device", "a CUDA device", "none that torch can use", "use the device 'cpu'")
-    return device
-
-
-def restore_tensors(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copy the tensors of `state` over those of a run, name by name, in place.
-
-    Parameters
-    ----------
-    mine
-        The run's own, which are overwritten.
-    state
-        As it was kept; what else it holds is left alone.
-
-    Raises
-    ------
-    ValueError
-        If a tensor is missing or of another shape; nothing is overwritten then.
-    """
-    for name, value in mine.items():
-        if name not in state or state[name].shape != value.shape:
-            got = f"shape {tuple(state[name].shape)}" if name in state else "none"
-            raise fail(
-                f"state[{name!r}]",
-                f"shape {tuple(value.shape)}",
-                got,
-                "give the state of a run with the same agents and nets",
-            )
-    for name, value in mine.items():
-        value.copy_(state[name])
-
-
-def check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
-    """Refuse parts of a run that do not fit each other.
-
-    Raises
-    ------
-    ValueError
-        If network and data disagree about the number of agents, net and likelihood about that of
-        outputs, or the net has no weights.
-    """
-    if network.agents != shares.agents:
-        raise fail(
-            "network",
-            f"weights for {shares.agents} agents, as many as hold data",
-            f"{network.agents}",
-            "give W a row for each agent that holds data",
-        )
-    if net.outputs != likelihood.outputs:
-        raise fail(
-            "net",
-            f"{likelihood.outputs} outputs, as the likelihood takes",
-            net.outputs,
-            "change the last layer",
-        )
-    if net.parameters < 1:
-        raise fail("net", "at least one weight to train", net.parameters, "give it a layer")
-
-
-def share_of(network: AnyNetwork, shares: Shares) -> Share:
-    """n_i and v_i of all agents; v_i is the network's influence, in shares of its sum.
-
-    Raises
-    ------
-    ValueError
-        If nobody ever hears of an agent's data.
-    """
-    found = influence(network)
-    if found.unheard.size:
-        raise fail(
-            "network",
-            "agents whose data somebody hears of in the end",
-            f"agent {int(found.unheard[0])} without influence",
-            "give it listeners, or leave it out",
-        )
-    held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
-    values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
-    return Share(held, values, sum(shares.sizes))
-
-
-def pooling_of(
-    rounds: NetworkRounds,
-    net: Net,
-    learner: Learner,
-    first: State,
-    *,
-    exchange: Exchange | None,
-    codec: Codec | None,
-    missing: str,
-    seed: int,
-) -> Pooling | CodedPooling:
-    """The consensus of a run; `first` is what one agent keeps before round 1.
-
-    Raises
-    ------
-    ValueError
-        As :class:`CodedPooling`.
-    """
-    if codec is None:
-        begin = {name: values[0].clone() for name, values in learner.message(first).items()}
-        return Pooling(rounds, exchange=exchange, begin=begin)
-    layout = layout_of_messages(net, learner, first)
-    return CodedPooling(
-        rounds, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=seed
-    )
-
-
-def layout_of_messages(net: Net, learner: Learner, first: State) -> Layout:
-    """What messages look like; `first` is what one agent keeps before round 1."""
-    said = {name: values[0].cpu().clone() for name, values in learner.message(first).items()}
-    examples, variance = 1.0, learner.belief(first).variance
-    if PRECISION in said and variance is not None:
-        examples = 1.0 / float((variance[0].double().cpu() * said[PRECISION].double()).mean())
-    return Layout(said, net.blocks, examples)
-
-
-def layout_of_net(net: Net, learner: Learner) -> Layout:
-    """What messages of such nets look like, whoever trains them."""
-    one = torch.ones(1, 1, dtype=torch.float64)
-    return layout_of_messages(net, learner, learner.start(net.initial(0), Share(one, one, 1)))
-
-
-def first_weights(net: Net, start: Tensor | None, *, agents: int, seed: int, to: str) -> Tensor:
-    """What agents begin with, shape (1, d) where all begin alike, else (N, d).
-
-    Raises
-    ------
-    ValueError
-        If `start` has another shape.
-    """
-    start = net.initial(seed) if start is None else start
-    shapes = (net.parameters,), (1, net.parameters), (agents, net.parameters)
-    if tuple(start.shape) not in shapes:
-        wanted = f"weights of shape ({net.parameters},) or ({agents}, {net.parameters})"
-        raise fail("start", wanted, f"shape {tuple(start.shape)}", "give each agent a row")
-    return start.to(to).reshape(-1, net.parameters)
-
-
-def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
-    """The product that all processes of a run take: the fastest that every one of them may take.
-
-    Parameters
-    ----------
-    net
-        Only modules multiply by torch's products; those of nets of known layers are float32.
-    exchange, agents
-        How processes agree, and how many agents they hold together.
-
-    Raises
-    ------
-    ValueError
-        As :func:`~empirical.kernels.products.chosen`; or if the net cannot take the product.
-    """
-    if net.words.get("kind") != "module":
-        if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
-            raise fail(
-                "products", "'auto' or 'highest' for a net of known layers, which has its own",
-                repr(setting), "leave products out",
-            )  # fmt: skip
-        return "highest"
-    mine = chosen(setting, device=device)
-    own = block_of(agents, processes=exchange.processes, rank=exchange.rank)
-    same = torch.full((len(own), 1), SETTINGS.index(mine), dtype=torch.int64)
-    return SETTINGS[int(exchange.collect(same, agents).min())]
-
-
-# The engine --------------------------------------------------------------------------------------
-
 
 __all__ = ["RoundReport", "TrainingRun"]
 
@@ -344,6 +165,7 @@ class TrainingRun:
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
         )
         self.round = 0
+        self._message: dict[str, Tensor] | None = None
 
     @cached_property
     def _state(self) -> State:
@@ -369,12 +191,11 @@ class TrainingRun:
         """
         begin = time.perf_counter()
         losses, active = self._train()
+        loss, messages = self._said(losses, active)
         if before is not None:
             before(self.belief())
-        loss, messages = self._said(losses, active)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
-        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
-        self._hear(messages)
+        sent = self.pool(messages)
         steps = len(active) * self.local_steps
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
@@ -392,7 +213,20 @@ class TrainingRun:
 
     def message(self) -> dict[str, Tensor]:
         """What own agents say now, vectors of shape (n, d); may be views of the state."""
-        return self.learner.message(self._state)
+        self._message = self.learner.message(self._state, self._message)
+        return self._message
+
+    def pool(self, messages: Mapping[str, Tensor]) -> int:
+        """The consensus that ends a round: what own agents say is pooled, in place, and heard.
+
+        Returns
+        -------
+        int
+            Bytes that own agents sent, over all links.
+        """
+        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
+        self._hear(messages)
+        return sent
 
     def hear(self, pooled: Mapping[str, Tensor]) -> None:
         """Take in what every own agent has pooled, vectors of shape (n, d)."""
@@ -424,8 +258,8 @@ class TrainingRun:
         steps = min(self._at_once, agents) * vectors.steps
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
-        sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
-        return 4 * numbers + sums + self._pooling.footprint
+        numbers += len(self._begin) * self.net.parameters
+        return 4 * numbers + self._pooling.footprint
 
     # State ------------------------------------------------------------------------------------
 

@@ -102,6 +102,10 @@ def share_of_rate(schedule: Schedule, round: int, *, rounds: int, decay: float) 
     return 0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5
 
 
+# Kinds of devices on which local reparameterisation takes agents one at a time: products of several
+# may round in another way.
+APART: tuple[str, ...] = ("cpu",)
+
 # The local steps of some agents in one round -----------------------------------------------------
 
 
@@ -211,8 +215,7 @@ class Steps:
         architecture = self._net.architecture
         inputs = self._inputs.reshape(*self._inputs.shape[:2], *architecture.input_shape)
         noise = self.noise()
-        # One at a time on a CPU: products of several may round in another way.
-        size = 1 if mean.device.type == "cpu" else len(mean)
+        size = 1 if mean.device.type in APART else len(mean)
         losses = [
             gradient(
                 architecture,

@@ -44,7 +44,6 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch import Tensor
 
     from empirical.data import Images
     from empirical.messages.codec import Codec
@@ -139,8 +138,8 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.train.kernel_net import KernelNet
+    from empirical.train.parts import layout_of_net
     from empirical.train.recipe import Recipe
-    from empirical.train.run import layout_of_net
 
     learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
     net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
@@ -154,28 +153,9 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
 
 # In the settings of every such part: a hash of this file's code when the first of them were run.
-# It stays, so that their records are still of these settings; a change of `begin_apart` changes
-# the behaviour marks of "own initialisation".
+# It stays, so that their records are still of these settings; a change of what is drawn changes the
+# behaviour marks of "own initialisation".
 OWN_START = "1539f07f243e"
-
-
-def begin_apart(architecture: Architecture, agents: int, *, seed: int) -> Tensor:
-    """First weights of agents who begin apart, shape (N, d).
-
-    The law is that of :func:`empirical.nets.posterior.shared_initialisation`, whose draw with
-    `seed` the first agent has; the seeds of the others follow from it.
-    """
-    import torch
-
-    from empirical.nets.posterior import shared_initialisation
-
-    seeds = [seed]
-    for agent in range(1, agents):
-        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
-        seeds.append(int(state[0] >> np.uint64(2)))
-    return torch.cat(
-        [shared_initialisation(architecture, 1, std=1.0, seed=own).mean for own in seeds]
-    )
 
 
 # What a part is about -----------------------------------------------------------------------------
@@ -328,6 +308,7 @@ def part_learner(
 
     `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
     """
+    from empirical.nets.posterior import initialisations_apart
     from empirical.train.followed import Alone, Server, Together
     from empirical.train.recipe import Recipe
     from theory.network import Network
@@ -358,7 +339,7 @@ def part_learner(
         network = problem.network
         assert network is not None
         own = part.role == "own initialisation"
-        start = begin_apart(net, network.agents, seed=seed) if own else None
+        start = initialisations_apart(net, network.agents, seed=seed) if own else None
         learner = training(problem.shares, network, recipe, codec=codec, start=start)
     return learner, int(values["rounds_run"]), recipe.as_json()
 

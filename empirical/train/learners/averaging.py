@@ -141,6 +141,11 @@ class Belief:
     mean: Tensor
     variance: Tensor | None
 
+    def copy(self) -> Belief:
+        """The same in tensors of its own."""
+        variance = None if self.variance is None else self.variance.clone()
+        return Belief(self.mean.clone(), variance)
+
 
 class Learner(Protocol):
     """How agents learn: settings alone, no state.
@@ -180,8 +185,12 @@ class Learner(Protocol):
         """What follows the last local step of a round, in place."""
         ...
 
-    def message(self, state: State) -> dict[str, Tensor]:
-        """What agents say, in coordinates that pooling is linear in; may be views of the state."""
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
+        """What agents say, in coordinates that pooling is linear in; may be views of the state.
+
+        `into` is an earlier message, which may be overwritten: fresh memory costs more than the
+        sums.
+        """
         ...
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
@@ -308,7 +317,7 @@ class Averaging:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The weights, and the momentum if it is pooled."""
         names = ("mean", "momentum") if self.pool_momentum else ("mean",)
         return {name: state[name] for name in names}
@@ -407,7 +416,7 @@ class AveragingAdam:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The weights."""
         return {"mean": state["mean"]}
 

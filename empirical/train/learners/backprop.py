@@ -189,10 +189,11 @@ class Backprop:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters: 1/σ² and μ/σ²."""
-        precision = state["variance"].reciprocal()
-        return {"precision": precision, "shift": precision * state["mean"]}
+        precision, shift = (None, None) if into is None else (into["precision"], into["shift"])
+        precision = torch.reciprocal(state["variance"], out=precision)
+        return {"precision": precision, "shift": torch.mul(precision, state["mean"], out=shift)}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """Mean and variance of the product of Gaussians."""

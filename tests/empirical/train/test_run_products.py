@@ -15,7 +15,8 @@ from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Averaging
 from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
-from empirical.train.run import TrainingRun, agreed_products
+from empirical.train.parts import agreed_products
+from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from tests.empirical.support import refused
 from theory import Network

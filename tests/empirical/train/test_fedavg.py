@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.nets import fedavg
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -20,6 +19,7 @@ from empirical.nets.architecture import (
 )
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
+from empirical.train import fedavg
 from empirical.train.fedavg import FedAvg, descend, epochs_of_batches
 from empirical.train.recipe import FEDAVG_RECIPES, FedAvgRecipe
 from empirical.train.steps import TrainingFailed
