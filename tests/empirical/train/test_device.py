@@ -36,7 +36,6 @@ def module(way: Any = None) -> ModuleNet:
     return ModuleNet(nn.Sequential(*layers), example_input=torch.rand(4, 6), way=way)
 
 
-HERE = [name for name in LEARNERS if name != "backprop"]
 CONVOLUTIONS = Architecture((1, 8, 8), (Convolution(3, 3), MaxPool(2), Dense(3)))
 # What makes a net, its likelihood, and the shape of an input.
 NETS: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
@@ -109,7 +108,7 @@ def launches(net: Any, likelihood: Any, shape: tuple[int, ...], learner: str, ag
 
 @pytest.mark.parametrize(
     ("name", "learner"),
-    [pair for pair in product(NETS, HERE) if pair[0] != "ResNet-20" or pair[1] == "sites"],
+    [pair for pair in product(NETS, LEARNERS) if pair[0] != "ResNet-20" or pair[1] == "sites"],
 )
 def test_a_round_is_as_many_launches_for_any_number_of_agents(name: str, learner: str) -> None:
     make, likelihood, shape = NETS[name]
