@@ -46,7 +46,7 @@ from empirical.gae.passes import passes, reference_gradient
 from empirical.gae.recipe import Recipe
 from empirical.kernels.products import products
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet, sequential
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.heads import Classes

@@ -106,7 +106,7 @@ def draw(mean: Tensor, precision: Tensor, *, data: float, noise: Noise, out: Ten
     """Weights w = m + ε/√(n s) of every agent, shape (N, d), written to `out` and returned."""
     if not compiled(mean, precision, out):
         return draw_by_torch(mean, precision, data=data, noise=noise, out=out)
-    keys, steps = noise.keys, np.asarray(noise.steps, dtype=np.uint32)
+    keys, steps = np.asarray(noise.keys), np.asarray(noise.steps, dtype=np.uint32)
     _draw(mean.numpy(), precision.numpy(), out.numpy(), np.float32(data), keys, steps)
     return out
 
@@ -148,7 +148,7 @@ def natural_step(
         natural_step_by_torch(beliefs, gradient, weights, step, cavity=cavity, following=following)
         return
     nothing = np.zeros((1, 4), dtype=np.uint32)
-    keys: UInt32 = nothing if following is None else following.keys
+    keys: UInt32 = nothing if following is None else np.asarray(following.keys)
     steps = nothing[0] if following is None else np.asarray(following.steps, dtype=np.uint32)
     taken = np.asarray(step.steps, dtype=np.float64).reshape(-1)
     correction = numbers(1.0 / (1.0 - step.momentum**taken))

@@ -161,7 +161,7 @@ def keys(seed: int, agents: Sequence[int]) -> UInt32:
     return np.array(rows, dtype=np.uint32).reshape(-1, 4)
 
 
-Counts = Sequence[int] | UInt32 | Tensor
+Counts = Sequence[int] | NDArray[Any] | Tensor
 
 
 def on(device: torch.device, values: Counts) -> Any:

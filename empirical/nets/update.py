@@ -24,6 +24,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.sweeps import Rate
+
 Float32 = NDArray[np.float32]
 
 # |2δ| at most: the polynomial for exp is then right to 1e-7, half a unit of float32's last place.
@@ -60,8 +62,8 @@ class Adam:
         self,
         steps: Tensor,
         *,
-        mean_rate: float,
-        scale_rate: float,
+        mean_rate: Rate,
+        scale_rate: Rate,
         loss_weight: Tensor,
         divergence_weight: Tensor,
     ) -> Tensor:
