@@ -232,12 +232,22 @@ def _fill(
 
 @functools.cache
 def _fused(device: str) -> Callable[..., Tensor] | None:
-    """What fills tensors of a device in one launch; None where nothing does."""
+    """What fills tensors of a device in one launch; None where nothing does.
+
+    It is tried once in a process: it may be that there is no compiler for it.
+    """
     if device != "cuda" or importlib.util.find_spec("triton") is None:
         return None
     from empirical.kernels.noise_triton import fill
 
-    return fill
+    place, out = torch.device(device), torch.empty(2, 1000, device=device)
+    by, at = on(place, keys(0, range(2))), on(place, [0, 2**32 - 1])
+    try:
+        tried = fill(by, at, out, stream=1, normal=True, lanes=LANES)
+    except Exception:  # whatever keeps a compiler from its work
+        return None
+    expected = drawn_by_torch(by, at, out.shape[1], stream=1)
+    return fill if torch.allclose(tried, expected, rtol=1e-5, atol=1e-5) else None
 
 
 def drawn_by_torch(

@@ -38,7 +38,7 @@ from empirical.train.parts import (
     restore_tensors,
     share_of,
 )
-from empirical.train.plan import check_memory, free_memory, vectors_of
+from empirical.train.plan import GIB, check_memory, free_memory, vectors_of
 from empirical.train.pooling import NetworkRounds
 from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
@@ -188,6 +188,8 @@ class TrainingRun:
         ------
         TrainingFailed
             If a loss or a message is not finite any more; the message names agent and round.
+        ValueError
+            If a device's memory does not suffice for the nets' passes.
         """
         begin = time.perf_counter()
         losses, active = self._train()
@@ -300,9 +302,14 @@ class TrainingRun:
         active = [k for k, agent in enumerate(self.own) if observes[agent]]
         rate = self.rate(self.round)
         losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
-        with torch_products(self.products, device=self.device):
-            for rows in self._groups(active):
-                self._local_steps(rows, rate, losses)
+        try:
+            with torch_products(self.products, device=self.device):
+                for rows in self._groups(active):
+                    self._local_steps(rows, rate, losses)
+        except torch.OutOfMemoryError:
+            got = f"none for the passes of {len(active)} nets beside {self.footprint / GIB:.1f} GiB"
+            remedy = "make the batch smaller, or train a smaller net or fewer agents"
+            raise fail("memory", f"some that is free on {self.device!r}", got, remedy) from None
         return losses, active
 
     def _said(self, losses: Tensor, active: list[int]) -> tuple[FloatArray, dict[str, Tensor]]:

@@ -124,6 +124,19 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
     refused(r"memory: .* for 5 agents of 3 weights", run_of, NETWORKS["fixed"], "averaging")
 
 
+def test_too_large_passes_on_a_device_are_refused_in_one_line(monkeypatch) -> None:
+    run = run_of(NETWORKS["fixed"], "averaging")
+
+    def full(*given: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr(run, "_walk", full)
+    message = (
+        r"memory: .* got none for the passes of 5 nets beside 0\.0 GiB; make the batch smaller"
+    )
+    refused(message, run.run_round)
+
+
 def test_free_memory_is_some_but_not_more_than_there_is() -> None:
     free = free_memory()
     if free is not None:
