@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.kernels.noise import BLOCK, Noise, UInt32, block_of_normals
+from empirical.kernels.replayed import fused
 from empirical.kernels.sweeps import Columns, Rate, column, compiled, numbers
 
 Float32 = NDArray[np.float32]
@@ -117,8 +118,13 @@ def draw_by_torch(
     """:func:`draw` in torch's operations."""
     drawn = torch.empty(mean.shape, dtype=torch.float32, device=mean.device)
     noise.normals(drawn)
+    fused(_moved, mean.device.type)(mean, precision, data, drawn.to(mean), out)
+    return out
+
+
+def _moved(mean: Tensor, precision: Tensor, data: float, drawn: Tensor, out: Tensor) -> None:
     torch.mul(precision, data, out=out)
-    return out.rsqrt_().mul_(drawn.to(mean)).add_(mean)
+    out.rsqrt_().mul_(drawn).add_(mean)
 
 
 def natural_step(
@@ -145,7 +151,11 @@ def natural_step(
     if cavity is not None:
         tensors += [cavity.total, cavity.gradient, cavity.precision, cavity.mean]
     if not compiled(*tensors):
-        natural_step_by_torch(beliefs, gradient, weights, step, cavity=cavity, following=following)
+        by_torch = fused(natural_step_by_torch, weights.device.type)
+        by_torch(beliefs, gradient, weights, step, cavity=cavity)
+        if following is not None:
+            now = beliefs.mean, beliefs.precision
+            draw_by_torch(*now, data=step.data, noise=following, out=weights)
         return
     nothing = np.zeros((1, 4), dtype=np.uint32)
     keys: UInt32 = nothing if following is None else np.asarray(following.keys)

@@ -1,7 +1,11 @@
-"""Launches of a GPU recorded once and replayed as one graph; elsewhere a function is called."""
+"""Many launches of a GPU as one: recorded and replayed as a graph, or compiled to one kernel.
+
+Elsewhere functions are called as they are.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +13,32 @@ import torch
 from torch import Tensor
 
 _CUDA: Any = torch.cuda
+
+
+@functools.cache
+def fused(function: Callable[..., None], device: str) -> Callable[..., None]:
+    """On a GPU the function as one kernel, so that each number is read and written once.
+
+    Torch compiles it, some seconds for each shape when it is first seen. Elsewhere it is itself.
+
+    Parameters
+    ----------
+    function
+        Changes tensors number by number in place; what differs from call to call are tensors.
+    """
+    if device != "cuda" or not _compiles(device):
+        return function
+    return torch.compile(function, fullgraph=True)
+
+
+@functools.cache
+def _compiles(device: str) -> bool:
+    """Whether torch can compile for a device, by trying: it takes Triton and a C compiler."""
+    try:
+        torch.compile(lambda x: 2.0 * x + 1.0)(torch.ones(2, device=device))
+    except Exception:  # whatever keeps it from that
+        return False
+    return True
 
 
 class Replayed:

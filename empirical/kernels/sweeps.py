@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.replayed import fused
 from theory.validation import FloatArray
 
 Float32 = NDArray[np.float32]
@@ -56,7 +57,8 @@ def momentum_step(
         a, one number an agent.
     """
     if not compiled(mean, momentum, gradient):
-        momentum_step_by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
+        by_torch = fused(momentum_step_by_torch, mean.device.type)
+        by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
         return
     _momentum(
         mean.numpy(),
@@ -113,7 +115,8 @@ def adam_step(
         a, and how many steps the averages have seen, this one included; one number an agent.
     """
     if not compiled(mean, *moments, gradient):
-        adam_step_by_torch(
+        by_torch = fused(adam_step_by_torch, mean.device.type)
+        by_torch(
             mean,
             moments,
             gradient,

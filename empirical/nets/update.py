@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.replayed import fused
 from empirical.kernels.sweeps import Rate
 
 Float32 = NDArray[np.float32]
@@ -120,7 +121,8 @@ def update(
         divergence is zero.
     """
     if tensors[0].device.type != "cpu":
-        update_by_torch(tensors, gradients, adam, columns, prior=prior)
+        by_torch = fused(update_by_torch, tensors[0].device.type)
+        by_torch(tensors, gradients, adam, columns, prior=prior)
         return
     given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)
     own = columns.numpy()
