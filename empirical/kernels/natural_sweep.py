@@ -118,7 +118,7 @@ def draw_by_torch(
     """:func:`draw` in torch's operations."""
     drawn = torch.empty(mean.shape, dtype=torch.float32, device=mean.device)
     noise.normals(drawn)
-    fused(_moved, mean.device.type)(mean, precision, data, drawn.to(mean), out)
+    fused(_moved, mean)(mean, precision, data, drawn.to(mean), out)
     return out
 
 
@@ -151,7 +151,7 @@ def natural_step(
     if cavity is not None:
         tensors += [cavity.total, cavity.gradient, cavity.precision, cavity.mean]
     if not compiled(*tensors):
-        by_torch = fused(natural_step_by_torch, weights.device.type)
+        by_torch = fused(natural_step_by_torch, weights)
         by_torch(beliefs, gradient, weights, step, cavity=cavity)
         if following is not None:
             now = beliefs.mean, beliefs.precision

@@ -15,30 +15,37 @@ from torch import Tensor
 _CUDA: Any = torch.cuda
 
 
-@functools.cache
-def fused(function: Callable[..., None], device: str) -> Callable[..., None]:
+# Numbers of a tensor from which reading it once pays for some seconds of compiling.
+FUSED_FROM = 2**22
+
+
+def fused(function: Callable[..., None], like: Tensor) -> Callable[..., None]:
     """On a GPU the function as one kernel, so that each number is read and written once.
 
-    Torch compiles it, some seconds for each shape when it is first seen. Elsewhere it is itself.
+    Torch compiles it for each shape when it is first seen. Elsewhere, and for few numbers, it is
+    itself.
 
     Parameters
     ----------
     function
         Changes tensors number by number in place; what differs from call to call are tensors.
+    like
+        One of these tensors.
     """
-    if device != "cuda" or not _compiles(device):
-        return function
-    return torch.compile(function, fullgraph=True)
+    device = like.device.type
+    return (
+        _compiled(function, device) if device == "cuda" and like.numel() >= FUSED_FROM else function
+    )
 
 
 @functools.cache
-def _compiles(device: str) -> bool:
-    """Whether torch can compile for a device, by trying: it takes Triton and a C compiler."""
+def _compiled(function: Callable[..., None], device: str) -> Callable[..., None]:
+    """By trying something small first: it takes Triton and a C compiler."""
     try:
         torch.compile(lambda x: 2.0 * x + 1.0)(torch.ones(2, device=device))
-    except Exception:  # whatever keeps it from that
-        return False
-    return True
+    except Exception:  # whatever keeps torch from it
+        return function
+    return torch.compile(function, fullgraph=True)
 
 
 class Replayed:

@@ -57,7 +57,7 @@ def momentum_step(
         a, one number an agent.
     """
     if not compiled(mean, momentum, gradient):
-        by_torch = fused(momentum_step_by_torch, mean.device.type)
+        by_torch = fused(momentum_step_by_torch, mean)
         by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
         return
     _momentum(
@@ -115,7 +115,7 @@ def adam_step(
         a, and how many steps the averages have seen, this one included; one number an agent.
     """
     if not compiled(mean, *moments, gradient):
-        by_torch = fused(adam_step_by_torch, mean.device.type)
+        by_torch = fused(adam_step_by_torch, mean)
         by_torch(
             mean,
             moments,

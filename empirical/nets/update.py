@@ -121,7 +121,7 @@ def update(
         divergence is zero.
     """
     if tensors[0].device.type != "cpu":
-        by_torch = fused(update_by_torch, tensors[0].device.type)
+        by_torch = fused(update_by_torch, tensors[0])
         by_torch(tensors, gradients, adam, columns, prior=prior)
         return
     given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)

@@ -19,7 +19,7 @@ from theory import Network
 
 
 @cache
-def traced(function, device="cpu"):
+def traced(function):
     """The function by torch's tracer, without its compiler; a break of the graph is an error."""
     return torch.compile(function, fullgraph=True, backend="aot_eager")
 
@@ -51,7 +51,7 @@ def test_sweeps_are_traced_once(learner: str, monkeypatch) -> None:
     monkeypatch.setattr(backprop, "update", traced(update_by_torch))
     for module in (sweeps, natural_sweep):
         monkeypatch.setattr(module, "compiled", lambda *tensors: False)
-        monkeypatch.setattr(module, "fused", traced)
+        monkeypatch.setattr(module, "fused", lambda function, like: traced(function))
     run, graphs = run_of(learner), []
     for _ in range(3):
         run.run_round()
