@@ -237,7 +237,7 @@ def _draw(
         key = (keys[n, 0], keys[n, 1], keys[n, 2], keys[n, 3])
         m, s, w = mean[n], precision[n], out[n]
         for block in range((m.size + BLOCK - 1) // BLOCK):
-            block_of_normals(noise, block, steps[n], np.uint32(0), key)
+            block_of_normals(noise, block, steps[n], key)
             first = block * BLOCK
             for k in range(min(BLOCK, m.size - first)):
                 w[first + k] = m[first + k] + noise[k] / np.sqrt(data * s[first + k])
@@ -277,7 +277,7 @@ def _step(
             key = (keys[n, 0], keys[n, 1], keys[n, 2], keys[n, 3])
         for block in range((size + BLOCK - 1) // BLOCK):
             if draws:
-                block_of_normals(noise, block, steps[n], np.uint32(0), key)
+                block_of_normals(noise, block, steps[n], key)
             first = block * BLOCK
             end = min(first + BLOCK, size)
             m, s, u = mean[n, first:end], precision[n, first:end], momentum[n, first:end]

@@ -1,6 +1,6 @@
 """Random numbers that depend on a seed, an agent, its step and a coordinate, and on nothing else.
 
-The key is a hash of (seed, agent); the counter is (block of coordinates, step, stream). How agents
+The key is a hash of (seed, agent); the counter is (block of coordinates, step). How agents
 are grouped, in which order they are computed and how many coordinates are drawn changes no number,
 so that a sweep over the weights draws its noise where it needs it, and draws it again later where
 storing it would cost more.
@@ -188,46 +188,24 @@ class Noise:
     keys: UInt32 | Tensor
     steps: Counts
 
-    def normals(self, out: Tensor, *, stream: int = 0) -> Tensor:
-        """Standard normals, as :func:`normals`."""
-        return normals(self.keys, self.steps, out, stream=stream)
+    def normals(self, out: Tensor) -> Tensor:
+        """Standard normals of the agents.
+
+        Parameters
+        ----------
+        out
+            Shape (N, count), float32, each row contiguous: overwritten, and returned.
+        """
+        by, at = on(out.device, self.keys), on(out.device, self.steps)
+        if out.device.type == "cpu":
+            _sweep(by, at, out.numpy())
+            return out
+        if fused := _fused(out.device.type):
+            return fused(by, at, out, lanes=LANES)
+        return out.copy_(drawn_by_torch(by, at, out.shape[1]))
 
 
-# Filling tensors ------------------------------------------------------------------------------
-
-
-def normals(keys: UInt32 | Tensor, steps: Counts, out: Tensor, *, stream: int = 0) -> Tensor:
-    """Standard normals of several agents.
-
-    Parameters
-    ----------
-    keys
-        From :func:`keys`, shape (N, 4).
-    steps
-        How far each agent is; from 0, below 2³².
-    out
-        Shape (N, count), float32, each row contiguous: overwritten, and returned.
-    stream
-        Tells apart what is drawn for different ends in one step.
-    """
-    return _fill(keys, steps, out, stream, normal=True)
-
-
-def uniforms(keys: UInt32 | Tensor, steps: Counts, out: Tensor, *, stream: int = 0) -> Tensor:
-    """Numbers uniform over (0, 1], otherwise as :func:`normals`; the same bits on all devices."""
-    return _fill(keys, steps, out, stream, normal=False)
-
-
-def _fill(
-    keys: UInt32 | Tensor, steps: Counts, out: Tensor, stream: int, *, normal: bool
-) -> Tensor:
-    by, at = on(out.device, keys), on(out.device, steps)
-    if out.device.type == "cpu":
-        _sweep(by, at, _U(stream), out.numpy(), normal)
-        return out
-    if fused := _fused(out.device.type):
-        return fused(by, at, out, stream=stream, normal=normal, lanes=LANES)
-    return out.copy_(drawn_by_torch(by, at, out.shape[1], stream=stream, normal=normal))
+# On devices -----------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -243,17 +221,15 @@ def _fused(device: str) -> Callable[..., Tensor] | None:
     place, out = torch.device(device), torch.empty(2, 1000, device=device)
     by, at = on(place, keys(0, range(2))), on(place, [0, 2**32 - 1])
     try:
-        tried = fill(by, at, out, stream=1, normal=True, lanes=LANES)
+        tried = fill(by, at, out, lanes=LANES)
     except Exception:  # whatever keeps a compiler from its work
         return None
-    expected = drawn_by_torch(by, at, out.shape[1], stream=1)
+    expected = drawn_by_torch(by, at, out.shape[1])
     return fill if torch.allclose(tried, expected, rtol=1e-5, atol=1e-5) else None
 
 
-def drawn_by_torch(
-    keys: Tensor, steps: Tensor, count: int, *, stream: int = 0, normal: bool = True
-) -> Tensor:
-    """What :func:`normals` or :func:`uniforms` fill in, by torch's operations, shape (N, count).
+def drawn_by_torch(keys: Tensor, steps: Tensor, count: int) -> Tensor:
+    """What :meth:`Noise.normals` fills in, by torch's operations, shape (N, count).
 
     Parameters
     ----------
@@ -261,13 +237,10 @@ def drawn_by_torch(
         Shapes (N, 4) and (N,), int64, on the device where the numbers are wanted.
     """
     blocks = -(-count // BLOCK)
-    place = torch.arange(blocks * LANES, device=keys.device)
-    counter = (place[None], steps[:, None], torch.full_like(place[None], stream), place[None] * 0)
+    place = torch.arange(blocks * LANES, device=keys.device)[None]
+    counter = (place, steps[:, None], place * 0, place * 0)
     a, b, c, d = words_by_torch(counter, tuple(keys[:, k : k + 1] for k in range(4)))
-    if normal:
-        drawn: tuple[Tensor, ...] = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
-    else:
-        drawn = tuple(_uniform_by_torch(word) for word in (a, b, c, d))
+    drawn = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
     together = torch.stack([part.reshape(-1, blocks, LANES) for part in drawn], dim=2)
     return together.reshape(-1, blocks * BLOCK)[:, :count]
 
@@ -333,30 +306,17 @@ def pair(first: np.uint32, second: np.uint32) -> tuple[np.float32, np.float32]:
 
 
 @numba.njit(forceinline=True, fastmath=True)
-def block_of_normals(
-    out: Float32, block: int, step: np.uint32, stream: np.uint32, key: Four
-) -> None:
+def block_of_normals(out: Float32, block: int, step: np.uint32, key: Four) -> None:
     """Normals of the coordinates BLOCK · block, …, written to BLOCK numbers of `out`."""
     for lane in range(LANES):
-        counter = (np.uint32(LANES * block + lane), step, stream, _U(0))
+        counter = (np.uint32(LANES * block + lane), step, _U(0), _U(0))
         a, b, c, d = words(counter, key)
         out[lane], out[LANES + lane] = pair(a, b)
         out[2 * LANES + lane], out[3 * LANES + lane] = pair(c, d)
 
 
-@numba.njit(forceinline=True, fastmath=True)
-def _block_of_uniforms(
-    out: Float32, block: int, step: np.uint32, stream: np.uint32, key: Four
-) -> None:
-    for lane in range(LANES):
-        counter = (np.uint32(LANES * block + lane), step, stream, _U(0))
-        a, b, c, d = words(counter, key)
-        out[lane], out[LANES + lane] = uniform(a), uniform(b)
-        out[2 * LANES + lane], out[3 * LANES + lane] = uniform(c), uniform(d)
-
-
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _sweep(keys: UInt32, steps: UInt32, stream: np.uint32, out: Float32, normal: bool) -> None:
+def _sweep(keys: UInt32, steps: UInt32, out: Float32) -> None:
     agents, count = out.shape
     last = np.empty(BLOCK, dtype=np.float32)
     for agent in range(agents):
@@ -366,9 +326,6 @@ def _sweep(keys: UInt32, steps: UInt32, stream: np.uint32, out: Float32, normal:
             first = block * BLOCK
             whole = first + BLOCK <= count
             here = row[first : first + BLOCK] if whole else last
-            if normal:
-                block_of_normals(here, block, steps[agent], stream, key)
-            else:
-                _block_of_uniforms(here, block, steps[agent], stream, key)
+            block_of_normals(here, block, steps[agent], key)
             if not whole:
                 row[first:] = last[: count - first]

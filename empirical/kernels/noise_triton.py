@@ -1,9 +1,9 @@
 """The numbers of :mod:`empirical.kernels.noise` in one launch on a GPU, written for Triton.
 
 A program draws for some counters of one agent, four numbers each. All is done in registers: what is
-read is the agent's key and step, what is written are the numbers. Words and uniform numbers are the
-bits of the CPU. Normals are the same function of the words, by the device's logarithm, root, sine
-and cosine, each of which is right to a few units of float32's last place.
+read is the agent's key and step, what is written are the numbers. Words, and the uniform numbers
+that they stand for, are the bits of the CPU. Normals are the same function of them, by the device's
+logarithm, root, sine and cosine, each right to a few units of float32's last place.
 
 Triton comes with torch for CUDA. Without it these are functions of Python, which no machine can
 launch; with another `tl` they can be tried.
@@ -89,8 +89,7 @@ def _pair(first, second):
 
 @_for_device
 def _draw(
-    keys, steps, out, blocks, count, apart, stream,
-    normal: tl.constexpr, places: tl.constexpr, lanes: tl.constexpr,
+    keys, steps, out, blocks, count, apart, places: tl.constexpr, lanes: tl.constexpr
 ):  # fmt: skip
     """Some counters of one agent; `keys`, `steps` and `out` are addresses."""
     program = tl.program_id(0)
@@ -99,15 +98,12 @@ def _draw(
     zero = (place * 0).to(tl.uint32)
     key = keys + 4 * agent
     a, b, c, d = _words(
-        place.to(tl.uint32), zero + tl.load(steps + agent).to(tl.uint32), zero + stream, zero,
+        place.to(tl.uint32), zero + tl.load(steps + agent).to(tl.uint32), zero, zero,
         tl.load(key).to(tl.uint32), tl.load(key + 1).to(tl.uint32),
         tl.load(key + 2).to(tl.uint32), tl.load(key + 3).to(tl.uint32),
     )  # fmt: skip
-    if normal:
-        p, q = _pair(a, b)
-        r, s = _pair(c, d)
-    else:
-        p, q, r, s = _uniform(a), _uniform(b), _uniform(c), _uniform(d)
+    p, q = _pair(a, b)
+    r, s = _pair(c, d)
     first = place // lanes * (4 * lanes) + place % lanes
     row = out + agent * apart
     tl.store(row + first, p, mask=first < count)
@@ -116,10 +112,8 @@ def _draw(
     tl.store(row + first + 3 * lanes, s, mask=first + 3 * lanes < count)
 
 
-def fill(
-    keys: Tensor, steps: Tensor, out: Tensor, *, stream: int, normal: bool, lanes: int
-) -> Tensor:
-    """Fill and return `out` as :func:`empirical.kernels.noise.normals` or `uniforms` does.
+def fill(keys: Tensor, steps: Tensor, out: Tensor, *, lanes: int) -> Tensor:
+    """Fill and return `out` as :meth:`empirical.kernels.noise.Noise.normals` does.
 
     Parameters
     ----------
@@ -131,7 +125,6 @@ def fill(
     agents, count = out.shape
     blocks = -(-count // (4 * PLACES))
     _draw[(agents * blocks,)](
-        keys, steps, out, blocks, count, out.stride(0), stream,
-        normal=normal, places=PLACES, lanes=lanes,
+        keys, steps, out, blocks, count, out.stride(0), places=PLACES, lanes=lanes
     )  # fmt: skip
     return out

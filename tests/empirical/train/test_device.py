@@ -71,7 +71,7 @@ class Launches(TorchDispatchMode):
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch):
     """Runs on a device without numbers, whose indices cannot be checked; noise is one launch."""
-    monkeypatch.setattr(noise, "_fused", lambda device: lambda keys, steps, out, **how: out.zero_())
+    monkeypatch.setattr(noise, "_fused", lambda device: lambda keys, steps, out, lanes: out.zero_())
     monkeypatch.setattr(engine, "check_device", lambda device: device)
     monkeypatch.setattr(type(classified(1, 4, 2)), "__post_init__", lambda self: None)
 
@@ -124,7 +124,7 @@ def test_noise_without_triton_is_as_many_launches_for_any_number_of_agents(monke
     for agents in (10, 100):
         given = noise.on(torch.device("meta"), noise.keys(0, range(agents)))
         with Launches() as found:
-            noise.normals(given, given[:, 0], torch.empty(agents, 1000, device="meta"))
+            noise.Noise(given, given[:, 0]).normals(torch.empty(agents, 1000, device="meta"))
         counts.append((found.counts, found.copies))
     assert counts[0] == counts[1]
 
