@@ -14,9 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.gae.adam import Moments, step
-from empirical.gae.local import stream
-from empirical.gae.net import SIZE
+from empirical.gae.net import SIZE, Moments, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.keeping import Generations
 from empirical.messages.autoencoder import Autoencoder, untrained
@@ -172,7 +170,7 @@ def _epoch(
         model = _with(own, free)
         error = functional.mse_loss(model.decode(model.encode(some)), some)
         (gradient,) = torch.autograd.grad(error, free)
-        step(flat, moments, 0, gradient)
+        step(flat, moments, 0, gradient, Recipe())  # Adam's numbers are the library's
         total += float(error.detach()) * len(some)
     return total / len(curves)
 

@@ -21,10 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.gae.adam import Moments
-from empirical.gae.local import epoch, side_by_side, stream
-from empirical.gae.net import WEIGHTS, layout
-from empirical.gae.passes import Passes
+from empirical.gae.net import WEIGHTS, Moments, Passes, epoch, layout, side_by_side, stream
 from empirical.gae.recipe import SPLITS, Recipe
 from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder, Heard, Memory, Replicating

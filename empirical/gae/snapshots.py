@@ -17,10 +17,7 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
-from empirical.gae.adam import Moments
-from empirical.gae.local import epoch, side_by_side, stream
-from empirical.gae.net import SIZE, initial
-from empirical.gae.passes import Passes
+from empirical.gae.net import SIZE, Moments, Passes, epoch, initial, side_by_side, stream
 from empirical.gae.recipe import Recipe
 from empirical.keeping import load_tensors, save_tensors
 from empirical.messages.codecs.pruned import largest

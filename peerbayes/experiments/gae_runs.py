@@ -109,7 +109,7 @@ class Seen:
 
     def take_up(self, generations: Generations, device: str) -> None:
         """Go on from the state that is kept, if there is one."""
-        from empirical.gae.adam import Moments
+        from empirical.gae.net import Moments
         from empirical.gae.rounds import Nodes
 
         kept = generations.load()
@@ -159,9 +159,7 @@ def follow_gae(
         If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
         down.
     """
-    from empirical.gae.local import stream
-    from empirical.gae.net import initial
-    from empirical.gae.passes import passes
+    from empirical.gae.net import Passes, initial, stream
     from empirical.gae.rounds import (
         Nodes,
         accuracies,
@@ -175,7 +173,7 @@ def follow_gae(
     coder = coder_of(recipe, begin, autoencoder=autoencoder)
     closing_coder = closing_coder_of(recipe, begin, coder)
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
-    learnt, shown = (passes(some, device=setting.device) for some in (images, tested))
+    learnt, shown = (Passes(some, device=setting.device) for some in (images, tested))
     seen = Seen(Nodes.begin(begin.to(setting.device), recipe.nodes), split)
     if generations is not None and setting.resume:
         seen.take_up(generations, setting.device)
@@ -343,7 +341,7 @@ def train_autoencoder(
         If there is no folder for it, training breaks down, or a file cannot be written.
     """
     from empirical.gae.fitting import SPLITS, held_out_curves
-    from empirical.gae.passes import passes
+    from empirical.gae.net import Passes
     from empirical.gae.snapshots import snapshots
     from empirical.messages.autoencoder import weights_of
 
@@ -355,7 +353,7 @@ def train_autoencoder(
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
     report = partial(_stage, job.progress, stages)
     curves = snapshots(
-        snapshot_plan, passes(images, device=setting.device), images,
+        snapshot_plan, Passes(images, device=setting.device), images,
         setting.folder / "snapshots", recipe=recipe, device=setting.device,
         workers=setting.workers, progress=report(0), notice=setting.notice,
     )  # fmt: skip

@@ -15,10 +15,7 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
-from empirical.gae.adam import Moments, step
-from empirical.gae.local import epoch, stream
-from empirical.gae.net import SIZE, WEIGHTS, initial
-from empirical.gae.passes import passes
+from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, initial, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
     Nodes,
@@ -164,7 +161,7 @@ def test_adam_is_torchs_where_epsilon_does_not_matter() -> None:
     optimiser = torch.optim.Adam([other], lr=1e-3, betas=(0.9, 0.999), eps=1e-7)
     moments = Moments.none(own)
     for gradient in gradients:
-        step(own, moments, 1, gradient)
+        step(own, moments, 1, gradient, Recipe())
         other.grad = gradient.clone()
         optimiser.step()
     assert not own[0].any()
@@ -176,7 +173,7 @@ def test_adam_is_torchs_where_epsilon_does_not_matter() -> None:
 
 def test_epsilon_is_added_to_the_root_as_it_is() -> None:
     own, moments = torch.zeros(1, 1), Moments.none(torch.zeros(1, 1))
-    step(own, moments, 0, torch.tensor([1e-7]))
+    step(own, moments, 0, torch.tensor([1e-7]), Recipe())
     root = np.sqrt(0.001 * 1e-14)
     expected = -1e-3 * np.sqrt(0.001) / 0.1 * 0.1e-7 / (root + 1e-7)
     assert float(own) == pytest.approx(expected, rel=1e-5)
@@ -219,7 +216,7 @@ def run(
     shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
     coder = coder_of(recipe, begin, autoencoder=None)
     for _ in range(rounds):
-        own = passes(images, device="cpu")
+        own = Passes(images)
         one_round(
             nodes, own, shares, coder, recipe, seed=3, workers=workers,
             closing_coder=closing_coder_of(recipe, begin, coder),
@@ -232,7 +229,7 @@ def test_a_round_is_training_then_all_at_once(start: Tensor) -> None:
     """One round by hand: every node trains, all encode, and each merges its predecessor's."""
     images = few_images()
     recipe = replace(SMALL, nodes=4)
-    own = passes(images, device="cpu")
+    own = Passes(images)
     rows = start.repeat(4, 1)
     moments = Moments.none(rows)
     losses = [
@@ -286,7 +283,7 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
     assert torch.equal(first.weights, again.weights)
     assert first.losses[-1][0] < first.losses[0][0]
     images = few_images()
-    shares = accuracies(first, passes(images, device="cpu"), len(images))
+    shares = accuracies(first, Passes(images), len(images))
     assert len(shares) == 2
     assert all(0 <= share <= 1 for share in shares)
 
@@ -301,7 +298,7 @@ def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> N
     assert torch.equal(alone.weights, shared.weights)
     assert torch.equal(alone.moments.second, shared.moments.second)
     assert (alone.losses, alone.moments.steps.tolist()) == (shared.losses, [4] * 4)
-    tested = passes(few_images(), device="cpu")
+    tested = Passes(few_images())
     assert accuracies(alone, tested, 64) == accuracies(shared, tested, 64, workers=workers)
 
 
@@ -311,7 +308,7 @@ def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:
     said: list[tuple[int, int]] = []
 
     def made(folder: str, workers: int) -> Tensor:
-        own = passes(images, device="cpu")
+        own = Passes(images)
         return snapshots(
             plan, own, images, tmp_path / folder, recipe=SMALL, workers=workers,
             progress=lambda done, total: said.append((done, total)),
@@ -329,7 +326,7 @@ def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:
 def test_an_error_in_one_thread_ends_the_round(start: Tensor) -> None:
     nodes = Nodes.begin(start, 4)
     nodes.weights[2] = float("nan")
-    own, shares = passes(few_images(), device="cpu"), [np.arange(16)] * 4
+    own, shares = Passes(few_images()), [np.arange(16)] * 4
     with pytest.raises(ValueError, match="loss of node 2: expected a finite number"):
         one_round(nodes, own, shares, None, replace(SMALL, nodes=4), seed=0, workers=2)
 
@@ -485,9 +482,7 @@ def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
     nodes = Nodes.begin(start, 4)
     shares = split_of("balanced", images.labels, 4, stream(0)).shares
     with pytest.raises(ValueError, match="memory of node 0: expected the same at both ends"):
-        one_round(
-            nodes, passes(images, device="cpu"), shares, Forgetful(), recipe, seed=3, workers=2
-        )
+        one_round(nodes, Passes(images), shares, Forgetful(), recipe, seed=3, workers=2)
 
 
 def test_a_codec_that_remembers_wants_the_same_listeners(start: Tensor) -> None:
