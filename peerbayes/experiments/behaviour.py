@@ -297,10 +297,9 @@ def _autoencoder_run() -> Numbers:
 @cache
 def _fits() -> tuple[Fit, ...]:
     """A trained autoencoder by each split of snapshots."""
-    from empirical.gae.fitting import SPLITS, FitPlan, fit
+    from empirical.gae.fitting import SPLITS, FitPlan, SnapshotPlan, fit, snapshots
     from empirical.gae.net import Passes
     from empirical.gae.recipe import Recipe
-    from empirical.gae.snapshots import SnapshotPlan, snapshots
 
     recipe = Recipe(**_GAE)
     images, _ = _images(_GAE_SIDE, _GAE_IMAGES)

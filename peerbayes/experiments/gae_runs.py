@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,9 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import Fit, FitPlan
+    from empirical.gae.fitting import Fit, FitPlan, SnapshotPlan
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes, Split
-    from empirical.gae.snapshots import SnapshotPlan
     from empirical.keeping import Generations
 
 Plans = tuple["SnapshotPlan", "FitPlan"]
@@ -94,11 +93,8 @@ class Seen:
 
     def keep(self, generations: Generations, done: int, rounds: int) -> None:
         """Keep the state after so many rounds."""
-        nodes, moments = self.nodes, self.nodes.moments
-        tensors = {
-            "weights": nodes.weights, "first": moments.first, "second": moments.second,
-            "steps": moments.steps,
-        }  # fmt: skip
+        nodes = self.nodes
+        tensors = {"weights": nodes.weights, **nodes.moments.tensors()}
         for node, memory in enumerate(nodes.memories):
             tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
         words = {
@@ -340,9 +336,8 @@ def train_autoencoder(
     ValueError
         If there is no folder for it, training breaks down, or a file cannot be written.
     """
-    from empirical.gae.fitting import SPLITS, held_out_curves
+    from empirical.gae.fitting import SPLITS, held_out_curves, snapshots
     from empirical.gae.net import Passes
-    from empirical.gae.snapshots import snapshots
     from empirical.messages.autoencoder import weights_of
 
     if setting.folder is None:
@@ -367,8 +362,8 @@ def train_autoencoder(
     sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, one, recipe) for one in own]
     return GaeAutoencoderPart(
-        snapshots=snapshot_plan.as_json(),
-        plan=plan.as_json(),
+        snapshots=asdict(snapshot_plan),
+        plan=asdict(plan),
         curves=curves.shape[0] * curves.shape[1],
         images=len(images),
         weights=weights_of(used.between, used.latent),

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
+from empirical.gae.fitting import SnapshotPlan, snapshots
 from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, initial, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
@@ -30,7 +31,6 @@ from empirical.gae.rounds import (
     split_of,
     towards,
 )
-from empirical.gae.snapshots import SnapshotPlan, snapshots
 from empirical.messages.codec import Heard, Memory, Replicating
 from empirical.messages.codecs.pruned import Pruned
 from tests.empirical.support import refused
