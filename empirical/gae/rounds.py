@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,11 +24,9 @@ from torch import Tensor
 
 from empirical.gae.net import WEIGHTS, Moments, Passes, epoch, layout, side_by_side, stream
 from empirical.gae.recipe import SPLITS, Recipe
-from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
 from empirical.messages.codecs import codec_from_words
-from empirical.messages.codecs.low_rank import Plain
-from empirical.messages.codecs.pruned import AutoencoderCoder, Pruned, Spline, largest
+from empirical.messages.codecs.pruned import AutoencoderCoder, largest
 from empirical.messages.index_lists import index_bits
 from theory.validation import IntArray, as_integer, fail
 
@@ -55,30 +54,30 @@ def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Code
         If it is missing, or made for other nets or another recipe; more weights are to be kept
         than there are; or a codec does not fit, or remembers what was said to nodes that change.
     """
-    nets = layout(begin)
     if recipe.exchange == "none" or recipe.nodes == 1:
         return None
-    if recipe.exchange == "full":
-        return Plain().coder(nets)
-    if recipe.exchange == "pruned":
-        return Pruned(recipe.kept).coder(nets)
-    if recipe.exchange == "spline":
-        return Spline(recipe.kept, recipe.exact, recipe.latent).coder(nets)
-    if recipe.codec is not None:
-        coder = codec_from_words(recipe.codec).coder(nets)
-        if recipe.neighbour == "random" and coder.memory():
-            wanted = f"'fixed', for {recipe.codec['codec']!r} needs every message of a sender"
-            raise fail("neighbour", wanted, "'random'", "use a codec that remembers nothing")
-        return coder
-    if autoencoder is None:
+    if recipe.exchange == "autoencoder" and autoencoder is None:
         remedy = "train it by 'peerbayes run gae --part autoencoder'"
         raise fail("autoencoder", "a trained autoencoder", "none", remedy)
-    own = load_autoencoder(autoencoder)
-    got = (own.kept, own.exact, own.latent)
-    if got != (recipe.kept, recipe.exact, recipe.latent):
-        wanted = f"one for (kept, exact, latent) = {recipe.kept, recipe.exact, recipe.latent}"
-        raise fail(str(autoencoder), wanted, got, "train one by this recipe")
-    return AutoencoderCoder.of(own, nets)
+    kept, exact, latent = recipe.kept, recipe.exact, recipe.latent
+    words: Any = {
+        "full": {"codec": "plain"},
+        "pruned": {"codec": "pruned", "kept": kept},
+        "spline": {"codec": "spline", "kept": kept, "exact": exact, "knots": latent},
+        "autoencoder": {"codec": "autoencoder", "file": str(autoencoder)},
+        "codec": recipe.codec,
+    }[recipe.exchange]
+    coder = codec_from_words(words).coder(layout(begin))
+    if isinstance(coder, AutoencoderCoder):
+        own = coder.autoencoder
+        if (own.kept, own.exact, own.latent) != (kept, exact, latent):
+            wanted = f"one for (kept, exact, latent) = {kept, exact, latent}"
+            got = own.kept, own.exact, own.latent
+            raise fail(str(autoencoder), wanted, got, "train one by this recipe")
+    if recipe.neighbour == "random" and coder.memory():
+        wanted = f"'fixed', for {words['codec']!r} needs every message of a sender"
+        raise fail("neighbour", wanted, "'random'", "use a codec that remembers nothing")
+    return coder
 
 
 def closing_coder_of(recipe: Recipe, begin: Tensor, coder: Coder | None) -> Coder | None:
