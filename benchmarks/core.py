@@ -9,7 +9,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from exact.microkernel import DOUBLE
+from exact.dense_kernel import DOUBLE
 
 LANES = DOUBLE.lanes
 # Sums that do not wait for each other: two units of four or five cycles want ten.

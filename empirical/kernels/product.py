@@ -2,8 +2,8 @@
 
 What nets of a few hundred units multiply is too small for libraries: dispatching a product and
 packing its factors takes them as long as a third of it. Here nothing is packed or copied. C is cut
-into tiles that live in registers (:mod:`exact.microkernel`), and a tile is summed up over a stretch
-of the inner index k that keeps its part of B in the first cache:
+into tiles that live in registers (:mod:`exact.dense_kernel`), and a tile is summed up over a
+stretch of the inner index k that keeps its part of B in the first cache:
 
     stretch of k → strip of columns → some rows of C → k.
 
@@ -20,7 +20,7 @@ from numba import cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from exact.microkernel import SINGLE, add_single
+from exact.dense_kernel import SINGLE, add_single
 
 ROWS, STRIP = SINGLE.rows, SINGLE.strip
 # k at most in a stretch: B's part, a strip wide, then stays in 48 KiB with AVX-512, 24 without.

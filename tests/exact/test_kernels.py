@@ -11,8 +11,15 @@ import pytest
 from scipy import sparse
 
 from exact import Run, simulate
-from exact.dense_kernel import BAND, STRIP, dense_rounds, sparse_rounds, work_space
-from exact.microkernel import Registers, registers
+from exact.dense_kernel import (
+    BAND,
+    STRIP,
+    Registers,
+    dense_rounds,
+    registers,
+    sparse_rounds,
+    work_space,
+)
 from exact.propagation import (
     COMPILED_AGENTS,
     CompiledPropagation,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from empirical.kernels.product import ROWS, STRETCH, STRIP, product
-from exact.microkernel import SINGLE
+from exact.dense_kernel import SINGLE
 
 RNG = np.random.default_rng(0)
 PADDING = 3
