@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from empirical.data import Images
+from empirical.gae.messages import largest_places
 from empirical.gae.net import SIZE, Moments, Passes, epoch, initial, side_by_side, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.keeping import Generations, load_tensors, save_tensors
 from empirical.messages.autoencoder import Autoencoder, untrained
-from empirical.messages.codecs.pruned import largest
 from theory.progress import Progress
 from theory.validation import IntArray, as_integer, fail
 
@@ -155,8 +155,7 @@ def _trajectories(
     def one(row: int, place: int) -> None:
         random = stream(plan.seed, _SNAPSHOTS, numbers[row], place)
         epoch(passes, weights, moments, row, every, recipe, random)
-        values = weights[row].cpu()
-        kept = values[torch.from_numpy(largest(values.numpy(), plan.kept))]
+        kept = weights[row][largest_places(weights[row], plan.kept)]
         found[row, place] = kept.sort().values
 
     for place in range(plan.epochs):
@@ -231,6 +230,7 @@ def fit(
     plan: FitPlan,
     recipe: Recipe,
     *,
+    device: str = "cpu",
     generations: Generations | None = None,
     progress: Progress | None = None,
 ) -> Fit:
@@ -250,7 +250,7 @@ def fit(
     ValueError
         If there are too few snapshots to hold some out.
     """
-    w = recipe.exact
+    w, curves = recipe.exact, curves.to(device)
     between = curves.shape[-1] - 2 * w
     taken = _halves(curves, plan)[0][:, w : w + between]
     held_out = held_out_curves(curves, plan, recipe)
@@ -259,11 +259,15 @@ def fit(
         random=stream(plan.seed, _FITTING),
     )  # fmt: skip
     flat = torch.cat([part.reshape(-1) for layer in own.layers for part in layer])[None]
-    moments, training, validation = Moments.none(flat), list[float](), list[float]()
+    tensors = {"weights": flat, **Moments.none(flat).tensors()}
+    training, validation = list[float](), list[float]()
     kept = None if generations is None else generations.load()
     if kept is not None:
-        flat, moments = kept.tensors.pop("weights"), Moments(**kept.tensors)
+        tensors = kept.tensors
         training, validation = kept.words["training"], kept.words["validation"]
+    steps = tensors.pop("steps")  # which are counted on the CPU
+    flat, first, second = (tensors[name].to(device) for name in ("weights", "first", "second"))
+    moments = Moments(first, second, steps)
     for number in range(len(training), plan.epochs):
         training.append(_epoch(flat, moments, taken, own, plan, number))
         validation.append(_error(_with(own, flat[0]), held_out))
@@ -273,7 +277,7 @@ def fit(
             words = {"training": training, "validation": validation, "rounds": plan.epochs}
             generations.save(number + 1, {"weights": flat, **moments.tensors()}, words)
     variance = float((held_out - taken.mean(dim=0)).square().mean())
-    return Fit(_with(own, flat[0]), tuple(training), tuple(validation), variance)
+    return Fit(_with(own, flat[0].cpu()), tuple(training), tuple(validation), variance)
 
 
 def held_out_curves(curves: Tensor, plan: FitPlan, recipe: Recipe) -> Tensor:

@@ -128,7 +128,7 @@ class Passes:
 
     def gradient(
         self, weights: Tensor, chosen: IntArray, dropout: float, random: np.random.Generator
-    ) -> tuple[float, Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         """The sum of the losses of some images in nats, and their mean's gradient, shape (d,)."""
         total, summed = weights.new_zeros(()), torch.zeros_like(weights)
         for some in torch.split(torch.from_numpy(chosen).to(weights.device), self._some):
@@ -139,7 +139,7 @@ class Passes:
             (found,) = torch.autograd.grad(loss / len(chosen), free)
             total += loss.detach()
             summed += found
-        return float(total), summed
+        return total, summed
 
     def _drawn(self, count: int, random: np.random.Generator) -> Tensor:
         """Bytes of the stream itself on a CPU; elsewhere made on the device, seeded by it."""
@@ -220,15 +220,16 @@ def epoch(
     ValueError
         If the loss is not finite.
     """
-    order, total = random.permutation(images), 0.0
+    order, total = random.permutation(images), weights.new_zeros((), dtype=torch.float64)
     for start in range(0, len(order), recipe.batch):
         chosen = order[start : start + recipe.batch]
         loss, gradient = passes.gradient(weights[row], chosen, recipe.dropout, random)
-        total += loss
+        total += loss  # which nothing waits for on the way
         step(weights, moments, row, gradient, recipe)
-    if not np.isfinite(total):
-        raise fail(f"loss of node {row}", "a finite number", total, "lower the learning rate")
-    return total / len(order)
+    mean = float(total) / len(order)
+    if not math.isfinite(mean):
+        raise fail(f"loss of node {row}", "a finite number", mean, "lower the learning rate")
+    return mean
 
 
 def side_by_side(work: Callable[[int], Result], rows: int, *, workers: int) -> list[Result]:

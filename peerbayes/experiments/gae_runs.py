@@ -155,15 +155,9 @@ def follow_gae(
         If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
         down.
     """
+    from empirical.gae.messages import closing_coder_of, coder_of
     from empirical.gae.net import Passes, initial, stream
-    from empirical.gae.rounds import (
-        Nodes,
-        accuracies,
-        closing_coder_of,
-        coder_of,
-        one_round,
-        split_of,
-    )
+    from empirical.gae.rounds import Nodes, accuracies, one_round, split_of
 
     begin = initial(stream(seed, _BEGINNING))
     coder = coder_of(recipe, begin, autoencoder=autoencoder)
@@ -284,8 +278,8 @@ def run_gae(
 
 def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
+    from empirical.gae.messages import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
-    from empirical.gae.rounds import LOSS_BITS, printed_bits
 
     bits = seen.nodes.sent_bits
     messages = recipe.nodes * recipe.exchanges
@@ -401,7 +395,7 @@ def _fitted(
     kept = unfinished(part, setting, fingerprint, plan.split)
     if kept is not None and not setting.resume:
         kept.remove()
-    return fit(curves, plan, recipe, generations=kept, progress=progress)
+    return fit(curves, plan, recipe, device=setting.device, generations=kept, progress=progress)
 
 
 def _stage(

@@ -16,16 +16,14 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.fitting import SnapshotPlan, snapshots
+from empirical.gae.messages import closing_coder_of, coder_of, printed_bits
 from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, initial, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
     Nodes,
     accuracies,
-    closing_coder_of,
-    coder_of,
     merge,
     one_round,
-    printed_bits,
     prune,
     sources,
     split_of,
