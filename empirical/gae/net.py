@@ -27,6 +27,7 @@ from torch.nn import functional
 
 from empirical.data import Images
 from empirical.gae.recipe import Recipe
+from empirical.kernels.products import products
 from empirical.kernels.sweeps import adam_step
 from empirical.messages.codec import Block, Layout
 from theory.validation import IntArray, fail
@@ -135,7 +136,7 @@ class Passes:
             free = weights.detach().requires_grad_()
             drawn = self._drawn(len(some), random) if dropout else None
             said = scores(free, self._inputs[some], dropout=dropout, drawn=drawn)
-            loss = functional.cross_entropy(said, self._labels[some], reduction="sum")
+            loss = functional.cross_entropy(said.float(), self._labels[some], reduction="sum")
             (found,) = torch.autograd.grad(loss / len(chosen), free)
             total += loss.detach()
             summed += found
@@ -221,11 +222,12 @@ def epoch(
         If the loss is not finite.
     """
     order, total = random.permutation(images), weights.new_zeros((), dtype=torch.float64)
-    for start in range(0, len(order), recipe.batch):
-        chosen = order[start : start + recipe.batch]
-        loss, gradient = passes.gradient(weights[row], chosen, recipe.dropout, random)
-        total += loss  # which nothing waits for on the way
-        step(weights, moments, row, gradient, recipe)
+    with products(recipe.products, device=weights.device.type):
+        for start in range(0, len(order), recipe.batch):
+            chosen = order[start : start + recipe.batch]
+            loss, gradient = passes.gradient(weights[row], chosen, recipe.dropout, random)
+            total += loss  # which nothing waits for on the way
+            step(weights, moments, row, gradient, recipe)
     mean = float(total) / len(order)
     if not math.isfinite(mean):
         raise fail(f"loss of node {row}", "a finite number", mean, "lower the learning rate")

@@ -116,6 +116,7 @@ def test_splits_refuse_what_they_cannot_deal() -> None:
         ({"dropout": 1.0}, "dropout"),
         ({"kept": 500}, "exact: expected at most 249"),
         ({"moments": "reset"}, "moments"),
+        ({"products": "exact"}, "products: expected 'highest' or"),
         ({"every": 0}, "every: expected a whole number"),
         ({"closing": -1}, "closing: expected a whole number"),
         ({"exchange": "codec"}, "codec: expected the words of a codec with the exchange 'codec'"),
@@ -175,6 +176,16 @@ def test_epsilon_is_added_to_the_root_as_it_is() -> None:
     root = np.sqrt(0.001 * 1e-14)
     expected = -1e-3 * np.sqrt(0.001) / 0.1 * 0.1e-7 / (root + 1e-7)
     assert float(own) == pytest.approx(expected, rel=1e-5)
+
+
+def test_factors_may_be_rounded(start: Tensor) -> None:
+    """Two steps by bfloat16: weights in float32, a few of whose 8 digits are the same."""
+    plain, rounded = (run(replace(SMALL, nodes=2, batch=16, exchange="none", products=one), start)
+                      for one in ("highest", "bfloat16"))  # fmt: skip
+    assert rounded.weights.dtype == torch.float32
+    assert rounded.losses != plain.losses
+    assert np.allclose(rounded.losses, plain.losses, rtol=0.02)
+    assert not torch.is_autocast_enabled("cpu")
 
 
 # Merges -----------------------------------------------------------------------------------------
