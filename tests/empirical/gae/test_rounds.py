@@ -16,8 +16,8 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.fitting import SnapshotPlan, snapshots
-from empirical.gae.messages import closing_coder_of, coder_of, printed_bits
-from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, initial, step, stream
+from empirical.gae.messages import closing_coder_of, coder_of
+from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
     Nodes,
@@ -40,11 +40,6 @@ def few_images(number: int = 64) -> Images:
     random = np.random.default_rng(5)
     pixels = random.integers(0, 256, (number, 28, 28)).astype(np.uint8)
     return Images(pixels, np.arange(number) % 10, "made up", tuple("0123456789"))
-
-
-@pytest.fixture(scope="module")
-def start() -> Tensor:
-    return initial(stream(0, 9))
 
 
 # Splits -----------------------------------------------------------------------------------------
@@ -132,20 +127,6 @@ def test_recipes_refuse_what_makes_no_sense(change: dict[str, object], words: st
 def test_steps_are_those_of_the_authors() -> None:
     recipe = Recipe()
     assert [recipe.steps(n) for n in (60_000, 15_000, 3_750, 10_840, 2_704)] == [30, 8, 2, 6, 2]
-
-
-def test_more_cannot_be_kept_than_there_is(start: Tensor) -> None:
-    with pytest.raises(ValueError, match=f"kept: expected at most {SIZE}"):
-        coder_of(Recipe(exchange="pruned", kept=SIZE + 1), start, autoencoder=None)
-    refused("a trained autoencoder", coder_of, Recipe(), start, autoencoder=None)
-    assert coder_of(Recipe(nodes=1), start, autoencoder=None) is None
-
-
-def test_printed_bits() -> None:
-    found = printed_bits(Recipe(), SIZE)
-    assert (found["full"], found["pruned"], found["autoencoder"]) == (
-        19_632_448, 2_600_000, 1_017_632,
-    )  # fmt: skip
 
 
 # Adam -------------------------------------------------------------------------------------------
@@ -492,15 +473,6 @@ def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
     shares = split_of("balanced", images.labels, 4, stream(0)).shares
     with pytest.raises(ValueError, match="memory of node 0: expected the same at both ends"):
         one_round(nodes, Passes(images), shares, Forgetful(), recipe, seed=3, workers=2)
-
-
-def test_a_codec_that_remembers_wants_the_same_listeners(start: Tensor) -> None:
-    recipe = replace(with_codec("topk"), neighbour="random")
-    with pytest.raises(ValueError, match="neighbour: expected 'fixed', for 'topk' needs every"):
-        coder_of(recipe, start, autoencoder=None)
-    free = replace(with_codec("quantised"), neighbour="random")
-    assert run(free, start).sent_bits
-    refused("codec: expected one of", coder_of, with_codec("pigeon"), start, autoencoder=None)
 
 
 def test_a_loss_that_is_no_number_is_refused(start: Tensor) -> None:
