@@ -79,7 +79,7 @@ class Stacked:
         self.rows = np.arange(size.nodes * size.batch).reshape(size.nodes, size.batch)
 
     def __call__(self, workers: int = 1) -> None:
-        side_by_side(self.one, self.size.nodes, workers=workers)
+        side_by_side(self.one, range(self.size.nodes), workers=workers)
 
     def one(self, node: int) -> None:
         rows, random = self.rows[node], self.random[node]

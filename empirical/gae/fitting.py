@@ -11,12 +11,13 @@ of, so that nearly every one has a neighbour of an epoch away among them. Beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -28,7 +29,7 @@ from empirical.gae.recipe import Recipe
 from empirical.keeping import Generations, load_tensors, save_tensors
 from empirical.messages.autoencoder import Autoencoder, untrained
 from theory.progress import Progress
-from theory.validation import IntArray, as_integer, fail
+from theory.validation import as_integer, fail
 
 # What the autoencoder learns from ----------------------------------------------------------------
 
@@ -97,11 +98,10 @@ def snapshots(
     """
     found = torch.empty(plan.trajectories, plan.epochs, plan.kept)
     own = replace(recipe, batch=plan.batch, nodes=1, exchange="none")
-    every = torch.arange(len(images)).numpy()
     words = {**asdict(plan), **own.as_json(), "kind": KIND, "images": len(images)}
     del words["trajectories"]  # more of them may be added
     paths = [folder / f"trajectory-{n:03d}.safetensors" for n in range(plan.trajectories)]
-    missing = []
+    make, missing = partial(_trajectory, plan, passes, len(images), own, device), []
     for number, path in enumerate(paths):
         kept = _kept_before(path, words, notice)
         if kept is None:
@@ -112,7 +112,7 @@ def snapshots(
         numbers = missing[start : start + workers]
         if progress is not None:
             progress(plan.trajectories - len(missing) + start, plan.trajectories)
-        made = _trajectories(plan, numbers, passes, every, own, device)
+        made = side_by_side(make, numbers, workers=workers)
         for number, kept in zip(numbers, made, strict=True):
             save_tensors(paths[number], {"sorted": kept}, words)
             found[number] = kept
@@ -139,27 +139,16 @@ def _kept_before(
     return kept.tensors["sorted"]
 
 
-def _trajectories(
-    plan: SnapshotPlan,
-    numbers: Sequence[int],
-    passes: Passes,
-    every: IntArray,
-    recipe: Recipe,
-    device: str,
+def _trajectory(
+    plan: SnapshotPlan, passes: Passes, images: int, recipe: Recipe, device: str, number: int
 ) -> Tensor:
-    """Some of them, a thread each, epoch by epoch; shape (trajectories, epochs, kept)."""
-    weights = torch.stack([initial(stream(plan.seed, _SNAPSHOTS, n)) for n in numbers]).to(device)
-    moments = Moments.none(weights)
-    found = torch.empty(len(numbers), plan.epochs, plan.kept)
-
-    def one(row: int, place: int) -> None:
-        random = stream(plan.seed, _SNAPSHOTS, numbers[row], place)
-        epoch(passes, weights, moments, row, every, recipe, random)
-        kept = weights[row][largest_places(weights[row], plan.kept)]
-        found[row, place] = kept.sort().values
-
+    """One of them; shape (epochs, kept)."""
+    weights = initial(stream(plan.seed, _SNAPSHOTS, number))[None].to(device)
+    moments, found = Moments.none(weights), torch.empty(plan.epochs, plan.kept)
     for place in range(plan.epochs):
-        side_by_side(partial(one, place=place), len(numbers), workers=len(numbers))
+        random = stream(plan.seed, _SNAPSHOTS, number, place)
+        epoch(passes, weights, moments, 0, np.arange(images), recipe, random)
+        found[place] = weights[0, largest_places(weights[0], plan.kept)].sort().values
     return found
 
 

@@ -14,7 +14,7 @@ ReLU, which gives the same on a quarter of the pixels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -234,13 +234,15 @@ def epoch(
     return mean
 
 
-def side_by_side(work: Callable[[int], Result], rows: int, *, workers: int) -> list[Result]:
+def side_by_side(
+    work: Callable[[int], Result], rows: Sequence[int], *, workers: int
+) -> list[Result]:
     """What `work` gives for each row, in their order, by so many threads of one core each.
 
     Rows are trained from streams of their own, so that who shares the work changes no bit. After an
     error no other row is begun.
     """
     if workers == 1:
-        return [work(row) for row in range(rows)]
+        return [work(row) for row in rows]
     with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        return list(pool.map(work, range(rows)))
+        return list(pool.map(work, rows))

@@ -140,7 +140,7 @@ def one_round(
         random = stream(seed, TRAINING, number, node)
         return epoch(passes, nodes.weights, nodes.moments, node, shares[node], recipe, random)
 
-    nodes.losses.append(side_by_side(trained, len(shares), workers=workers))
+    nodes.losses.append(side_by_side(trained, range(len(shares)), workers=workers))
     nodes.sent_bits.append(0)
     nodes.edges = ()
     if coder is not None:
@@ -210,7 +210,8 @@ def _exchanged(
             raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
         return 8 * len(body), said
 
-    sizes, said = zip(*side_by_side(one, len(nodes.weights), workers=workers), strict=True)
+    everyone = range(len(nodes.weights))
+    sizes, said = zip(*side_by_side(one, everyone, workers=workers), strict=True)
     return list(sizes), {node: heard for node, heard in enumerate(said) if heard is not None}
 
 
@@ -255,9 +256,8 @@ def prune(own: Tensor, recipe: Recipe) -> None:
 
 def accuracies(nodes: Nodes, test: Passes, images: int, *, workers: int = 1) -> list[float]:
     """Each node's share of test images that it puts into their class; by so many threads."""
-    right = side_by_side(
-        lambda node: test.right(nodes.weights[node]), len(nodes.weights), workers=workers
-    )
+    everyone = range(len(nodes.weights))
+    right = side_by_side(lambda node: test.right(nodes.weights[node]), everyone, workers=workers)
     return [one / images for one in right]
 
 
