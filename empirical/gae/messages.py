@@ -114,14 +114,14 @@ def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
 # What messages say, computed on the device -------------------------------------------------------
 
 
-def told_bits(weights: Tensor, recipe: Recipe) -> int | None:
+def computed_bits(weights: Tensor, recipe: Recipe) -> int | None:
     """Bits of each message where none has to be written to be heard; None elsewhere."""
     if weights.device.type == "cpu" or recipe.exchange not in ("full", "pruned", "autoencoder"):
         return None
     return -(-printed_bits(recipe, weights.shape[1])[recipe.exchange] // 8) * 8
 
 
-def told(own: Tensor, coder: Coder, recipe: Recipe) -> Heard:
+def computed(own: Tensor, coder: Coder, recipe: Recipe) -> Heard:
     """What a node's message says, computed on its device, for which nothing here waits."""
     if recipe.exchange == "full":
         return Heard({WEIGHTS: own.clone()})
@@ -149,7 +149,7 @@ def _placed(autoencoder: Autoencoder, device: torch.device) -> Autoencoder:
     return replace(autoencoder, layers=layers)
 
 
-def check_told(own: Tensor, heard: Heard, coder: Coder, bits: int) -> None:
+def check_computed(own: Tensor, heard: Heard, coder: Coder, bits: int) -> None:
     """Write and read one message: it must say the same within rounding, in as many bits.
 
     Raises

@@ -22,10 +22,10 @@ from torch import Tensor
 
 from empirical.gae.messages import (
     LOSS_BITS,
-    check_told,
+    check_computed,
+    computed,
+    computed_bits,
     largest_places,
-    told,
-    told_bits,
 )
 from empirical.gae.net import WEIGHTS, Moments, Passes, epoch, side_by_side, stream
 from empirical.gae.recipe import SPLITS, Recipe
@@ -165,14 +165,14 @@ def exchange(
     heard_by = sources(recipe, stream(seed, LISTENING, number))
     if not nodes.memories:
         nodes.memories = [coder.memory() for _ in nodes.weights]
-    bits = told_bits(nodes.weights, recipe)
+    bits = computed_bits(nodes.weights, recipe)
     if bits is None:
         sizes, said = _exchanged(nodes, coder, {*heard_by}, number, workers)
     else:
         sizes = [bits] * recipe.nodes
-        said = {node: told(own, coder, recipe) for node, own in enumerate(nodes.weights)}
+        said = {node: computed(own, coder, recipe) for node, own in enumerate(nodes.weights)}
         if (number + 1).bit_count() == 1:
-            check_told(nodes.weights[0], said[0], coder, bits)
+            check_computed(nodes.weights[0], said[0], coder, bits)
     if recipe.aliased:
         prune(nodes.weights[0], recipe)
     for node, sender in enumerate(heard_by):

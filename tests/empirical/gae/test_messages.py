@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from empirical.gae import rounds
-from empirical.gae.messages import check_told, coder_of, printed_bits, told, told_bits
+from empirical.gae.messages import check_computed, coder_of, computed, computed_bits, printed_bits
 from empirical.gae.net import SIZE, WEIGHTS
 from empirical.gae.recipe import Recipe
 from empirical.messages.autoencoder import untrained
@@ -43,28 +43,28 @@ def case(
     return recipe, coder, weights
 
 
-def test_what_is_told_is_what_is_read(case: tuple[Recipe, Coder, Tensor]) -> None:
+def test_what_is_computed_is_what_is_read(case: tuple[Recipe, Coder, Tensor]) -> None:
     recipe, coder, weights = case
-    heard = told(weights, coder, recipe)
+    heard = computed(weights, coder, recipe)
     body = coder.encode({WEIGHTS: weights}, {}, seed=0)
     read = coder.decode(body, {}, seed=0)
     # The same sums in the same order: on one device there is no rounding between them.
     assert torch.equal(heard.vectors[WEIGHTS], read.vectors[WEIGHTS])
     assert (heard.sent is None) == (read.sent is None)
     assert heard.sent is None or read.sent is None or torch.equal(heard.sent, read.sent)
-    check_told(weights, heard, coder, 8 * len(body))
-    refused("message as computed on the device", check_told, weights, heard, coder, 8)
+    check_computed(weights, heard, coder, 8 * len(body))
+    refused("message as computed on the device", check_computed, weights, heard, coder, 8)
     heard.vectors[WEIGHTS].mul_(1.01)
-    refused("a relative difference of", check_told, weights, heard, coder, 8 * len(body))
+    refused("a relative difference of", check_computed, weights, heard, coder, 8 * len(body))
 
 
 def test_nothing_waits_for_the_device(case: tuple[Recipe, Coder, Tensor]) -> None:
     """A tensor without numbers can be computed with, but nobody can look at it."""
     recipe, coder, weights = case
     nowhere = torch.empty(2, SIZE, device="meta")
-    assert told(nowhere[0], coder, recipe).vectors[WEIGHTS].shape == (SIZE,)
-    assert told_bits(nowhere, recipe) == 8 * len(coder.encode({WEIGHTS: weights}, {}, seed=0))
-    assert told_bits(weights[None], recipe) is None
+    assert computed(nowhere[0], coder, recipe).vectors[WEIGHTS].shape == (SIZE,)
+    assert computed_bits(nowhere, recipe) == 8 * len(coder.encode({WEIGHTS: weights}, {}, seed=0))
+    assert computed_bits(weights[None], recipe) is None
 
 
 @pytest.mark.parametrize("exchange", ["full", "pruned"])
@@ -73,17 +73,17 @@ def test_nets_do_not_depend_on_whether_messages_are_written(
 ) -> None:
     recipe = Recipe(nodes=2, rounds=1, batch=16, kept=KEPT, exchange=exchange)
     written = run(recipe, start)
-    bits = told_bits(torch.empty(2, SIZE, device="meta"), recipe)
-    monkeypatch.setattr(rounds, "told_bits", lambda weights, recipe: bits)
+    bits = computed_bits(torch.empty(2, SIZE, device="meta"), recipe)
+    monkeypatch.setattr(rounds, "computed_bits", lambda weights, recipe: bits)
     found = run(recipe, start)
     assert torch.equal(found.weights, written.weights)
     assert (found.edges, found.sent_bits) == (written.edges, written.sent_bits)
 
 
 def test_a_codec_of_ours_is_written() -> None:
-    assert told_bits(torch.empty(2, SIZE, device="meta"), SMALL) is not None
+    assert computed_bits(torch.empty(2, SIZE, device="meta"), SMALL) is not None
     ours = Recipe(exchange="codec", codec={"codec": "topk"})
-    assert told_bits(torch.empty(2, SIZE, device="meta"), ours) is None
+    assert computed_bits(torch.empty(2, SIZE, device="meta"), ours) is None
 
 
 def test_more_cannot_be_kept_than_there_is(start: Tensor) -> None:
