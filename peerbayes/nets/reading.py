@@ -24,7 +24,6 @@ from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.sections import (
     SECTIONS,
     ClassesSection,
-    GaussianSection,
     HeadsSection,
     MessagesSection,
     NetSpecification,
@@ -34,7 +33,6 @@ from peerbayes.nets.sections import (
 from peerbayes.problem.agents_by_name import by_number
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
-from peerbayes.settings.nets import Train
 from theory.changing import AnyNetwork
 from theory.network import Network
 from theory.validation import fail
@@ -201,25 +199,42 @@ def specification_of(
 
 def _labels(specification: NetSpecification, source: str) -> tuple[LabelColumn, ...]:
     """What each target is, as the likelihood says; names come from the data."""
-    section, data = specification.likelihood, specification.data
+    section, scale = specification.likelihood, specification.data.standardise_target
     parts = section.parts if isinstance(section, HeadsSection) else (section,)
-    learned = [isinstance(part, GaussianSection) and isinstance(part.std, str) for part in parts]
-    scale = data.standardise_target
-    if scale and not any(learned):
+    words = [part.model_dump() for part in parts]
+    if scale and not any(map(_has_own_unit, words)):
         wanted = 'a gaussian with std = "learned" or "input", whose unit may change'
         remedy = "leave standardise_target out"
         raise input_error(source, ("data", "standardise_target"), wanted, "none", remedy)
-    if scale is None:
-        scale = data.standardise
+    scale = specification.data.standardise if scale is None else scale
+    return label_columns(words, scale, called="target")
+
+
+def label_columns(
+    columns: Sequence[Mapping[str, Any]], standardise: bool, *, called: str
+) -> tuple[LabelColumn, ...]:
+    """What each column of the labels is; only noise that is learned may change its unit.
+
+    Parameters
+    ----------
+    columns
+        The words of the likelihood of each.
+    called
+        What several columns are called, with their numbers.
+    """
     return tuple(
         LabelColumn(
-            f"target {k}" if len(parts) > 1 else "label",
-            KINDS[part.kind],
-            part.count if isinstance(part, ClassesSection) else None,
-            standardise=scale and own,
+            f"{called} {k}" if len(columns) > 1 else "label",
+            KINDS[words["kind"]],
+            words["count"] if words["kind"] == "classes" else None,
+            standardise and _has_own_unit(words),
         )
-        for k, (part, own) in enumerate(zip(parts, learned, strict=True))
+        for k, words in enumerate(columns)
     )
+
+
+def _has_own_unit(words: Mapping[str, Any]) -> bool:
+    return isinstance(words.get("std"), str)
 
 
 def _words(section: OneTarget | HeadsSection, data: AgentsData) -> dict[str, Any]:
@@ -244,7 +259,7 @@ def _part(part: OneTarget, count: int) -> dict[str, Any]:
 # Settings that a plan takes as they are.
 _OF_PLAN = (
     *("rounds", "local_steps", "batch", "seed", "patience", "every", "draws"),
-    *("schedule", "decay", "warm_up", "products"),
+    *("schedule", "decay", "warm_up", "products", "learner", "codec", "missing"),
 )
 INFLUENCES = ("network", "data")
 
@@ -291,7 +306,7 @@ def plan_with(
     likelihood: Likelihood,
     network: AnyNetwork,
     data: AgentsData,
-    how: Train | TrainingSection,
+    how: Mapping[str, Any],
     *,
     notes: Sequence[str] = (),
     **more: Any,
@@ -303,7 +318,7 @@ def plan_with(
     module
         As of :func:`empirical.train.making.net_for`.
     how
-        How long, and in which steps.
+        How long, and in which steps: settings by name, others among them.
     notes
         What was chosen so far; what is noted of the net is added.
     more
@@ -320,7 +335,7 @@ def plan_with(
     example = data.train[0].inputs[:4]
     net = net_for(module, likelihood, example)
     noted = (*notes, *notes_on(net, likelihood, example))
-    settings = {name: getattr(how, name) for name in _OF_PLAN} | more
+    settings = {name: how[name] for name in _OF_PLAN if name in how} | more
     return TrainingPlan(
         net=net, likelihood=likelihood, network=network, data=data, notes=noted, **settings
     )
@@ -363,7 +378,7 @@ def plan_of(
         likelihood,
         network,
         problem.data,
-        training,
+        vars(training),
         notes=notes,
         name=problem.name,
         title=problem.title,

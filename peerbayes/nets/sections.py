@@ -38,7 +38,7 @@ from peerbayes.problem.entries import (
     key_of,
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
-from peerbayes.settings.nets import Train
+from peerbayes.settings.nets import Examples, Method, Train
 
 Sizes = Several[Annotated[int, Field(ge=1)]]
 
@@ -387,24 +387,24 @@ class TrainingSection(Section):
     learner: Annotated[str, Field(min_length=1)] = key_of(Train, "learner")
     rounds: int = key_of(Train, "rounds")
     local_steps: int = key_of(Train, "local_steps")
-    batch: int = key_of(Train, "batch")
+    batch: int = key_of(Examples, "batch")
     seed: int = key_of(Train, "seed")
-    patience: int | None = key_of(Train, "patience")
-    every: int | None = key_of(Train, "every")
-    influence: Literal["network", "data"] = key_of(Train, "influence")
-    draws: int | None = key_of(Train, "draws", default=None)
-    schedule: Literal["cosine", "geometric"] = key_of(Train, "schedule")
-    decay: float = key_of(Train, "decay")
-    warm_up: float = key_of(Train, "warm_up")
-    products: Literal["auto", "highest", "medium", "bfloat16"] = key_of(Train, "products")
-    settings: Settings = key_of(Train, "settings", default={})
+    patience: int | None = key_of(Examples, "patience")
+    every: int | None = key_of(Examples, "every")
+    influence: Literal["network", "data"] = key_of(Method, "influence")
+    draws: int | None = key_of(Examples, "draws", default=None)
+    schedule: Literal["cosine", "geometric"] = key_of(Method, "schedule")
+    decay: float = key_of(Method, "decay")
+    warm_up: float = key_of(Method, "warm_up")
+    products: Literal["auto", "highest", "medium", "bfloat16"] = key_of(Method, "products")
+    settings: Settings = key("Settings of a learner by name.", {})
 
 
 class MessagesSection(Section):
     """How the agents write what they say to each other."""
 
     codec: Name = key("The codec's name.")
-    missing: Literal["own", "zero"] = key_of(Train, "missing")
+    missing: Literal["own", "zero"] = key_of(Method, "missing")
     settings: CodecSettings = key("Settings of the codec, by name.", {})
 
 

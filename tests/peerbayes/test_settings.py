@@ -116,6 +116,21 @@ def test_old_keywords_work_with_a_note(old: Callable[[], Any], now: Callable[[],
         assert found.as_json() == now().as_json()
 
 
+def test_what_a_group_has_is_no_keyword_any_more() -> None:
+    """Of `pb.train`: at most 12 arguments, and each old keyword says where it went."""
+    assert len(inspect.signature(pb.train).parameters) <= 12
+    groups = {d.name: d.group for d in declared_in(settings.Train) if d.group}
+    moved = {one.name: name for name, kind in groups.items() for one in declared_in(kind)}
+    assert {"batch": "examples", "codec": "method", "out": "job"}.items() <= moved.items()
+    for old, group in moved.items():
+        said = rf"^{old}: expected {group}=pb\.{group.title()}\({old}=...\), got {old}=; move it"
+        with pytest.raises(ValueError, match=said):
+            pb.train(None, [], None, rounds=1, local_steps=1, **{old: None})
+        assert f"`{old}`: " in " ".join(str(pb.train.__doc__).split())
+    with pytest.raises(ValueError, match=r"^method: expected pb.Method\(\), got dict; make one"):
+        pb.train(None, [], None, rounds=1, local_steps=1, method={"codec": "sign"})
+
+
 def test_annotations_that_are_postponed_are_refused() -> None:
     kind = dataclasses.make_dataclass(
         "Kind", [("times", "Annotated[int, 3]")], bases=(Settings,), frozen=True

@@ -16,6 +16,8 @@ import peerbayes as pb
 from peerbayes.experiments.run import is_first_process
 from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record
+from peerbayes.settings.declared import declared_in
+from peerbayes.settings.nets import Train
 from tests.house.test_showing import FakePandas, check_html, check_text
 
 torch = pytest.importorskip("torch")
@@ -45,15 +47,28 @@ class Gated(torch.nn.Module):
         return self.out(torch.tanh(self.inside(x)) * torch.sigmoid(self.gate(x)))
 
 
+def grouped(**options: Any) -> dict[str, Any]:
+    """Settings by name, those of a group in it."""
+    for declared in declared_in(Train):
+        if declared.group is not None:
+            own = {one.name for one in declared_in(declared.group)} & {*options}
+            options[declared.name] = declared.group(**{name: options.pop(name) for name in own})
+    return options
+
+
+def rated(rate: float, learner: str = "natural-gradient") -> dict[str, Any]:
+    return {"learner": learner, "rate": rate}
+
+
 def trained(module: Any = None, data: Any = SIGNS, **options: Any) -> Any:
-    settings = {"rounds": 4, "local_steps": 4, "batch": 20, **options}
+    settings = grouped(**{"rounds": 4, "local_steps": 4, "batch": 20, **options})
     module = torch.nn.Linear(4, 2) if module is None else module
     return pb.train(module, data, RING, **settings)
 
 
 @pytest.fixture(scope="module")
 def signs() -> Any:
-    return trained(Gated(2), test=SIGNS[0], other=10 * X[0], settings={"rate": 0.1})
+    return trained(Gated(2), test=SIGNS[0], other=10 * X[0], learner=rated(0.1))
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +187,7 @@ def test_other_data_need_test_data_and_are_told_apart(signs: Any) -> None:
 def test_early_stopping_keeps_the_best(tmp_path: Path) -> None:
     # Rates so high that validation soon gets worse.
     one = trained(
-        patience=2, every=1, rounds=60, settings={"rate": 30.0}, learner="averaging",
+        patience=2, every=1, rounds=60, learner=rated(30.0, "averaging"),
         out=tmp_path, name="early",
     )  # fmt: skip
     record = TrainRecord.model_validate(read_record(*tmp_path.glob("train-*.json")).body)
@@ -253,7 +268,7 @@ def test_a_module_that_nobody_set_is_drawn_by_the_seed(made: Any, kept_for: str 
     for state in (1, 2):
         torch.manual_seed(state)
         modules.append(made())
-    still = {"rounds": 1, "local_steps": 1, "learner": "averaging", "settings": {"rate": 1e-30}}
+    still = {"rounds": 1, "local_steps": 1, "learner": rated(1e-30, "averaging")}
     one, two = (trained(module, **still) for module in modules)
     (note,) = (note for note in one.notes if note.startswith("first weights"))
     if kept_for is None:
@@ -349,7 +364,7 @@ def test_agents_may_count_for_what_they_hold() -> None:
 
     def of(network: pb.Network, influence: str) -> Any:
         linear = perceptron(4, outputs=2)
-        return pb.train(linear, unlike, network, influence=influence, **options)
+        return pb.train(linear, unlike, network, **grouped(influence=influence, **options))
 
     found, own = of(RING, "data"), of(RING, "network")
     assert torch.equal(found.mean, of(reweighted(RING, [54, 27, 18]), "network").mean)
@@ -361,7 +376,7 @@ def test_agents_may_count_for_what_they_hold() -> None:
     with pytest.raises(ValueError, match=r'influence: expected "network", .* that changes'):
         pb.train(
             perceptron(4, outputs=2), SIGNS, pb.RandomLinks(RING, 0.7), rounds=1, local_steps=1,
-            influence="data",
+            method=pb.Method(influence="data"),
         )  # fmt: skip
 
 
@@ -487,7 +502,10 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"likelihood": {"kind": "claases"}}, "likelihood"),
         ({"learner": "natural"}, "learner: expected one of"),
         ({"learner": "natural-gradent"}, "did you mean 'natural-gradient'"),
-        ({"settings": {"rte": 1.0}}, "settings of natural-gradient.* did you mean 'rate'"),
+        (
+            {"learner": {"learner": "natural-gradient", "rte": 1.0}},
+            "settings of natural-gradient.* did you mean 'rate'",
+        ),
         ({"test": "test.csv"}, "test: expected a pair of inputs and labels, .* got str"),
         ({"test": 1}, "test: expected a pair of inputs and labels, .* got int"),
         ({"batch": 10**27}, "batch: expected at most 162, which all agents together have"),
@@ -514,9 +532,12 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"data": None}, "data: expected a pair"),
         ({"data": {"a": SIGNS[0]}}, "data: expected a pair"),
         ({"likelihood": "classes"}, "likelihood: expected a likelihood or its words"),
-        ({"learner": 3}, "learner: expected a name, .* got int"),
-        ({"learner": LEARNERS["sites"](), "settings": {"rate": 1.0}}, "got Sites and settings"),
-        ({"settings": [1]}, "settings: expected a dictionary"),
+        ({"learner": 3}, "learner: expected a learner, its name or its words, got int"),
+        ({"learner": {"rate": 0.1}}, "learner: expected one of .* got ''"),
+        (
+            {"settings": {"rate": 0.1}},
+            r"^settings: expected learner=\{'learner': ..., .*; move it th",
+        ),
         ({"validation": "a"}, r"validation: expected a share in \[0, 1\)"),
         ({"memory": "much"}, "memory: expected a size"),
         ({"memory": -1}, "memory: expected a whole number of at least 1"),
