@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +13,15 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
-from empirical.keeping import load_tensors
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
-from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.layout import entries, heads_of, joined
-from empirical.train.likelihoods.heads import Likelihood, likelihood_of
+from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.module_checks import own_copy
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 from empirical.train.recognise import net_of
-from empirical.train.scores import History, Metrics, scores_from_words
 from empirical.train.seeding import seeded
-from empirical.train.trained import FILE, TrainedNetwork
 from theory.validation import FloatArray, fail
 
 # The net of a training, from a module or an architecture, and a likelihood -----------------------
@@ -134,78 +128,6 @@ def _layer(text: str) -> Layer:
         raise fail("layer", f"one of {', '.join(_LAYERS)}", text, "read it with newer peerbayes")
     layer: Layer = _LAYERS[kind](**numbers)
     return layer
-
-
-# Trained networks read back from disk ------------------------------------------------------------
-
-
-def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
-    """A trained network that :meth:`TrainedNetwork.save` wrote.
-
-    Parameters
-    ----------
-    folder
-        Where it is.
-    module
-        The torch module, or the architecture, that was trained: its weights are not looked at.
-        May be left out for nets of dense layers, convolutions, pooling and ReLU.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, gone, or none of a trained network, or the module is another one.
-    """
-    path = Path(folder) / FILE
-    kept = load_tensors(path)
-    words = kept.words
-    if words.get("kind") != "trained-network":
-        raise fail(str(path), "a trained network", "other tensors", "name the folder of one")
-    likelihood = likelihood_of(words["likelihood"])
-    shape, kind = tuple(words["input_shape"]), words["input_type"]
-    module = architecture_of(words["net"]) if module is None else module
-    if module is None:
-        raise fail(
-            "module", "the module that was trained", "none",
-            "give it: load_trained(folder, module=...)",
-        )  # fmt: skip
-    features, filled = words.get("features"), words.get("filling")
-    filling = None if filled is None else Filling.from_document(filled)
-    example = np.zeros((2, *shape), dtype=kind)
-    if filling is not None:
-        example = filling.apply(example).astype(kind)
-    net = net_for(module, likelihood, example)
-    mine = json.loads(json.dumps(dict(net.words)))
-    if mine != words["net"]:
-        raise fail(
-            "module", "the module that was trained", f"another one than {path} is of",
-            "build it as before",
-        )  # fmt: skip
-    scaling = (
-        None if words[name] is None else Scaling.from_document(words[name])
-        for name in ("inputs", "targets")
-    )
-    inputs, targets = scaling
-    return TrainedNetwork(
-        name=words["name"],
-        agents=tuple(words["agents"]),
-        net=net,
-        likelihood=likelihood,
-        mean=kept.tensors["mean"],
-        variance=kept.tensors.get("variance"),
-        input_shape=shape,
-        input_type=kind,
-        inputs=inputs,
-        targets=targets,
-        classes=None if words["classes"] is None else tuple(words["classes"]),
-        history=History.from_words(words["history"]),
-        metrics=Metrics(scores_from_words(words["validation"]), scores_from_words(words["test"])),
-        learner=words["learner"],
-        settings=words["settings"],
-        seed=words["seed"],
-        notes=tuple(words["notes"]),
-        features=None if features is None else tuple(features),
-        filling=filling,
-    )
 
 
 # First weights of a module that a user has made already ------------------------------------------

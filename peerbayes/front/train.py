@@ -81,6 +81,7 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
     from empirical.train.making import drawn_by_seed
+    from empirical.train.scores import columns_of
     from peerbayes.nets.reading import label_columns, plan_with, weighed
     from peerbayes.nets.run import run_plan
 
@@ -89,7 +90,7 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     share = examples.test if isinstance(examples.test, float) else 0.0
     found, notes = _likelihood(how.likelihood, data, module, tokens=examples.tokens)
     preparation = Preparation(
-        labels=label_columns(_columns(found), examples.standardise, called="label"),
+        labels=label_columns(columns_of(found), examples.standardise, called="label"),
         validation=examples.validation,
         test=share,
         standardise=examples.standardise,
@@ -163,7 +164,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         If the file is damaged or gone, or the module is another one.
     """
     check_installed("load_trained")
-    from empirical.train.making import load_trained as load
+    from empirical.train.trained import load_trained as load
 
     return load(folder, module=module)
 
@@ -202,16 +203,6 @@ def _codec(given: str | Mapping[str, Any] | codecs.Codec | None) -> codecs.Codec
         remedy = "name one of empirical.messages.codecs.CODECS"
         raise fail("codec", "a codec, its name or its words", type(given).__name__, remedy)
     return given
-
-
-def _columns(likelihood: likelihoods.Likelihood) -> list[Mapping[str, Any]]:
-    """The words of the part of a likelihood that each column of the labels has."""
-    words = likelihood.words
-    return [
-        part
-        for part in words.get("parts", [words])
-        for _ in range(1 if part["kind"] == "classes" else part.get("count", 1))
-    ]
 
 
 def _likelihood(

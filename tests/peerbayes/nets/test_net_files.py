@@ -287,7 +287,7 @@ def test_influence_by_the_data(tmp_path: Path) -> None:
 
 def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from empirical.train.making import load_trained
+    from empirical.train.trained import load_trained
     from peerbayes.nets.reading import plan_of
     from peerbayes.nets.run import run_plan
     from peerbayes.settings.nets import TrainFile

@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,48 @@ def test_numbers_come_back_in_their_units(numbers: Any) -> None:
     assert test.measures == ("rmse", "nll", "calibration_error")
     assert test["rmse"].max() < 20
     assert numbers.history.measures == test.measures
+
+
+def test_an_estimator_scores_in_the_users_units(signs: Any, numbers: Any) -> None:
+    """Accuracy and R² written out, of the very predictions; `evaluate` is the test at the end."""
+    x, y = SIGNS[1]
+    right = signs.predict(x).argmax(axis=2) == y
+    np.testing.assert_allclose(signs.score(x, y), right.mean(axis=1), rtol=1e-12)
+    again = signs.evaluate(*SIGNS[0], other=10 * X[0])
+    assert again.measures == signs.metrics.test.measures
+    np.testing.assert_array_equal(again.values, signs.metrics.test.values)
+    np.testing.assert_array_equal(again.bins, signs.metrics.test.bins)
+    x, y = NUMBERS[1]
+    gap = numbers.predict(x, agents=["2", 0])[:, :, 0] - y
+    wanted = 1 - (gap**2).mean(axis=1) / y.var()
+    np.testing.assert_allclose(numbers.score(x, y, agents=["2", 0]), wanted, rtol=1e-9)
+    found = numbers.evaluate(x, y, agents=["2", 0])
+    np.testing.assert_allclose(found["rmse"], np.sqrt((gap**2).mean(axis=1)), rtol=1e-5)
+    assert found["rmse"].shape == (2,)
+    flat = numbers.score(x, np.full(60, 500.0))
+    assert flat.tolist() == [0, 0, 0]
+    assert signs.score(x[:1], [1]).tolist() == (signs.predict(x[:1]).argmax(2) == 1)[:, 0].tolist()
+
+
+class FakeXarray(ModuleType):
+    """Stands in for xarray: what an array was made of."""
+
+    def DataArray(self, values: Any, **words: Any) -> dict[str, Any]:  # noqa: N802
+        return {"values": values, **words}
+
+
+def test_samples_with_names_on_their_axes(
+    signs: Any, numbers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xarray", FakeXarray("xarray"))
+    found = signs.to_xarray(X[0][:5], 3, agents=[2])
+    assert found["dims"] == ("agent", "draw", "input", "output")
+    assert found["coords"] == {"agent": ["2"], "output": ["0", "1"]}
+    np.testing.assert_array_equal(found["values"], signs.samples(X[0][:5], 3, agents=[2]))
+    assert numbers.to_xarray(X[0][:5])["coords"] == {"agent": ["0", "1", "2"]}
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ValueError, match=r"to_xarray: expected xarray, .* pip install xarray$"):
+        signs.to_xarray(X[0][:5])
 
 
 @pytest.mark.parametrize("agent", [1, "1"])
@@ -447,6 +490,12 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
     wanted = plain.predict(X[0])
     np.testing.assert_array_equal(other.predict(Frame(X[0][:, order], "cadb")), wanted)
     np.testing.assert_array_equal(one.predict(X[0]), wanted)
+    labels = Frame(SIGNS[0][1][:, None], "y")
+    turned = trained(
+        lambda: torch.nn.Linear(4, 2), mixed, test=(mixed[1][0], Frame(SIGNS[1][1][:, None], "y"))
+    )
+    np.testing.assert_array_equal(turned.evaluate(*SIGNS[1]).values, turned.metrics.test.values)
+    assert one.score(frames[0][0], labels).tolist() == one.score(*SIGNS[0]).tolist()
     with pytest.raises(ValueError, match="x: expected the columns a, b, c, d, got a, b, c"):
         one.predict(Frame(X[0], "abce"))
     several = [(x, Frame(np.c_[y, 5 * x[:, 0]], "pq")) for x, y in NUMBERS]
@@ -456,6 +505,9 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
         for y in (several[1][1], turned)
     )
     np.testing.assert_array_equal(first.predict(X[0]), second.predict(X[0]))
+    gaps = (first.predict(X[0]) - several[0][1].values) ** 2
+    wanted = 1 - gaps.mean(axis=1) / several[0][1].values.var(axis=0)
+    np.testing.assert_allclose(first.score(*several[0]), wanted.mean(axis=1), rtol=1e-9)
 
 
 def test_predictions_for_no_rows_have_none(signs: Any, numbers: Any) -> None:
@@ -583,18 +635,32 @@ def test_too_little_memory_is_told_before_it_is_taken(monkeypatch: Patch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("x", "said"),
+    ("x", "y", "said"),
     [
-        (X[0][:, :3], r"x: expected numbers of shape \(n, 4\)"),
-        ([["a"] * 4], "x: expected numbers"),
-        ([[np.nan] * 4], "x: expected finite numbers"),
+        (X[0][:, :3], None, r"x: expected numbers of shape \(n, 4\)"),
+        ([["a"] * 4], None, "x: expected numbers"),
+        ([[np.nan] * 4], None, "x: expected finite numbers"),
+        (X[0], [0, 1], "y: expected 60 labels, one an input, got 2"),
+        (X[0], [2] * 60, r"y, label: expected a class of the training data .*, got '2' in row 1"),
+        (X[0], SIGNS[0][1][:, None] * [1, 1], "y: expected labels of 1 target, got 2"),
+        (X[0][:0], [], "y: expected at least one example"),
     ],
 )
-def test_bad_inputs_of_predictions(signs: Any, x: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        signs.predict(x)
+def test_bad_inputs_of_predictions(signs: Any, x: Any, y: Any, said: str) -> None:
+    for ask in (signs.evaluate, signs.score):
+        with pytest.raises(ValueError, match=said):
+            signs.predict(x) if y is None else ask(x, y)
     with pytest.raises(ValueError, match="agent: expected one of 0, 1, 2"):
         signs.state_dict("seven")
+
+
+def test_heads_are_evaluated_one_by_one() -> None:
+    words = {"kind": "heads", "parts": [{"kind": "classes", "count": 2}, {"kind": "counts"}]}
+    data = [(x, np.c_[y, np.arange(60) % 4]) for x, y in SIGNS]
+    found = trained(lambda: Gated(3), data, likelihood=words, test=data[1])
+    np.testing.assert_array_equal(found.evaluate(*data[1]).values, found.metrics.test.values)
+    with pytest.raises(ValueError, match="score: expected a likelihood of one kind, got several"):
+        found.score(*data[1])
 
 
 def test_the_first_process_is_known(monkeypatch: Patch) -> None:
