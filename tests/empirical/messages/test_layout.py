@@ -6,7 +6,7 @@ from torch import nn
 
 from empirical.messages.codec import Block, Layout
 from empirical.train.constants import with_constants
-from empirical.train.recognise import net_of
+from empirical.train.making import net_of
 from tests.empirical.support import refused
 
 

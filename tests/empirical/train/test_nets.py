@@ -17,9 +17,9 @@ from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
 from empirical.train.likelihoods.gaussian import Counts, LearnedNoise
 from empirical.train.likelihoods.heads import Classes, Heads
+from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
-from empirical.train.recognise import net_of
 from tests.empirical.train.modules import (
     ALONE,
     KERNELS,

@@ -14,7 +14,7 @@ from empirical.nets.architecture import (
     perceptron,
 )
 from empirical.train.kernel_net import KernelNet, sequential
-from empirical.train.recognise import net_of, recognised
+from empirical.train.making import net_of, recognised
 
 
 @st.composite
