@@ -20,7 +20,7 @@ from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, layout_of
 from empirical.train.layout import entries, heads_of, joined
 from empirical.train.likelihoods.heads import Likelihood
-from empirical.train.module_checks import own_copy
+from empirical.train.module_checks import first_line, own_copy, refused
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 from empirical.train.seeding import built, seeded
@@ -102,8 +102,7 @@ def net_of(
         else:
             net = _kernels_net(copied, found, build)
     if net.outputs != outputs:
-        raise fail(
-            "module",
+        raise refused(
             f"{outputs} outputs, as the likelihood asks",
             net.outputs,
             "change its last layer or the likelihood",
@@ -312,14 +311,12 @@ def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = Fals
             own = module if isinstance(module, nn.Module) else module()
             found = deepcopy(own).eval()(torch.from_numpy(np.array(example)).to(kind))
     except Exception as error:
-        reason = (str(error).strip().splitlines() or ["no message"])[0][:200]
-        raise fail(
-            "module", f"a torch module that takes inputs of shape {example.shape}",
-            f"{type(error).__name__}: {reason}", "change the module or the inputs",
-        ) from None  # fmt: skip
+        wanted = f"a torch module that takes inputs of shape {example.shape}"
+        got = f"{type(error).__name__}: {first_line(error)}"
+        raise refused(wanted, got, "change the module or the inputs") from None
     if len(heads_of(found)) > 1:
         remedy = "return the one that predicts the labels, or give the likelihood of all"
-        raise fail("module", "one tensor of shape (B, numbers)", entries(found), remedy)
+        raise refused("one tensor of shape (B, numbers)", entries(found), remedy)
     return joined(found).shape[1]
 
 
