@@ -150,7 +150,6 @@ class History(Value):
 
 
 LEVELS = np.arange(1, 20) / 20
-HIGHER_IS_BETTER = frozenset({"accuracy", "other_data_auroc"})
 
 
 @dataclass(frozen=True, eq=False)

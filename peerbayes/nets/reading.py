@@ -31,6 +31,7 @@ from peerbayes.nets.sections import (
     TrainingSection,
 )
 from peerbayes.problem.agents_by_name import by_number
+from peerbayes.problem.entries import worded
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
 from theory.changing import AnyNetwork
@@ -164,17 +165,15 @@ def read_net_file(
         training.seed if section.seed is None else section.seed,
         directory,
     )
-    try:
+    # A message that begins with a key of the net file gets that file's name.
+    keys = ("data.", "data:", "likelihood", "net")
+    with worded(lambda text: f"{source}: {text}" if text.startswith(keys) else text):
         data = gathering.data()
         if specification.net.convolutions is not None and has_channels_last(data.input_shape):
             expected, got = "images of shape (channels, height, width)", data.input_shape
             remedy = "move the last axis to the front: numpy.moveaxis(inputs, -1, 1)"
             raise fail("net.convolutions", expected, f"inputs of shape {got}", remedy)
         words = _words(specification.likelihood, data)
-    except ValueError as error:
-        # A message that begins with a key of the net file gets that file's name.
-        of_file = str(error).startswith(("data.", "data:", "likelihood", "net"))
-        raise ValueError(f"{source}: {error}" if of_file else str(error)) from None
     if own is not None:
         data = replace(data, sources=(*data.sources, (own[0], module[0][1])))
     title = specification.title or ""
@@ -364,11 +363,9 @@ def plan_of(
 
     training, messages = problem.training, problem.specification.messages
     likelihood = likelihood_of(problem.likelihood)
-    try:
+    with worded(lambda text: f"{source}: training: {text}"):
         learner = learner_of(training.learner, **training.settings)
         network, notes = weighed(problem.network, problem.data, training.influence)
-    except ValueError as error:
-        raise ValueError(f"{source}: training: {error}") from None
 
     def build() -> Any:
         return problem.module(outputs=likelihood.outputs - likelihood.constants)
@@ -399,7 +396,5 @@ def _codec(messages: MessagesSection | None, named: str | None, *, source: str) 
         return None if named == "none" else codec_named(named)
     if messages is None:
         return None
-    try:
+    with worded(lambda text: f"{source}: messages: {text}"):
         return codec_of(messages.codec, **messages.settings)
-    except ValueError as error:
-        raise ValueError(f"{source}: messages: {error}") from None
