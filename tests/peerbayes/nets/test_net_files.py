@@ -460,7 +460,7 @@ def test_bad_net_files_are_refused(
 
 SPOILT: list[tuple[str, Callable[[str], str], str]] = [
     ("1", lambda text: text.replace(",", ";"), 'hospital-1.csv.* separator = ";"'),
-    ("2", lambda text: text + "40,two,A,1\n", "hospital-2.csv.* two"),
+    ("2", lambda text: text + "40,two,A,1\n", "hospital-2.csv, column 'score'.* 'two'"),
     ("2", lambda text: text.splitlines()[0], "hospital-2.csv"),
     ("2", lambda text: text.replace("stay", "depth"), "hospital-2.csv: expected a column 'stay'"),
     ("10", lambda text: text + "40,1,A,nan\n", "hospital-10.csv.* nan"),
