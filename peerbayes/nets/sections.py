@@ -52,9 +52,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "sizes": ("sizes",),
     "balanced": (),
 }
-"""How one source is dealt, and the keys that each rule has; the papers' splits have none."""
-
-_NEEDED = {"labels": "groups", "dirichlet": "alpha", "sizes": "sizes"}
+"""How one source is dealt, and the keys of each rule, the first needed; a paper's split has none."""
 
 # Keys of data in files, which built-in ones have not.
 _OF_FILES = (
@@ -165,10 +163,9 @@ class DealSection(Section):
             if getattr(self, name) is not None and name not in own:
                 wanted = f"no such key beside by = {self.by!r}"
                 raise problem_error((name,), wanted, "one", "leave it out, or change by")
-        needed = _NEEDED.get(self.by)
-        if needed is not None and getattr(self, needed) is None:
-            wanted = f"the key {needed!r}, for by = {self.by!r}"
-            raise problem_error((needed,), wanted, "none", "add it")
+        if own and getattr(self, own[0]) is None:
+            wanted = f"the key {own[0]!r}, for by = {self.by!r}"
+            raise problem_error((own[0],), wanted, "none", "add it")
         return self
 
 

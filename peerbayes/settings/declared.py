@@ -251,18 +251,24 @@ def _document(function: Callable[..., Any], kind: Any) -> str:
     text = inspect.getdoc(function) or ""
     lines = []
     for declared in declared_in(kind):
-        said = _PYTHON_ALONE.get(declared.name, "")
-        if declared.setting is not None:
-            said = declared.setting.help
-            if not isinstance(declared.setting.domain, Flag) and declared.setting.domain.wanted:
-                wanted = declared.setting.domain.wanted
-                said = f"{said} {wanted[0].upper()}{wanted[1:]}."
-            for one in declared_in(declared.group) if declared.group else ():
-                said += f" `{one.name}`: {one.setting.help if one.setting else ''}"
-        lines += [declared.name, *(f"    {line}" for line in textwrap.wrap(said, _WIDTH))]
+        meant = textwrap.wrap(_meaning(declared), _WIDTH)
+        for one in declared_in(declared.group) if declared.group else ():
+            said = f"- `{one.name}`: {_meaning(one)}"
+            meant += ["", *textwrap.wrap(said, _WIDTH, subsequent_indent="  ")]
+        lines += [declared.name, *(f"    {line}".rstrip() for line in meant)]
     keywords = "\n".join(lines)
     before, mark, after = text.partition("\n\nRaises\n------")
     return f"{before}\n{keywords}{mark}{after}" if mark else text
+
+
+def _meaning(declared: Declared) -> str:
+    """What a setting is, and which values it may take."""
+    if declared.setting is None:
+        return _PYTHON_ALONE.get(declared.name, "")
+    wanted = declared.setting.domain.wanted
+    if isinstance(declared.setting.domain, Flag) or not wanted:
+        return declared.setting.help
+    return f"{declared.setting.help} {wanted[0].upper()}{wanted[1:]}."
 
 
 _WIDTH = 92

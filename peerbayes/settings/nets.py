@@ -242,14 +242,19 @@ class Train(Feedback):
     seed: Annotated[int, Setting("Seed of all that is random.", Whole(0, "S"))] = 0
     examples: Annotated[
         Examples,
-        Setting("How data are split, read and scored.", Python("pb.Examples()", group=Examples)),
+        Setting(
+            "How data are split, read and scored.", Python("settings pb.Examples()", group=Examples)
+        ),
     ] = Examples()
     method: Annotated[
         Method,
-        Setting("Rates over the rounds, products, messages.", Python("pb.Method()", group=Method)),
+        Setting(
+            "Rates over the rounds, products, messages.",
+            Python("settings pb.Method()", group=Method),
+        ),
     ] = Method()
     job: Annotated[
-        Job, Setting("Name, record, device and memory.", Python("pb.Job()", group=Job))
+        Job, Setting("Name, record, device and memory.", Python("settings pb.Job()", group=Job))
     ] = Job()
 
 

@@ -127,7 +127,9 @@ def test_what_a_group_has_is_no_keyword_any_more() -> None:
         with pytest.raises(ValueError, match=said):
             pb.train(None, [], None, rounds=1, local_steps=1, **{old: None})
         assert f"`{old}`: " in " ".join(str(pb.train.__doc__).split())
-    with pytest.raises(ValueError, match=r"^method: expected pb.Method\(\), got dict; make one"):
+    with pytest.raises(
+        ValueError, match=r"^method: expected settings pb.Method\(\), got dict; make one"
+    ):
         pb.train(None, [], None, rounds=1, local_steps=1, method={"codec": "sign"})
 
 
