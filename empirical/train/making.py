@@ -50,12 +50,7 @@ class Recognised:
 
 
 def net_of(
-    module: nn.Module | Architecture | Callable[[], nn.Module],
-    *,
-    input_shape: tuple[int, ...],
-    input_dtype: torch.dtype = torch.float32,
-    outputs: int,
-    example: Tensor | None = None,
+    module: nn.Module | Architecture | Callable[[], nn.Module], example: Tensor, *, outputs: int
 ) -> Net:
     """The fastest net that is the same function as a module.
 
@@ -65,14 +60,10 @@ def net_of(
         A torch module, whose weights are where all agents begin; or a function without arguments
         that returns one, whose weights the run's seed then draws; or an architecture, which begins
         at He's random weights.
-    input_shape
-        Of one input: (features,), (channels, height, width), (tokens,), ….
-    input_dtype
-        ``torch.float32``, or ``torch.int64`` for tokens.
+    example
+        Inputs to try it on, shape (B, …), B ≥ 2, as it will get them: float32, or int64 for tokens.
     outputs
         How many numbers it must put out for an input, without a likelihood's constants.
-    example
-        Rows of the data, shape (B, …), to try it on; left out: random numbers, zeros for tokens.
 
     Raises
     ------
@@ -82,23 +73,22 @@ def net_of(
     Examples
     --------
     >>> module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-    >>> type(net_of(module, input_shape=(3,), outputs=2)).__name__
+    >>> type(net_of(module, torch.ones(2, 3), outputs=2)).__name__
     'KernelNet'
     >>> module = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
-    >>> type(net_of(module, input_shape=(3,), outputs=2)).__name__
+    >>> type(net_of(module, torch.ones(2, 3), outputs=2)).__name__
     'ModuleNet'
     """
-    shape = tuple(input_shape)
+    shape = tuple(example.shape[1:])
     if isinstance(module, Architecture):
         net: Net = _architectures_net(module, shape)
     else:
         build = module if callable(module) and not isinstance(module, nn.Module) else None
         own = module if build is None else built(build, 0)
         copied = own_copy(own)
-        found = recognised(copied, shape) if input_dtype == torch.float32 else None
+        found = recognised(copied, shape) if example.dtype == torch.float32 else None
         if found is None:
-            examples = example if example is not None else _examples(copied, shape, input_dtype)
-            net = ModuleNet(copied, example_input=examples, build=build)
+            net = ModuleNet(copied, example_input=example, build=build)
         else:
             net = _kernels_net(copied, found, build)
     if net.outputs != outputs:
@@ -242,22 +232,6 @@ def _architectures_net(architecture: Architecture, shape: tuple[int, ...]) -> Ke
     return KernelNet(architecture)
 
 
-def _examples(module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Inputs to try a module on: random numbers; zeros for tokens, or where those fail."""
-    if dtype not in (torch.float32, torch.int64):
-        raise fail("input_dtype", "torch.float32 or torch.int64", dtype, "choose one")
-    zeros = torch.zeros(_EXAMPLES, *shape, dtype=dtype)
-    if dtype == torch.int64:
-        return zeros
-    random = torch.randn(zeros.shape, generator=torch.Generator().manual_seed(0))
-    try:
-        with torch.no_grad():
-            module.eval()(random)
-    except Exception:  # such as columns that are numbers of categories
-        return zeros
-    return random
-
-
 # The net of a training, from a module or an architecture, and a likelihood -----------------------
 
 
@@ -271,7 +245,7 @@ def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     ----------
     module
         A torch module, a function that returns one, or an architecture
-        (:func:`~empirical.train.recognise.net_of`).
+        (:func:`net_of`).
     example
         Some inputs, shape (n, …), n ≥ 1, as the net will get them.
 
@@ -280,13 +254,8 @@ def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     ValueError
         If the module puts out something else, or cannot be trained; in one line.
     """
-    own = net_of(
-        module,
-        input_shape=tuple(example.shape[1:]),
-        input_dtype=torch.int64 if example.dtype.kind == "i" else torch.float32,
-        outputs=likelihood.outputs - likelihood.constants,
-        example=torch.from_numpy(np.resize(example, (_EXAMPLES, *example.shape[1:]))),
-    )
+    rows = torch.from_numpy(np.resize(example, (_EXAMPLES, *example.shape[1:])))
+    own = net_of(module, rows, outputs=likelihood.outputs - likelihood.constants)
     return with_constants(own, likelihood.constants)
 
 

@@ -52,7 +52,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "sizes": ("sizes",),
     "balanced": (),
 }
-"""How one source is dealt, and the keys of each rule, the first needed; a paper's split has none."""
+"""How one source is dealt: keys of each rule, the first needed; the papers' splits have none."""
 
 # Keys of data in files, which built-in ones have not.
 _OF_FILES = (
