@@ -103,12 +103,17 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     )
     weights, weighing = weighed(network, prepared, method.influence)
     module, *drawn = drawn_by_seed(module)
-    settings = {**vars(how), **vars(examples), **vars(method)}
-    settings |= {"learner": _learner(how.learner), "codec": _codec(method.codec)}
     plan = plan_with(
-        module, found, weights, prepared, settings,
-        notes=(*drawn, *notes, *weighing), name=job.name,
-    )  # fmt: skip
+        module,
+        {**vars(how), **vars(examples), **vars(method)},
+        likelihood=found,
+        network=weights,
+        data=prepared,
+        notes=(*drawn, *notes, *weighing),
+        name=job.name,
+        learner=_learner(how.learner),
+        codec=_codec(method.codec),
+    )
     progress = stage(how.progress, job.name)
     return run_plan(plan, job, exchange=job.exchange, progress=progress).trained
 

@@ -8,7 +8,7 @@ arguments of `pb.train`, a plan is made (`plan_with`), which needs torch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,6 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.messages.codec import Codec
-    from empirical.train.likelihoods.heads import Likelihood
     from empirical.train.plan import TrainingPlan
 
 KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
@@ -255,11 +254,6 @@ def _part(part: OneTarget, count: int) -> dict[str, Any]:
 
 # Planning -----------------------------------------------------------------------------------------
 
-# Settings that a plan takes as they are.
-_OF_PLAN = (
-    *("rounds", "local_steps", "batch", "seed", "patience", "every", "draws"),
-    *("schedule", "decay", "warm_up", "products", "learner", "codec", "missing"),
-)
 INFLUENCES = ("network", "data")
 
 
@@ -300,16 +294,7 @@ def weighed(
     return found, (f"{note}; modulus {found.slem:.3g}, the network's own {network.slem:.3g}",)
 
 
-def plan_with(
-    module: Any,
-    likelihood: Likelihood,
-    network: AnyNetwork,
-    data: AgentsData,
-    how: Mapping[str, Any],
-    *,
-    notes: Sequence[str] = (),
-    **more: Any,
-) -> TrainingPlan:
+def plan_with(module: Any, how: Mapping[str, Any], **more: Any) -> TrainingPlan:
     """The plan of a training that a net file or Python asks for.
 
     Parameters
@@ -317,11 +302,9 @@ def plan_with(
     module
         As of :func:`empirical.train.making.net_for`.
     how
-        How long, and in which steps: settings by name, others among them.
-    notes
-        What was chosen so far; what is noted of the net is added.
+        Settings by name; those that a plan has not are left out.
     more
-        All else of a plan, or in place of what `how` says.
+        All else of a plan, or in place of what `how` says; what is noted of the net is added.
 
     Raises
     ------
@@ -331,13 +314,12 @@ def plan_with(
     from empirical.train.making import net_for, notes_on
     from empirical.train.plan import TrainingPlan
 
-    example = data.train[0].inputs[:4]
+    given = {**how, **more}
+    likelihood, example = given["likelihood"], given["data"].train[0].inputs[:4]
     net = net_for(module, likelihood, example)
-    noted = (*notes, *notes_on(net, likelihood, example))
-    settings = {name: how[name] for name in _OF_PLAN if name in how} | more
-    return TrainingPlan(
-        net=net, likelihood=likelihood, network=network, data=data, notes=noted, **settings
-    )
+    given |= {"net": net, "notes": (*given["notes"], *notes_on(net, likelihood, example))}
+    names = [field.name for field in fields(TrainingPlan)]
+    return TrainingPlan(**{name: given[name] for name in names if name in given})
 
 
 def plan_of(
@@ -372,10 +354,10 @@ def plan_of(
 
     plan = plan_with(
         build if problem.specification.net.module_file is not None else build(),
-        likelihood,
-        network,
-        problem.data,
         vars(training),
+        likelihood=likelihood,
+        network=network,
+        data=problem.data,
         notes=notes,
         name=problem.name,
         title=problem.title,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -341,15 +342,6 @@ LIKELIHOODS = PARTS | by_word("kind", HeadsSection)
 # [training] and [messages] ------------------------------------------------------------------------
 
 
-def _settings(value: object) -> dict[str, Any]:
-    return _of_types(value, "training", "a number, a text, true or false")
-
-
-def _codec_settings(value: object) -> dict[str, Any]:
-    wanted = "a number, a text, true or false, or the table of a codec"
-    return _of_types(value, "messages", wanted)
-
-
 def _of_types(value: object, table: str, wanted: str) -> dict[str, Any]:
     """Settings by name; those of codecs may be tables of others."""
     if not isinstance(value, Mapping):
@@ -363,17 +355,19 @@ def _of_types(value: object, table: str, wanted: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _schema(*types: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "object", "additionalProperties": {"type": [*types]}})
+def _checked(table: str, wanted: str, *types: str) -> tuple[Any, WithJsonSchema]:
+    """How settings by name are checked, and their schema."""
+    schema = {"type": "object", "additionalProperties": {"type": [*types]}}
+    check = partial(_of_types, table=table, wanted=wanted)
+    return PlainValidator(check), WithJsonSchema(schema)
 
 
-_PLAIN = ("boolean", "number", "string")
-Settings = Annotated[
-    dict[str, bool | int | float | str], PlainValidator(_settings), _schema(*_PLAIN)
-]
+_PLAIN, _NAMED = ("boolean", "number", "string"), "a number, a text, true or false"
+Settings = Annotated[dict[str, bool | int | float | str], *_checked("training", _NAMED, *_PLAIN)]
 """Settings of a learner; those of numbers may be infinite, where that means no limit."""
 CodecSettings = Annotated[
-    dict[str, Any], PlainValidator(_codec_settings), _schema(*_PLAIN, "object")
+    dict[str, Any],
+    *_checked("messages", f"{_NAMED}, or the table of a codec", *_PLAIN, "object"),
 ]
 """Settings of a codec; a codec within it is a table with ``codec`` and its settings, or a name."""
 

@@ -8,16 +8,7 @@ from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
     from peerbayes.settings.live import Agent, Explore, Launch, Peer, Router, WatchRun
-    from peerbayes.settings.nets import (
-        CampaignRun,
-        Examples,
-        Experiment,
-        Figures,
-        Job,
-        Method,
-        Train,
-        TrainFile,
-    )
+    from peerbayes.settings.nets import CampaignRun, Experiment, Figures, Train, TrainFile
     from peerbayes.settings.questions import (
         Analyse,
         Design,
@@ -34,14 +25,11 @@ __all__ = [
     "Analyse",
     "CampaignRun",
     "Design",
-    "Examples",
     "Experiment",
     "Explore",
     "Figures",
     "Formula",
-    "Job",
     "Launch",
-    "Method",
     "Peer",
     "Placement",
     "Router",

@@ -78,13 +78,7 @@ class Flag(Domain):
 
 @dataclass(frozen=True)
 class Python(Domain):
-    """What Python code alone can give; whoever uses it looks at it.
-
-    Attributes
-    ----------
-    group
-        A class of settings, one of which it is; None of what is no group.
-    """
+    """What Python code alone can give; whoever uses it looks at it, unless it is of a `group`."""
 
     wanted: str
     metavar: str = ""

@@ -17,6 +17,7 @@ from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
 from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
 QUESTIONS = [getattr(settings, name) for name in settings.__all__]
+QUESTIONS += [pb.Examples, pb.Method, pb.Job]
 # Of a class, not counting those of its groups.
 MOST_FIELDS = 12
 
