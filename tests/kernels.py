@@ -70,7 +70,15 @@ def training(learner: str, codec: str | None) -> None:
     rows = [(x, (x[:, 0] > 0).astype(int)) for x in rng.normal(size=(3, 40, 2))]
     net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     ring = pb.Network.from_topology("ring", agents=3)
-    pb.train(lambda: net, rows, ring, rounds=2, local_steps=2, learner=learner, codec=codec)
+    pb.train(
+        lambda: net,
+        rows,
+        ring,
+        rounds=2,
+        local_steps=2,
+        learner=learner,
+        method=pb.Method(codec=codec),
+    )
 
 
 def training_of_the_papers() -> None:
