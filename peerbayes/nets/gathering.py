@@ -36,6 +36,7 @@ from empirical.train.data.source_files import (
 )
 from empirical.train.data.tables import SUFFIXES, Table, read_table
 from peerbayes.nets.sections import DATASETS, DataSection, DealSection
+from peerbayes.problem.entries import worded
 from theory.validation import IntArray, as_position, fail
 
 # Which file is whose -----------------------------------------------------------------------------
@@ -436,10 +437,8 @@ class Gathering:
             remedy = "change the network, or the rule"
             raise fail(f"data.deal, {deal.by}", wanted, rule.agents, remedy)
         labels = np.zeros(len(source), dtype=np.int64) if numbers is None else numbers
-        try:
+        with worded(lambda text: f"data.deal: {text}"):
             return rule.deal(labels, seed=self.seed)
-        except ValueError as error:
-            raise ValueError(f"data.deal: {error}") from None
 
     def _rule(self, deal: DealSection, source: LabelledRows) -> Rule:
         """The rule that a table asks for; the section has seen that it has the rule's keys."""

@@ -18,8 +18,8 @@ from empirical.train.scores import (
     interval_error,
     measures_of,
     score,
-    scores_from_words,
-    scores_words,
+    scores_from,
+    words_of,
 )
 from tests.empirical.train.linear import LinearNet
 
@@ -201,7 +201,7 @@ def test_rows_and_words_come_back() -> None:
     _, _, found = scored(Classes(4), y, outputs=4)
     for again in (
         from_rows(as_rows(found), found.measures, found.draws),
-        scores_from_words(scores_words(found)),
+        scores_from(words_of(found)),
     ):
         for name in ("values", "bins", "examples"):
             np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
