@@ -35,14 +35,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.tables import Row
 from empirical.data import Images
-from empirical.gae.adam import Moments, step
-from empirical.gae.net import initial
-from empirical.gae.passes import passes, reference_gradient
+from empirical.gae.net import Moments, Passes, initial, scores, step
 from empirical.gae.recipe import Recipe
 from empirical.kernels.products import products
 from empirical.nets.architecture import perceptron
@@ -200,25 +198,28 @@ def of_resnet(setting: Setting) -> Iterator[Case]:
 
 def of_gae(setting: Setting) -> Iterator[Case]:
     random, recipe = np.random.default_rng(0), Recipe()
+    begin = initial(random)
+    loss = partial(scores, begin.clone().requires_grad_(), torch.rand(2, 28, 28))
+    once = operations(lambda: loss().sum().backward()) / 2
 
-    def measure(batch: int) -> Row:
+    def measure(batch: int, choice: str) -> Row:
         labels = random.integers(0, 10, batch)
         pixels = random.integers(0, 256, (batch, 28, 28)).astype(np.uint8)
-        made = passes(Images(pixels, labels, "random", tuple("0123456789")), device=setting.device)
-        weights = initial(random)[None].to(setting.device)
-        moments, chosen = Moments.none(weights), np.arange(batch)
+        images = Images(pixels, labels, "random", tuple("0123456789"))
+        passes, chosen = Passes(images, device=setting.device), np.arange(batch)
+        weights = begin[None].to(setting.device)
+        moments = Moments.none(weights)
 
-        def once() -> None:
-            _, gradient = made.gradient(weights[0], chosen, recipe.dropout, random)
+        def one() -> None:
+            _, gradient = passes.gradient(weights[0], chosen, recipe.dropout, random)
             step(weights, moments, 0, gradient, recipe)
 
-        two: tuple[Tensor, Tensor] = torch.rand(2, 28, 28), torch.zeros(2, dtype=torch.int64)
-        flops = operations(lambda: reference_gradient(initial(random), *two, dropout=0.0)) / 2
-        spent = seconds(once, setting)
-        return {"milliseconds": 1e3 * spent, "TFLOP/s": batch * flops / spent / 1e12}
+        with products(choice, device=setting.device):
+            spent = seconds(one, setting)
+        return {"milliseconds": 1e3 * spent, "TFLOP/s": batch * once / spent / 1e12}
 
-    for batch in setting.of((2048, 6000), (4,)):
-        yield Case("gae", f"batch {batch}", partial(measure, batch))
+    for batch, choice in product(setting.of((2048, 6000), (4,)), CHOICES):
+        yield Case("gae", f"{choice}, batch {batch}", partial(measure, batch, choice))
 
 
 def of_commands(setting: Setting) -> Iterator[Case]:
