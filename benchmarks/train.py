@@ -33,12 +33,12 @@ from benchmarks.tables import Row, report
 from empirical.kernels.noise import keys, normals
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
+from empirical.likelihoods.laws import Classes
 from empirical.nets.descent import Shares
 from empirical.nets.recipe import Recipe
 from empirical.nets.training import Training
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from theory import Network
 

@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.noise import keys
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.consensus import Consensus, Exchange, RoundPooling
 from empirical.nets.descent import Beliefs, Descent, Order, Shares
-from empirical.nets.likelihood import Categorical, Likelihood
+from empirical.nets.likelihood import Likelihood
 from empirical.nets.posterior import Posterior, kl_divergence, shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.update import Moments, Numbers
@@ -173,7 +174,7 @@ class Training:
         )
         self.own = self.consensus.own
         self._at_once = min(AT_ONCE, len(self.own)) if self.device == "cpu" else len(self.own)
-        self._likelihood = likelihood or Categorical()
+        self._likelihood = likelihood or Classes(architecture.outputs)
         self._shares = shares.of(self.own)
         if start is None:
             start = shared_initialisation(

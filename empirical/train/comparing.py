@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.descent import Shares
 from empirical.nets.fedavg import FedAvg
@@ -25,7 +26,6 @@ from empirical.nets.metrics import (
 from empirical.nets.recipe import FedAvgRecipe
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
 from empirical.train.run import TrainingRun

@@ -16,11 +16,12 @@ from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
 from empirical.keeping import load_tensors
+from empirical.likelihoods.heads import likelihood_of
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
 from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.layout import entries, heads_of, joined
-from empirical.train.likelihoods.heads import Likelihood, likelihood_of
 from empirical.train.module_checks import own_copy
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.descent import Shares
 from empirical.nets.recipe import Schedule
@@ -23,7 +24,6 @@ from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
 from empirical.train.learners.averaging import Learner, Share, one_of
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from exact.checkpoint import content_sha256, fingerprint
 from theory.changing import AnyNetwork

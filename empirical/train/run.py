@@ -19,6 +19,7 @@ from torch import Tensor
 
 from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
+from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec, Layout
 from empirical.messages.selected import PRECISION
 from empirical.nets.consensus import Exchange, OneProcess, block_of
@@ -27,7 +28,6 @@ from empirical.nets.recipe import Schedule, share_of_rate
 from empirical.nets.training import AT_ONCE, check_device, restore_tensors
 from empirical.train.coded_pooling import CodedPooling
 from empirical.train.learners.averaging import Belief, Learner, Share, State, below_one, one_of
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from empirical.train.plan import check_memory, free_memory, vectors_of
 from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Pooling

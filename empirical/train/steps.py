@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.noise import Noise, keys, normals
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.descent import Shares
 from empirical.nets.likelihood import gradient
 from empirical.nets.training import TrainingFailed
 from empirical.train.kernel_net import KernelNet
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net, NoiseKey
 from theory.validation import FloatArray, IntArray
 

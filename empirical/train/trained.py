@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.keeping import save_tensors
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Likelihood
 from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.data.examples import as_finite, plain
 from empirical.train.data.source_files import column_order, names_of_columns
-from empirical.train.likelihoods.heads import Heads, Likelihood
 from empirical.train.mixture import (
     Prediction,
     Uncertainty,

@@ -18,11 +18,11 @@ from empirical.kernels.natural_sweep import (
     natural_step,
 )
 from empirical.kernels.noise import Noise, keys
+from empirical.likelihoods.laws import Classes
 from empirical.nets import descent, update
 from empirical.nets import likelihood as passes
 from empirical.nets.architecture import perceptron
 from empirical.nets.descent import Beliefs, Descent, Shares
-from empirical.nets.likelihood import Categorical
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.recipe import Recipe
 from empirical.nets.update import Moments, Numbers
@@ -75,7 +75,14 @@ def calls_of_papers(agents: int) -> Calls:
     numbers = Numbers(
         1e-3, 1e-3, 1e-8, 1e-8, 0.9, 0.999, taken + np.arange(1, steps + 1)[:, None], 1.0, 0.01
     )
-    step = Descent(architecture, Categorical(), recipe, agents=agents, batch=batch, device="cpu")
+    step = Descent(
+        architecture,
+        Classes(architecture.outputs),
+        recipe,
+        agents=agents,
+        batch=batch,
+        device="cpu",
+    )
     places = torch.randint(20, (steps, agents, batch))
     with Calls() as calls:
         step.run(beliefs, shares, places, keys=keys(0, range(agents)), taken=taken, numbers=numbers)

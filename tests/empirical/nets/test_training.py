@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.likelihoods.laws import Gaussian
 from empirical.nets.architecture import perceptron
 from empirical.nets.descent import Shares
-from empirical.nets.likelihood import GaussianNoise, mean_probabilities
+from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
 from empirical.nets.training import Training, TrainingFailed
@@ -85,7 +86,7 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
         recipe,
         architecture=net,
         seed=0,
-        likelihood=GaussianNoise(noise),
+        likelihood=Gaussian(noise),
         start=start,
     )
     beliefs = GaussianBeliefs.from_moments(np.zeros(4), start_std**2 * np.eye(4), agents=3)
@@ -179,7 +180,7 @@ def test_each_datum_counts_once_with_a_fixed_prior(
     )  # fmt: skip
     training = Training(
         shares, network, recipe, architecture=perceptron(1, outputs=1), seed=1,
-        likelihood=GaussianNoise(1.0),
+        likelihood=Gaussian(1.0),
     )  # fmt: skip
     kept = []
     for t in range(1200):

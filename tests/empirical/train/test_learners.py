@@ -12,9 +12,10 @@ from empirical.kernels.noise import (
     keys,
     normals,
 )
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.descent import Order, Shares
-from empirical.nets.likelihood import Categorical, gradient
+from empirical.nets.likelihood import gradient
 from empirical.nets.update import Moments, Numbers, update_by_torch
 from empirical.train.learners import (
     LEARNERS,
@@ -235,7 +236,7 @@ class OneBatch:
     def gradient(self, weights: Any, into: Any) -> Any:
         return gradient(
             self.architecture, weights, weights, self.inputs, self.labels,
-            likelihood=Categorical(), estimator="point", into=(into, into),
+            likelihood=Classes(self.architecture.outputs), estimator="point", into=(into, into),
         )  # fmt: skip
 
     def normals(self, like: Any) -> Any:
@@ -267,7 +268,7 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
         batch.done, batch.steps = t + 1, batch.steps + 1
         loss = learner.step(state, work, batch, share)
         other = gradient(
-            architecture, mean, variance, inputs, labels, likelihood=Categorical(),
+            architecture, mean, variance, inputs, labels, likelihood=Classes(architecture.outputs),
             estimator="weights", noise=draws[t], into=into,
         )  # fmt: skip
         numbers = Numbers(0.005, 0.01, 1e-8, 1e-8, 0.9, 0.999, t + 1, 1.0, 1 / 40)

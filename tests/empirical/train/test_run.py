@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.descent import Shares
 from empirical.nets.training import TrainingFailed
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, Averaging, learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.pooling import NetworkRounds, Pooling, _product
 from empirical.train.run import TrainingRun
 from exact.changing.beliefs import draw_rounds

@@ -8,13 +8,13 @@ from torch import nn
 
 from empirical.kernels import products as kernels
 from empirical.kernels.products import Trial
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.descent import Shares
 from empirical.nets.training import TrainingFailed
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Averaging
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.run import TrainingRun, agreed_products
 from tests.empirical.support import refused
