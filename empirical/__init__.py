@@ -18,7 +18,16 @@ if TYPE_CHECKING:
         likelihood_table,
     )
     from empirical.data import DataNotFound, Images, load_digits, load_images, locate
-    from empirical.dealing import DEALINGS, Dealing, held_labels, stratified_subset
+    from empirical.dealing import (
+        DEALINGS,
+        ByLabels,
+        Dealing,
+        Evenly,
+        Informative,
+        Shards,
+        held_labels,
+        stratified_subset,
+    )
     from empirical.diabetes import (
         GROUPS,
         RegressionTable,
@@ -34,7 +43,6 @@ if TYPE_CHECKING:
         Partition,
         star_partition,
     )
-    from empirical.rules import ByLabels, Evenly, Informative, Shards
 else:
     show_lazily(__name__)
 

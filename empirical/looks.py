@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from empirical.data import Images
+from empirical.partition import in_proportion
 from theory.validation import IntArray, fail
 
 
@@ -52,9 +53,4 @@ def look_table(images: Images, *, per: int = 1000) -> IntArray:
     counts = np.array(
         [np.bincount(looks[images.labels == y], minlength=classes) for y in range(classes)]
     )
-    shares = counts * per
-    table = shares // present[:, None]
-    for row, remainders in zip(table, shares % present[:, None], strict=True):
-        missing = per - int(row.sum())
-        row[np.argsort(-remainders, kind="stable")[:missing]] += 1
-    return table.astype(np.int64)
+    return np.array([in_proportion(row, per) for row in counts])

@@ -78,7 +78,7 @@ def test_the_informative_agent_can_sit_elsewhere(where: str) -> None:
         ({"edges": 9}, "edges: expected at most 4"),
         ({"edges": 0}, "edges: expected a whole number of at least 1"),
         ({"seed": -1}, "seed: expected a whole number"),
-        ({"labels": [[0, 1]]}, "labels: expected one axis"),
+        ({"labels": [[0, 1]]}, "labels: expected shape"),
     ],
 )
 def test_bad_splits_are_named(change: dict[str, object], message: str) -> None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from empirical.dealing import Balanced, Dirichlet, Sizes
     from empirical.train.data.agents_data import AgentsData, Scaling
     from empirical.train.data.arrays import data_of_arrays, read_npz
     from empirical.train.data.columns import Layout, labelled_rows, layout_of, read_images
-    from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
     from empirical.train.data.examples import (
         Examples,
         Moments,

@@ -1,4 +1,4 @@
-"""What is held out and what is dealt: every row once, nothing lost, repeatably."""
+"""What is held out: every row once, nothing lost, repeatably."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from empirical.rules import Rule
-from empirical.train.data import Balanced, Dirichlet, Sizes, split_by_class, split_rows
+from empirical.train.data import split_by_class, split_rows
 from empirical.train.data.examples import generator
-from tests.empirical.support import refused
 
 LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=60)
 SHARES = st.floats(0, 0.95)
@@ -66,55 +64,3 @@ def test_what_is_held_out_depends_on_the_name_and_the_purpose_alone() -> None:
 def test_shares_that_leave_nothing_are_refused(share: float) -> None:
     with pytest.raises(ValueError, match=r"share: expected a number in \(0, 1\)"):
         split_rows(10, share, np.random.default_rng(0))
-
-
-RULES: list[Rule] = [Balanced(3), Dirichlet(3, 0.5), Dirichlet(4, 100.0), Sizes((3.0, 1.0, 2.0))]
-
-
-@given(labels=LABELS, seed=SEEDS, rule=st.sampled_from(RULES))
-def test_every_example_is_dealt_once(labels: list[int], seed: int, rule: Rule) -> None:
-    labels = [*labels, *range(6), *range(6), *range(6)]
-    dealt = rule.deal(labels, seed=seed)
-    assert dealt.agents == rule.agents
-    assert sorted(np.concatenate(dealt.indices).tolist()) == list(range(len(labels)))
-    again = rule.deal(labels, seed=seed)
-    assert all(np.array_equal(a, b) for a, b in zip(dealt.indices, again.indices, strict=True))
-
-
-@given(labels=LABELS, agents=st.integers(1, 7), seed=SEEDS)
-def test_balanced_agents_hold_alike_of_every_class(
-    labels: list[int], agents: int, seed: int
-) -> None:
-    labels = [*labels, *range(6), 0]
-    dealt = Balanced(agents).deal(labels, seed=seed)
-    assert max(dealt.sizes) - min(dealt.sizes) <= 1
-    for label in set(labels):
-        held = [sum(labels[k] == label for k in own) for own in dealt.indices]
-        assert max(held) - min(held) <= 1
-
-
-def test_sizes_are_proportional() -> None:
-    assert Sizes((6.0, 3.0, 1.0)).deal([0] * 1000, seed=0).sizes == (600, 300, 100)
-    with pytest.raises(ValueError, match=r"sizes\[1\]: expected an example for every agent"):
-        Sizes((1.0, 0.001)).deal([0] * 10, seed=0)
-
-
-def test_dirichlet_proportions_have_their_mean_and_variance() -> None:
-    """Var p_i = (1/N)(1 − 1/N)/(N α + 1) of each class, over 400 classes of 1 000 examples."""
-    agents, alpha, classes = 4, 0.5, 400
-    labels = np.repeat(np.arange(classes), 1000)
-    dealt = Dirichlet(agents, alpha).deal(labels, seed=0)
-    shares = np.array([np.bincount(labels[own], minlength=classes) for own in dealt.indices]) / 1000
-    assert np.allclose(shares.sum(axis=0), 1.0)
-    variance = 1 / agents * (1 - 1 / agents) / (agents * alpha + 1)
-    # Standard errors: of the mean √(variance/400) = .0125; of the variance below 10 %.
-    assert np.allclose(shares.mean(axis=1), 1 / agents, atol=4 * 0.0125)
-    assert np.allclose(shares.var(axis=1), variance, rtol=0.4)
-
-
-def test_a_hopeless_dirichlet_is_refused() -> None:
-    labels = [0] * 20
-    with pytest.raises(ValueError, match="alpha: expected a Dirichlet that leaves each of 10"):
-        Dirichlet(10, 1e-6).deal(labels, seed=0)
-    refused("agents: expected at least 22 examples", Dirichlet(11, 1.0).deal, labels, seed=0)
-    refused("alpha: expected a finite number above 0", Dirichlet, 2, 0.0)
