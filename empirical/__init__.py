@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Recipe,
         classifier_model,
         likelihood_table,
+        look_table,
     )
     from empirical.data import DataNotFound, Images, load_digits, load_images, locate
     from empirical.dealing import (
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         split_features,
         split_rows,
     )
-    from empirical.looks import look_table
     from empirical.partition import (
         GRID_PLACEMENTS,
         LABEL_SPLITS,

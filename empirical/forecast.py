@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from empirical.classifiers import classifier_model
+from empirical.classifiers import LikelihoodTable, classifier_model
 from empirical.partition import Partition
-from empirical.snapshots import SnapshotTable
 from exact import Run, simulate
 from theory import (
     FiniteModel,
@@ -69,7 +68,7 @@ class RateForecast(Shown):
     rates: Mapping[str, float]
 
 
-def rate_forecast(table: SnapshotTable, site: Site) -> RateForecast:
+def rate_forecast(table: LikelihoodTable, site: Site) -> RateForecast:
     """K over the snapshots, on one network.
 
     Raises

@@ -34,13 +34,13 @@ differ in nothing but W. Whether this is so is measured (:mod:`empirical.rank_co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from empirical.classifiers import UNIFORM_SHARE
+from empirical.classifiers import UNIFORM_SHARE, LikelihoodTable
 from theory.showing import Shown
 from theory.validation import (
     FloatArray,
@@ -100,41 +100,13 @@ def label_hypotheses(
     return (whole, *without, *(one for one in alone if one.labels not in known))
 
 
-@dataclass(frozen=True, eq=False)
-class SnapshotTable(Shown):
-    """What every snapshot says about every image.
-
-    Attributes
-    ----------
-    hypotheses
-        M distinct names.
-    log_likelihoods
-        Shape (M, n), in nats: log ℓ(y | θ, x) of each image's own label; read-only.
-    accuracies
-        Shape (M,): the share of the n images whose label is the most likely one.
-    """
-
-    hypotheses: tuple[str, ...]
-    log_likelihoods: FloatArray
-    accuracies: FloatArray
-
-    def only(self, chosen: Iterable[int]) -> SnapshotTable:
-        """The table of some of the hypotheses, by their numbers."""
-        rows = list(chosen)
-        return SnapshotTable(
-            tuple(self.hypotheses[k] for k in rows),
-            read_only(self.log_likelihoods[rows]),
-            read_only(self.accuracies[rows]),
-        )
-
-
 def snapshot_table(
     hypotheses: Sequence[str],
     probabilities: ArrayLike,
     labels: ArrayLike,
     *,
     uniform_share: float = UNIFORM_SHARE,
-) -> SnapshotTable:
+) -> LikelihoodTable:
     """The log-likelihoods of snapshots, from the probabilities that they predict.
 
     Probabilities are mixed with the uniform law, ℓ = (1 − ε) p + ε / classes, so that
@@ -169,38 +141,29 @@ def snapshot_table(
     if len(names) < 2 or len(set(names)) != len(names):
         raise fail("hypotheses", "at least two distinct names", list(names), "name each once")
     if values.ndim != 3 or values.shape[0] != len(names) or own.shape != values.shape[1:2]:
-        raise fail(
-            "probabilities",
-            f"shape ({len(names)}, {own.size}, classes), for {len(names)} hypotheses and "
-            f"{own.size} labels",
-            f"shape {values.shape}",
-            "predict every image with every snapshot",
-        )
+        shape = f"shape ({len(names)}, {own.size}, classes)"
+        wanted = f"{shape}, for {len(names)} hypotheses and {own.size} labels"
+        remedy = "predict every image with every snapshot"
+        raise fail("probabilities", wanted, f"shape {values.shape}", remedy)
     if own.size == 0 or own.min() < 0 or own.max() >= values.shape[2]:
-        raise fail(
-            "labels",
-            f"classes from 0 to {values.shape[2] - 1}, of one image at least",
-            "none" if own.size == 0 else f"{own.min()} to {own.max()}",
-            "use the labels of the images that were predicted",
-        )
+        wanted = f"classes from 0 to {values.shape[2] - 1}, of one image at least"
+        got = "none" if own.size == 0 else f"{own.min()} to {own.max()}"
+        raise fail("labels", wanted, got, "use the labels of the images that were predicted")
     # float32 softmax sums to one within a few 1e-7 a class; anything beyond is no distribution.
     off = ~(np.abs(values.sum(axis=2, dtype=np.float64) - 1) <= 1e-4) | (values < 0).any(axis=2)
     if off.any():
         which, image = np.argwhere(off)[0]
-        raise fail(
-            "probabilities",
-            "rows of probabilities that sum to one",
-            f"{values[which, image].tolist()} of {names[which]!r} for image {image}",
-            "give probabilities, not scores",
-        )
+        wanted, remedy = "rows of probabilities that sum to one", "give probabilities, not scores"
+        got = f"{values[which, image].tolist()} of {names[which]!r} for image {image}"
+        raise fail("probabilities", wanted, got, remedy)
     share = as_probability("uniform_share", uniform_share)
     chosen = values[:, np.arange(own.size), own].astype(np.float64)
     logs = np.log((1 - share) * chosen + share / values.shape[2])
     accuracies = (values.argmax(axis=2) == own).mean(axis=1)
-    return SnapshotTable(names, read_only(logs), read_only(accuracies))
+    return LikelihoodTable(names, read_only(logs), read_only(accuracies))
 
 
-def label_losses(table: SnapshotTable, labels: IntArray, *, classes: int) -> FloatArray:
+def label_losses(table: LikelihoodTable, labels: IntArray, *, classes: int) -> FloatArray:
     """L^y(θ), shape (M, classes), in nats: the mean loss on each label's images; NaN without any.
 
     If an agent's images of a label are like everybody's, D_j(θ) = Σ_y P_j(y) L^y(θ), and the rate

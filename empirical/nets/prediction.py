@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from empirical.classifiers import LikelihoodTable
 from empirical.nets.architecture import Architecture
 from empirical.nets.descent import Shares
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.recipe import Recipe
 from empirical.nets.training import Training
-from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
+from empirical.snapshots import LabelHypothesis, snapshot_table
 from theory import Network
 from theory.validation import as_integer, fail
 
@@ -44,7 +45,7 @@ class Snapshots:
     names: tuple[str, ...]
     posterior: Posterior
 
-    def table(self, inputs: Tensor, labels: Tensor) -> SnapshotTable:
+    def table(self, inputs: Tensor, labels: Tensor) -> LikelihoodTable:
         r"""What each says of every image, by its mean weights.
 
         Parameters

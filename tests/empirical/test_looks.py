@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from empirical.classifiers import look_table
 from empirical.data import Images, load_digits
-from empirical.looks import look_table
 from tests.empirical.support import refused
 
 

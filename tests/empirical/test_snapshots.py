@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from empirical import Partition, classifier_model, star_partition
+from empirical.classifiers import LikelihoodTable
 from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
-from empirical.snapshots import (
-    SnapshotTable,
-    label_hypotheses,
-    label_losses,
-    snapshot_table,
-)
+from empirical.snapshots import label_hypotheses, label_losses, snapshot_table
 from tests.empirical.support import refused
 from theory import Network
 
@@ -23,7 +19,7 @@ SHARE = 0.02
 LABELS = np.repeat(np.arange(10), 40)
 
 
-def readers() -> SnapshotTable:
+def readers() -> LikelihoodTable:
     """Ten images of which each net is certain; *without y* calls y by the next label's name."""
     hypotheses = label_hypotheses([range(2, 10), range(2)])
     known = np.eye(10)[LABELS]
