@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from empirical.train.data import Moments, Scaling, pooled
+from empirical.train.data.agents_data import Scaling
+from empirical.train.data.examples import Moments, pooled
 from tests.empirical.support import refused
 from theory.validation import FloatArray
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from empirical.train.data import split_by_class, split_rows
-from empirical.train.data.examples import generator
+from empirical.train.data.examples import generator, split_by_class, split_rows
 
 LABELS = st.lists(st.integers(0, 5), min_size=1, max_size=60)
 SHARES = st.floats(0, 0.95)
