@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from empirical.train.data.examples import Examples, Moments, Target, as_inputs, pooled_moments
+from empirical.train.data.examples import Examples, Moments, Target, pooled_moments
 from empirical.train.data.source_files import Sources
 from theory.network.labels import as_names
 from theory.validation import FloatArray, fail, read_only
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 
 # Inputs and labels in units in which they have mean 0 and variance 1 -----------------------------
-
-
-# Rows that are standardised at a time.
-_BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,41 +165,6 @@ class Filling:
         return cls(np.array(document["mean"]), tuple(document["columns"]))
 
 
-@dataclass(frozen=True, eq=False)
-class Dressing:
-    """How the examples of agents are stored: standardised where there is a scaling.
-
-    Attributes
-    ----------
-    scaling, target_scaling
-        Of inputs, and of labels.
-    """
-
-    scaling: Scaling | None
-    target_scaling: Scaling | None
-
-    def inputs(self, where: str, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Arrays one after the other as nets take them, read-only; `where` is for messages.
-
-        Raises
-        ------
-        ValueError
-            If a number is too large for float32.
-        """
-        blocks = [
-            as_inputs(where, block if self.scaling is None else self.scaling.apply(block))
-            for array in arrays
-            for block in np.split(array, range(_BLOCK, len(array), _BLOCK))
-        ]
-        return read_only(np.concatenate(blocks))
-
-    def labels(self, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Labels one after the other, read-only."""
-        labels = np.concatenate(arrays)
-        scaled = labels if self.target_scaling is None else self.target_scaling.apply(labels)
-        return read_only(scaled)
-
-
 # The data of all agents --------------------------------------------------------------------------
 
 
@@ -272,12 +233,8 @@ class AgentsData:
             raise fail("validation", wanted, len(self.validation), "give empty examples")
         for name, own in zip(self.names, self.train, strict=True):
             if not len(own):
-                raise fail(
-                    f"train of agent {name!r}",
-                    "at least one example",
-                    "none",
-                    "give it data, or take it out of the network",
-                )
+                remedy = "give it data, or take it out of the network"
+                raise fail(f"train of agent {name!r}", "at least one example", "none", remedy)
         if not self.targets:
             one = Target("label", "classes" if self.classes else "numbers", self.classes)
             object.__setattr__(self, "targets", (one,))
@@ -293,12 +250,12 @@ class AgentsData:
             for what in ("inputs", "labels"):
                 here, there = getattr(part, what), getattr(first, what)
                 if here.shape[1:] != there.shape[1:] or here.dtype != there.dtype:
-                    raise fail(
-                        f"{what} in {place}",
-                        f"shape (n, …) = (n, {_inner(there)}) of {there.dtype}, as in the first",
+                    wanted = f"shape (n, …) = (n, {_inner(there)}) of {there.dtype}"
+                    got, remedy = (
                         f"(n, {_inner(here)}) of {here.dtype}",
-                        "give all agents the same kind of data",
+                        "give all one kind of data",
                     )
+                    raise fail(f"{what} in {place}", f"{wanted}, as in the first", got, remedy)
         if self.other is not None and self.other.shape[1:] != first.inputs.shape[1:]:
             wanted = f"inputs of shape (n, {_inner(first.inputs)}), as in training"
             got = f"(n, {_inner(self.other)})"
@@ -354,41 +311,24 @@ class AgentsData:
         return self.features if self.features is None else self.features[: self.given_shape[0]]
 
     def shares(self) -> Shares:
-        """The training examples as tensors, on the CPU; needs torch."""
-        return _shares(self.train)
+        """The training examples as tensors, on the CPU; needs torch.
 
-    def validation_shares(self) -> Shares:
-        """The examples for validation as tensors, on the CPU; needs torch.
-
-        Raises
-        ------
-        ValueError
-            If an agent has none.
+        One agent after the other: inputs float32 or int64, labels int64 or float32.
         """
-        for name, part in zip(self.names, self.validation, strict=True):
-            if not len(part):
-                remedy = "give it more data, or a larger share for validation"
-                wanted = "examples for validation"
-                raise fail(f"validation of agent {name!r}", wanted, "none", remedy)
-        return _shares(self.validation)
+        import torch  # here, so that data are read without it
+
+        from empirical.nets.descent import Shares
+
+        labels = np.concatenate([part.labels for part in self.train])
+        if labels.dtype.kind == "f":
+            labels = labels.astype(np.float32)
+        ends = np.cumsum([0, *map(len, self.train)])
+        return Shares(
+            torch.from_numpy(np.concatenate([part.inputs for part in self.train])),
+            torch.from_numpy(labels),
+            tuple(torch.arange(low, high) for low, high in itertools.pairwise(ends.tolist())),
+        )
 
 
 def _inner(array: NDArray[np.generic]) -> str:
     return ", ".join(str(size) for size in array.shape[1:])
-
-
-def _shares(parts: Sequence[Examples]) -> Shares:
-    """Examples one agent after the other: inputs float32 or int64, labels int64 or float32."""
-    import torch  # here, so that data are read without it
-
-    from empirical.nets.descent import Shares
-
-    labels = np.concatenate([part.labels for part in parts])
-    if labels.dtype.kind == "f":
-        labels = labels.astype(np.float32)
-    ends = np.cumsum([0, *(len(part) for part in parts)])
-    return Shares(
-        torch.from_numpy(np.concatenate([part.inputs for part in parts])),
-        torch.from_numpy(labels),
-        tuple(torch.arange(low, high) for low, high in itertools.pairwise(ends.tolist())),
-    )

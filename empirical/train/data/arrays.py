@@ -131,22 +131,6 @@ def are_one_hot(labels: NDArray[Any]) -> bool:
     return bool(np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all())
 
 
-def rows_of_pair(
-    where: str, pair: object, *, missing: bool = False, targets: Sequence[str] | None = None
-) -> LabelledRows:
-    """A pair of inputs and labels as labelled rows.
-
-    Raises
-    ------
-    ValueError
-        If it is no pair, or as for :func:`rows_of_arrays`.
-    """
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        remedy = "give one pair for each agent"
-        raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
-    return rows_of_arrays(where, *pair, missing=missing, targets=targets)
-
-
 def _arrays(source: SourceFile, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     with _explained(source.path):
         file = np.load(io.BytesIO(source.content), allow_pickle=False)
@@ -211,12 +195,14 @@ def data_of_arrays(
     """
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
-    absent = how.fills
     first = data[0]
     targets = names_of_columns(first[1]) if isinstance(first, tuple | list) else None
 
     def rows(where: str, pair: object) -> LabelledRows:
-        return rows_of_pair(where, pair, missing=absent, targets=targets)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            remedy = "give one pair for each agent"
+            raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
+        return rows_of_arrays(where, *pair, missing=how.fills, targets=targets)
 
     parts = [rows(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
     return prepare(
@@ -224,7 +210,7 @@ def data_of_arrays(
         parts,
         how,
         test=None if test is None else rows("test", test),
-        other=None if other is None else _unlabelled("other", other, missing=absent),
+        other=None if other is None else _unlabelled("other", other, missing=how.fills),
     )
 
 

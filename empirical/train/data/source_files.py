@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.data import CHECKSUMS, SPLITS, Images, load_digits, load_images, read_idx
-from empirical.train.data.examples import as_finite
+from empirical.train.data.examples import as_finite, listed
 from theory.validation import IntArray, fail, read_only
 
 # The files that data come from -------------------------------------------------------------------
@@ -207,12 +207,8 @@ class LabelledRows:
             raise fail(self.where, "at least one example", "none", "add examples, or leave it out")
         for labels in self.labels:
             if labels.shape != (len(inputs),):
-                raise fail(
-                    self.where,
-                    f"one label for each of {len(inputs)} inputs",
-                    f"labels of shape {labels.shape}",
-                    "match them",
-                )
+                wanted = f"one label for each of {len(inputs)} inputs"
+                raise fail(self.where, wanted, f"labels of shape {labels.shape}", "match them")
         if self.numbers is None:
             object.__setattr__(self, "numbers", np.arange(len(inputs)))
         object.__setattr__(self, "inputs", read_only(inputs.view()))
@@ -267,10 +263,8 @@ def column_order(where: str, given: Sequence[str], wanted: Sequence[str]) -> lis
     """
     if sorted(given) != sorted(wanted) or len(set(given)) < len(given):
         odd = next(iter([*(n for n in given if n not in wanted), *(set(wanted) - set(given))]), "")
-        shown = ", ".join(given[:12]) + (", …" if len(given) > 12 else "")
-        expected = f"the columns {', '.join(wanted[:12])}{', …' if len(wanted) > 12 else ''}"
         remedy = f"add or leave out {odd!r}" if odd else "name each column once"
-        raise fail(where, expected, shown, remedy)
+        raise fail(where, f"the columns {listed(wanted, 12)}", listed(given, 12), remedy)
     return [given.index(name) for name in wanted]
 
 

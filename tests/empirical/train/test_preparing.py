@@ -272,12 +272,11 @@ def test_arrays_tensors_and_tokens_are_data_too() -> None:
     assert shares.sizes == (6, 6)
     assert shares.inputs.dtype == torch.float32
     assert shares.labels.tolist() == [0, 1, 2, 0, 1, 2] * 2
-    refused("validation of agent 'u': expected examples for valid", data.validation_shares)
     words = data_of_arrays(
         [(np.arange(8).reshape(4, 2), [0.5] * 4)], Preparation((NUMBER,), 0.25, tokens=True)
     )
     assert words.scaling is None
-    assert words.validation_shares().inputs.dtype == torch.int64
+    assert words.shares().inputs.dtype == torch.int64
     assert words.shares().labels.dtype == torch.float32
     with pytest.raises(ValueError, match=r"data\[0\]: expected a pair of inputs and labels"):
         data_of_arrays([np.ones(3)], how)  # type: ignore[list-item]
