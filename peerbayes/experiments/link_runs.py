@@ -13,8 +13,14 @@ import numpy as np
 from empirical import Images, Partition, classifier_model, load_images
 from empirical.classifiers import LikelihoodTable
 from empirical.dealing import DEALINGS, held_labels, stratified_subset
-from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
-from empirical.snapshots import label_hypotheses, label_losses
+from empirical.forecast import (
+    Site,
+    label_hypotheses,
+    label_losses,
+    rate_forecast,
+    rounds_to_loss,
+    run_beside_forecast,
+)
 from peerbayes.comparison import allowed_deviation, means_agree
 from peerbayes.experiments.link_networks import network_of, site_of
 from peerbayes.experiments.link_rows import (

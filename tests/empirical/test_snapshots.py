@@ -10,8 +10,15 @@ import pytest
 
 from empirical import Partition, classifier_model, star_partition
 from empirical.classifiers import LikelihoodTable
-from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
-from empirical.snapshots import label_hypotheses, label_losses, snapshot_table
+from empirical.forecast import (
+    Site,
+    label_hypotheses,
+    label_losses,
+    rate_forecast,
+    rounds_to_loss,
+    run_beside_forecast,
+    snapshot_table,
+)
 from tests.empirical.support import refused
 from theory import Network
 

@@ -402,8 +402,7 @@ def _diabetes() -> Builtin:
     from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
-    inputs = np.asarray(bunch.data, dtype=np.float64)
-    labels = np.asarray(bunch.target, dtype=np.float64)
+    inputs, labels = (np.asarray(x, dtype=np.float64) for x in (bunch.data, bunch.target))
     rows = LabelledRows(
         "diabetes",
         inputs,
