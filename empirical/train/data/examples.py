@@ -84,10 +84,11 @@ class Examples:
     def __len__(self) -> int:
         return int(self.inputs.shape[0])
 
-    def take(self, rows: ArrayLike) -> Examples:
-        """Some of the examples, by their positions."""
-        positions = np.asarray(rows, dtype=np.int64)
-        return Examples(self.inputs[positions], self.labels[positions])
+    @property
+    def kind(self) -> str:
+        """Shapes and types of one input and one label, in words."""
+        inputs, labels = self.inputs, self.labels
+        return f"{inputs.shape[1:]} of {inputs.dtype}, labels {labels.shape[1:]} of {labels.dtype}"
 
 
 def as_finite(argument: str, values: ArrayLike, *, missing: bool = False) -> NDArray[Any]:

@@ -208,7 +208,6 @@ def prepare(
         tuple(examples([part]) for part in training),
         tuple(examples([part]) for part in checking),
         examples(held) if held else None,
-        targets[0].classes if len(targets) == 1 else None,
         features,
         None if strange is None else _stored("other", [strange], scaling),
         tuple(dict.fromkeys(chain.from_iterable(part.sources for part in everything))),
