@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -99,15 +100,10 @@ class Likelihood(Protocol):
         ...
 
 
-def _count(argument: str, count: Any) -> int:
-    return as_integer(argument, count, minimum=1)
+_COUNT, _CLASSES = (partial(as_integer, minimum=least) for least in (1, 2))
 
 
 # One of several classes --------------------------------------------------------------------------
-
-
-def _classes(argument: str, count: Any) -> int:
-    return as_integer(argument, count, minimum=2)
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ class Classes(Likelihood):
 
     count: int
     kind = "classes"
-    settings: ClassVar[Settings] = {"count": (_classes, "the number of classes")}
+    settings: ClassVar[Settings] = {"count": (_CLASSES, "the number of classes")}
 
     @property
     def outputs(self) -> int:
@@ -208,7 +204,7 @@ class Gaussian(Likelihood):
     std: float | str
     count: int = 1
     kind = "gaussian"
-    settings: ClassVar[Settings] = {"std": (_std, _STD), "count": (_count, "")}
+    settings: ClassVar[Settings] = {"std": (_std, _STD), "count": (_COUNT, "")}
 
     @property
     def outputs(self) -> int:
@@ -298,7 +294,7 @@ class Counts(Likelihood):
     count: int = 1
     dispersion: str | None = None
     kind = "counts"
-    settings: ClassVar[Settings] = {"count": (_count, ""), "dispersion": (_dispersion, "")}
+    settings: ClassVar[Settings] = {"count": (_COUNT, ""), "dispersion": (_dispersion, "")}
 
     @property
     def outputs(self) -> int:
