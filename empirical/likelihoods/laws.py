@@ -49,7 +49,6 @@ class Likelihood(Protocol):
     @property
     def outputs(self) -> int:
         """How many numbers a net must put out, :attr:`constants` among them."""
-        ...
 
     @property
     def constants(self) -> int:
@@ -85,19 +84,15 @@ class Likelihood(Protocol):
 
         `outputs` has shape (N, B, outputs) and may be overwritten.
         """
-        ...
 
     def log_density(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Log ℓ of each label in nats, shape (N, B); for a density, per unit of the label."""
-        ...
 
     def mean(self, outputs: Tensor) -> Tensor:
         """What is predicted: probabilities of the classes, or means, shape (N, B, m)."""
-        ...
 
     def variance(self, outputs: Tensor) -> Tensor:
         """The label's own variance around :meth:`mean`, shape (N, B, m)."""
-        ...
 
 
 _COUNT, _CLASSES = (partial(as_integer, minimum=least) for least in (1, 2))
