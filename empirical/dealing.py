@@ -366,8 +366,8 @@ def _cut(rows: IntArray, shares: ArrayLike) -> list[IntArray]:
 def _share(argument: str, images: int, shares: int) -> int:
     """How many images each of equal shares has: at least one."""
     if images < shares:
-        wanted = f"at most {images}, as there are images"
-        raise fail(argument, wanted, shares, "use fewer, or more images")
+        wanted = f"at most {images}, for so few examples"
+        raise fail(argument, wanted, shares, "use fewer, or more examples")
     return images // shares
 
 

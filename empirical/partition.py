@@ -147,7 +147,7 @@ def star_partition(
     >>> shares.sizes
     (2, 2, 2)
     """
-    values = as_labels(labels)
+    values = as_labels(np.asarray(labels, dtype=np.int64))
     edges = as_integer("edges", edges, minimum=1)
     seed = as_integer("seed", seed, minimum=0)
     centre, rim = (np.unique(np.fromiter(side, np.int64)) for side in (centre_labels, edge_labels))

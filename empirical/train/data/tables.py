@@ -99,8 +99,8 @@ class Table:
         """
         for name in names:
             if name in self.other:
-                place, remedy = f"{self.where}, column {name!r}", "turn it into a number"
-                remedy += ", or leave the column out"
+                place = f"{self.where}, column {name!r}"
+                remedy = "turn it into a number, or leave the column out"
                 raise fail(place, "numbers or text", self.other[name], remedy)
             if name not in self.columns:
                 remedy = meant(name, self.names, otherwise="add it, or name another")
