@@ -186,7 +186,7 @@ class Informative:
     def deal(self, labels: ArrayLike, *, seed: int) -> Partition:
         """As :meth:`Rule.deal` says."""
         star = star_partition(
-            labels,
+            as_labels(labels),
             centre_labels=self.centre,
             edge_labels=self.edges,
             edges=self.others,

@@ -27,8 +27,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from empirical.meeting import meeting_point
-from empirical.nets.consensus import Exchange, Heard, OneProcess, block_of
-from empirical.nets.pooling import Message
+from empirical.nets.exchange import Exchange, Heard, Message, OneProcess, block_of
 from theory.validation import fail
 
 __all__ = ["OneProcess", "Processes", "connect"]
