@@ -46,11 +46,8 @@ TIMEOUT = (4.0, 15.0)
 MOST_BYTES = 1 << 26
 
 SPLITS = {"train": "train", "test": "t10k"}
-_FILES = tuple(
-    f"{split}-{kind}-ubyte.gz"
-    for split in SPLITS.values()
-    for kind in ("images-idx3", "labels-idx1")
-)
+_KINDS = ("images-idx3", "labels-idx1")
+_FILES = tuple(f"{split}-{kind}-ubyte.gz" for split in SPLITS.values() for kind in _KINDS)
 # SHA-256 of the decompressed files: images and labels for training, then for the test.
 CHECKSUMS: dict[str, dict[str, str]] = {
     name: dict(zip(_FILES, sums.split(), strict=True))
@@ -191,8 +188,7 @@ def load_images(
         raise fail("split", " or ".join(map(repr, SPLITS)), repr(split), "choose one of them")
     folder = locate(dataset, directory=directory, download=download)
     images, labels = (
-        _verified(folder / f"{SPLITS[split]}-{kind}-ubyte.gz", dataset)
-        for kind in ("images-idx3", "labels-idx1")
+        _verified(folder / f"{SPLITS[split]}-{kind}-ubyte.gz", dataset) for kind in _KINDS
     )
     return Images(
         read_idx(images, ndim=3, source=f"the {split} images in {folder}"),

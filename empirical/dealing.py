@@ -310,12 +310,10 @@ class Dirichlet(_Rule):
             sizes = np.sum([[part.size for part in parts] for parts in dealt], axis=0)
             if sizes.min() >= self.minimum:
                 return [np.concatenate(own) for own in zip(*dealt, strict=True)]
-        raise fail(
-            "alpha",
-            f"a Dirichlet that leaves each of {self.agents} agents {self.minimum} examples",
-            f"{self.alpha:g}, with which {_TRIES} draws did not",
-            "make alpha larger, or use fewer agents or a smaller minimum",
-        )
+        wanted = f"a Dirichlet that leaves each of {self.agents} agents {self.minimum} examples"
+        got = f"{self.alpha:g}, with which {_TRIES} draws did not"
+        remedy = "make alpha larger, or use fewer agents or a smaller minimum"
+        raise fail("alpha", wanted, got, remedy)
 
 
 @dataclass(frozen=True)

@@ -191,13 +191,10 @@ def likelihood_of(words: Mapping[str, Any], *, argument: str = "likelihood") -> 
     for key in words:
         if key not in ("kind", *settings):
             raise fail(argument, f"settings {', '.join(settings)}", repr(key), "leave it out")
-    for key, (_, needed) in settings.items():
-        if needed and key not in words:
+    given = {}
+    for key, (check, needed) in settings.items():
+        if key in words:
+            given[key] = check(f"{argument}.{key}", words[key])
+        elif needed:
             raise fail(f"{argument}.{key}", needed, "none", "add it")
-    return build(
-        **{
-            key: check(f"{argument}.{key}", words[key])
-            for key, (check, _) in settings.items()
-            if key in words
-        }
-    )
+    return build(**given)

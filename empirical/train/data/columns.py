@@ -229,15 +229,11 @@ class Layout:
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the inputs' columns."""
-        return tuple(
-            name
-            for column in self.columns
-            for name in (
-                [f"{column}={category}" for category in self.categories[column]]
-                if column in self.categories
-                else [column]
-            )
-        )
+        names: list[str] = []
+        for column in self.columns:
+            named = self.categories.get(column)
+            names += [column] if named is None else [f"{column}={one}" for one in named]
+        return tuple(names)
 
 
 def layout_of(

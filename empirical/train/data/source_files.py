@@ -376,26 +376,25 @@ def read_builtin(name: str, *, directory: Path | None = None) -> Builtin:
     if name == "diabetes":
         return _diabetes()
     if name == "digits":
-        return Builtin(_images(load_digits(), "digits", ()), None, "digit")
+        return Builtin(_images(load_digits()), None, "digit")
     dataset = "fashion-mnist" if name == "fmnist" else name
     train, test = (
-        _images(
-            load_images(dataset, split, directory=directory), dataset, _checksums(dataset, split)
-        )
-        for split in SPLITS
+        _images(load_images(dataset, split, directory=directory), SPLITS[split]) for split in SPLITS
     )
     return Builtin(train, test, "class")
 
 
-def _images(images: Images, name: str, sources: tuple[tuple[str, str], ...]) -> LabelledRows:
-    inputs = np.asarray(images.pixels[:, None], dtype=np.float32) / np.float32(images.white)
-    return LabelledRows(
-        name,
-        inputs,
-        (images.labels,),
-        sources or _own(name, images.pixels.tobytes(), images.labels.tobytes()),
-        class_names=images.classes,
+def _images(images: Images, begins: str = "") -> LabelledRows:
+    """Images with their own checksum, or those of published files, verified on loading."""
+    published = tuple(
+        (f"builtin://{images.name}/{file}", digest)
+        for file, digest in CHECKSUMS.get(images.name, {}).items()
+        if file.startswith(begins)
     )
+    inputs = np.asarray(images.pixels[:, None], dtype=np.float32) / np.float32(images.white)
+    sources = published or _own(images.name, images.pixels.tobytes(), images.labels.tobytes())
+    labels = (images.labels,)
+    return LabelledRows(images.name, inputs, labels, sources, class_names=images.classes)
 
 
 def _diabetes() -> Builtin:
@@ -411,15 +410,6 @@ def _diabetes() -> Builtin:
         features=tuple(bunch.feature_names),
     )
     return Builtin(rows, None, "progression", is_regression=True)
-
-
-def _checksums(dataset: str, split: str) -> tuple[tuple[str, str], ...]:
-    """The published files of a split, whose checksums were verified on loading."""
-    return tuple(
-        (f"builtin://{dataset}/{file}", digest)
-        for file, digest in CHECKSUMS[dataset].items()
-        if file.startswith(SPLITS[split])
-    )
 
 
 def _own(name: str, *contents: bytes) -> tuple[tuple[str, str], ...]:
