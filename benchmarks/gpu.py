@@ -43,11 +43,11 @@ from empirical.data import Images
 from empirical.gae.net import Moments, Passes, initial, scores, step
 from empirical.gae.recipe import Recipe
 from empirical.kernels.products import products
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet, sequential
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 from empirical.train.run import TrainingRun

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.metrics import (
     accuracy,
@@ -24,7 +25,6 @@ from empirical.nets.shares import Shares
 from empirical.train.fedavg import FedAvg
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
 from empirical.train.recipe import FedAvgRecipe

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, layout_of
 from empirical.train.layout import entries, heads_of, joined
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.module_checks import first_line, own_copy, refused
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net

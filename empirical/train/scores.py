@@ -26,8 +26,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.metrics import BINS, accuracy, calibration_error, detection_auroc, image_scores
-from empirical.train.likelihoods.heads import Heads, Likelihood
 from empirical.train.mixture import Prediction, doubt, predict
 from empirical.train.net import Net
 from theory.frames import frame, long_columns

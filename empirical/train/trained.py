@@ -15,12 +15,13 @@ from torch import Tensor
 
 from empirical.keeping import load_tensors, save_tensors
 from empirical.kernels.products import products
+from empirical.likelihoods.heads import likelihood_of
+from empirical.likelihoods.laws import Likelihood
 from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.data.arrays import as_labels
 from empirical.train.data.examples import Target, as_finite, plain
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.source_files import LabelledRows, column_order, names_of_columns
-from empirical.train.likelihoods.heads import Likelihood, likelihood_of
 from empirical.train.making import architecture_of, net_for
 from empirical.train.mixture import (
     Prediction,

@@ -123,7 +123,7 @@ class GaeExperiment(SeededExperiment[GaePart]):
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""
         if self._parts[part].run is not None:
             return None
-        from empirical.tensor_files import verify_file
+        from empirical.keeping import verify_file
 
         try:
             right = verify_file(folder / content["file"]).sha256 == content["sha256"]

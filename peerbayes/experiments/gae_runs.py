@@ -296,7 +296,7 @@ def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
 
 def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> tuple[Path, str]:
     """The file of the autoencoder and its checksum, if it is there and of these settings."""
-    from empirical.tensor_files import read_words, verify_file
+    from empirical.keeping import read_words, verify_file
 
     remedy = f'train it first: --part "{part.autoencoder.name}"'
     path = (setting.folder or Path()) / file_of(part)

@@ -19,8 +19,8 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     # By their modules: other packages have types of these names, and pages link to the right ones.
+    from empirical.likelihoods import laws as likelihoods
     from empirical.messages import codec as codecs
-    from empirical.train.likelihoods import heads as likelihoods
     from empirical.train.trained import TrainedNetwork
     from peerbayes.nets.run import TrainOutcome
 
@@ -218,9 +218,9 @@ def _likelihood(
     tokens: bool,
 ) -> tuple[likelihoods.Likelihood, tuple[str, ...]]:
     """The likelihood, and a note on it if nobody said which."""
+    from empirical.likelihoods.heads import likelihood_of
     from empirical.train.data.arrays import are_classes, are_one_hot, as_labels
     from empirical.train.data.examples import as_finite
-    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.making import outputs_of_module
 
     each = isinstance(data, Sequence) and data

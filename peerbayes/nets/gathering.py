@@ -11,9 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from empirical.dealing import DEALINGS
+from empirical.dealing import DEALINGS, Balanced, ByLabels, Dirichlet, Rule, Sizes
 from empirical.partition import Partition
-from empirical.rules import ByLabels, Rule
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import read_npz
 from empirical.train.data.columns import (
@@ -23,7 +22,6 @@ from empirical.train.data.columns import (
     layout_of,
     read_images,
 )
-from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
 from empirical.train.data.examples import Target, generator, split_by_class, split_rows
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.preparing import LabelColumn, Preparation, prepare, target_of

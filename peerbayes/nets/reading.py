@@ -60,7 +60,7 @@ class TrainingProblem:
         The data of all agents, in the network's order. The sources are paths from `folder`, that of
         the module among them.
     likelihood
-        What `empirical.train.likelihoods.heads.likelihood_of` takes, with the number of classes or
+        What `empirical.likelihoods.heads.likelihood_of` takes, with the number of classes or
         of targets that the data have.
     specification
         The file's content.
@@ -339,8 +339,8 @@ def plan_of(
     ValueError
         If learner, codec and net do not fit; in one line.
     """
+    from empirical.likelihoods.heads import likelihood_of
     from empirical.train.learners import learner_of
-    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.plan import DRAWS
 
     training, messages = problem.training, problem.specification.messages

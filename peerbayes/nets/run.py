@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from empirical.tensor_files import AGAIN, verify_file
+from empirical.keeping import AGAIN, verify_file
 from exact.cost import as_memory
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented

@@ -16,13 +16,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from empirical.kernels import noise
+from empirical.likelihoods.laws import Classes, LearnedNoise
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
 from empirical.train import run as engine
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.likelihoods.gaussian import LearnedNoise
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import classified

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -15,8 +17,6 @@ from empirical.nets.architecture import (
 )
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
-from empirical.train.likelihoods.gaussian import Counts, LearnedNoise
-from empirical.train.likelihoods.heads import Classes, Heads
 from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
@@ -282,7 +282,8 @@ def test_dropout_in_training_has_the_mean_of_none():
 
 @pytest.mark.parametrize("name", ["perceptron", "two heads", "GRU"])
 @pytest.mark.parametrize(
-    "likelihood", [LearnedNoise(3), Counts(3, "learned"), Heads((LearnedNoise(2), Counts()))]
+    "likelihood",
+    [Gaussian("learned", 3), Counts(3, "learned"), Heads((Gaussian("learned", 2), Counts()))],
 )
 def test_constants_are_trained_as_finite_differences_say(name, likelihood):
     inner = net_by(name, MODULES[name][2][0])

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from empirical import DEALINGS
-from empirical.train.data import BUILTINS, check_unchanged
+from empirical.train.data.source_files import BUILTINS, check_unchanged
 from peerbayes.front.train import train_file
 from peerbayes.nets.reading import read_net_file, specification_of
 from peerbayes.nets.sections import DATASETS

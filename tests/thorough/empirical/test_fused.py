@@ -7,13 +7,13 @@ import torch
 from torch._dynamo.utils import counters
 
 from empirical.kernels import natural_sweep, sweeps
+from empirical.likelihoods.laws import Classes
 from empirical.nets import dense_pass
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.nets.update import update_by_torch
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, backprop, learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from theory import Network
 
