@@ -382,11 +382,8 @@ class TrainingRun:
 
     def _places(self, some: list[int]) -> Tensor:
         """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
-        rows = [
-            [self._orders[k].rows(int(self._steps[k]) + step) for k in some]
-            for step in range(self.local_steps)
-        ]
-        held = np.array(rows) + self._first_held[some][:, None]
+        rows = [self._orders[k].rows(int(self._steps[k]), self.local_steps) for k in some]
+        held = np.stack(rows, axis=1) + self._first_held[some][:, None]
         return self._held[torch.from_numpy(held).to(self.device)]
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from empirical.kernels import noise
-from empirical.likelihoods.laws import Classes, LearnedNoise
+from empirical.likelihoods.laws import Classes, Gaussian
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
 from empirical.train import run as engine
 from empirical.train.constants import with_constants
@@ -42,7 +42,8 @@ NETS: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
     "convolutions": (lambda: KernelNet(CONVOLUTIONS), Classes(3), (1, 8, 8)),
     "module": (module, Classes(3), (6,)),
     "constants": (
-        lambda: with_constants(KernelNet(perceptron(6, 5, outputs=1)), 1), LearnedNoise(), (6,),
+        lambda: with_constants(KernelNet(perceptron(6, 5, outputs=1)), 1),
+        Gaussian("learned"), (6,),
     ),
     "ResNet-20": (
         lambda: ModuleNet(ResNet20(), example_input=torch.rand(2, 3, 8, 8)), Classes(3), (3, 8, 8),

@@ -134,7 +134,7 @@ def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
         noise = Noise(keys(seed, range(3)), [t] * 3).normals(torch.empty(3, 3)).double().numpy()
         g, h = np.zeros(3), np.zeros(3)
         for i in range(3):
-            rows = orders[i].rows(t)
+            rows = orders[i].rows(t)[0]
             w = m + noise[i] / np.sqrt(n * s)
             x, y = X[i][rows], Y[i][rows]
             own = SIZES[i] / n * x.T @ (x @ w - y) / 8
