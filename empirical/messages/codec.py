@@ -12,11 +12,10 @@ nothing elsewhere, so that the memory is all that a checkpoint must hold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from math import ceil, prod
+from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from theory.validation import as_positive, fail
@@ -148,44 +147,6 @@ class Coder(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
-    """A body, and what its listeners will hear.
-
-    Attributes
-    ----------
-    body
-        As of :meth:`Coder.encode`.
-    heard
-        As of :meth:`Coder.decode`, bit for bit.
-    """
-
-    body: bytes
-    heard: Heard
-
-
-@runtime_checkable
-class Hearing(Coder, Protocol):
-    """A coder that knows, as it writes, what will be heard: it need not read its own bodies."""
-
-    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
-        """As :meth:`Coder.encode`."""
-        ...
-
-
-@runtime_checkable
-class Paced(Coder, Protocol):
-    """A coder that writes more finely as learning rates fall, of which its sender tells it."""
-
-    def encode_paced(self, said: Said, memory: Memory, *, seed: int, pace: float) -> bytes:
-        """As :meth:`Coder.encode`, which takes a `pace` of 1.
-
-        `pace`: what the sender's learning rate is multiplied by now, in [0, 1]. Bodies say what a
-        reader needs to know of it.
-        """
-        ...
-
-
 @runtime_checkable
 class Remembering(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has."""
@@ -211,7 +172,10 @@ class Replicating(Remembering, Protocol):
 
 
 class Codec(Protocol):
-    """How messages are written: settings alone, no state."""
+    """How messages are written: settings alone, no state.
+
+    Those of ``CODECS`` are :class:`~empirical.messages.skeleton.Settings`.
+    """
 
     @property
     def name(self) -> str:
@@ -231,62 +195,3 @@ class Codec(Protocol):
             If it does not fit them.
         """
         ...
-
-
-# Checks that codecs share, and how their settings are written down -------------------------------
-
-
-def words_of(codec: Any) -> dict[str, Any]:
-    """All settings of a codec as JSON takes them, after its name; of a codec within it likewise."""
-    settings = {field.name: getattr(codec, field.name) for field in fields(codec)}
-    plain = {k: v.words() if hasattr(v, "words") else v for k, v in settings.items()}
-    return {"codec": codec.name, **plain}
-
-
-def check_said(said: Said, layout: Layout) -> None:
-    """Refuse a message that has other names or lengths than the layout, or is not finite.
-
-    Raises
-    ------
-    ValueError
-        In one line, with the vector's name.
-    """
-    if tuple(said) != layout.names:
-        remedy = "encode what the layout was made for"
-        raise fail("message", f"vectors {', '.join(layout.names)}", ", ".join(said), remedy)
-    for name, values in said.items():
-        if values.shape != (layout.size,):
-            raise fail(name, f"shape ({layout.size},)", tuple(values.shape), "give such a vector")
-        low, high = torch.aminmax(values)
-        if not (torch.isfinite(low) and torch.isfinite(high)):
-            remedy = "lower the learning rate"
-            raise fail(name, "finite numbers", "NaN or infinity", remedy)
-
-
-def check_fraction(name: str, value: float, remedy: str) -> None:
-    """Refuse a number that is not in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        In one line, with the remedy given.
-    """
-    if not 0.0 < value <= 1.0:
-        raise fail(name, "a number above 0 and at most 1", value, remedy)
-
-
-def share_of(layout: Layout, share: float, name: str = "share") -> int:
-    """How many of the d coordinates a share of them is: ⌈share · d⌉.
-
-    Raises
-    ------
-    ValueError
-        If the share is not in (0, 1].
-    """
-    check_fraction(name, share, "give such a share")
-    return min(layout.size, max(1, ceil(share * layout.size)))
-
-
-def bad_body(codec: str, expected: str, got: object) -> ValueError:
-    """What :meth:`Coder.decode` raises of a body that no encoder wrote."""
-    return fail(f"body of codec {codec!r}", expected, got, "ask for the message again")

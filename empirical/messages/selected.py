@@ -24,7 +24,7 @@ from torch import Tensor
 from empirical.messages.codec import Layout, Memory, Said
 from empirical.messages.entropy import LARGEST, Tape, adaptive, floats, integers
 from empirical.messages.range_coder import UNIT
-from theory.validation import IntArray, as_integer, as_positive, fail
+from theory.validation import IntArray, as_integer, fail
 
 # Which of the weights a message speaks of --------------------------------------------------------
 
@@ -229,19 +229,6 @@ _DIVISIONS = 8
 Vectors = dict[str, NDArray[np.float32]]
 
 
-def check_values(values: str, step: float) -> None:
-    """Refuse settings that no :class:`Selected` has.
-
-    Raises
-    ------
-    ValueError
-        With the setting's name.
-    """
-    if values not in VALUES:
-        raise fail("values", f"one of {', '.join(VALUES)}", repr(values), "choose one of them")
-    as_positive("step", step)
-
-
 def largest(scores: NDArray[Any], k: int) -> Flags:
     """The k coordinates with the largest scores, shape (d,)."""
     found = np.zeros(len(scores), dtype=np.bool_)
@@ -265,7 +252,7 @@ class Selected:
 
     def __init__(self, layout: Layout, values: str, step: float) -> None:
         self._layout, self._values, self._step = layout, values, step
-        self._kinds = Kinds(layout, self._ranked(_arrays(layout.begin)))
+        self._kinds = Kinds(layout, self._ranked(arrays(layout.begin)))
 
     def memory(self) -> Memory:
         """What was last said of each coordinate, and whether just now, before or never."""
@@ -291,7 +278,7 @@ class Selected:
         ValueError
             If a value cannot be written, or what was read is no value.
         """
-        said, state = _arrays(self.said(memory)), memory["state"].numpy()
+        said, state = arrays(self.said(memory)), memory["state"].numpy()
         members = subset(tape, chosen, self._kinds.of(self._ranked(said), state))
         some = np.flatnonzero(members)
         for name in self._layout.names:
@@ -357,7 +344,7 @@ class Selected:
         return int(np.floor(nearest(np.array([wanted]), _DIVISIONS)[0]))
 
 
-def _arrays(vectors: Any) -> Vectors:
+def arrays(vectors: Any) -> Vectors:
     """The same numbers as arrays, which share the tensors' memory."""
     return {name: values.numpy() for name, values in vectors.items()}
 

@@ -191,7 +191,7 @@ class Streams:
         number
             The round's, for what goes wrong in it.
         pace
-            As of :class:`~empirical.messages.codec.Paced`.
+            As of :meth:`~empirical.messages.skeleton.TwoWay.write`.
 
         Returns
         -------

@@ -1,110 +1,157 @@
-"""The weights of largest size, each with its coordinate: the baseline of the paper on GAE."""
+"""The weights of largest square, each with its coordinate: the codecs of the paper on GAE.
+
+A body is a list of coordinates, and numbers from which those weights are made again: the weights
+themselves, knots of their sorted curve, or what an autoencoder makes of it.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from empirical.messages.autoencoder import Autoencoder, load_autoencoder
-from empirical.messages.codec import Heard, Layout, Memory, Said, bad_body, check_said, words_of
-from empirical.messages.index_lists import list_bytes, pack, unpack
+from empirical.keeping import load_tensors, save_tensors
+from empirical.messages.codec import Heard, Layout, Memory, Said
+from empirical.messages.skeleton import Packed, PackedTape, Settings
 from theory.validation import IntArray, as_integer, fail
 
-# The weights of largest size, each with its coordinate -------------------------------------------
+# Lists of coordinates, with as many bits each as the largest needs -------------------------------
 
 
-Values = NDArray[np.float32]
-FLOAT = np.dtype("<f4")
-_PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
+def index_bits(size: int) -> int:
+    """Bits of a coordinate below `size`.
 
-
-@dataclass(frozen=True)
-class Pruned:
-    """The `kept` numbers of largest square in float32, after the list of their coordinates.
-
-    A coordinate takes as many bits as the largest needs, and the body kept · (bits + 32), filled
-    up to whole bytes: N_p (b_int + b_float) of the paper's eq. 5. Numbers of equal square are
-    kept in the order of their coordinates. Of the others the message says nothing.
-
-    Parameters
-    ----------
-    kept
-        How many. 0: as large a share of them as the paper's, ⌈50 000 d / 613 514⌉.
+    >>> index_bits(613_514)
+    20
     """
-
-    kept: int = 0
-    name: ClassVar[str] = "pruned"
-
-    def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=0)
-
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> _PrunedCoder:
-        """Fits layouts of one vector, of at least `kept` numbers."""
-        return _PrunedCoder(kept_of(self.name, self.kept, layout), layout)
+    return max(1, (size - 1).bit_length())
 
 
-@dataclass(frozen=True, eq=False)
-class _PrunedCoder:
-    kept: int
-    layout: Layout
+def list_bytes(count: int, size: int) -> int:
+    """Bytes of a list of so many coordinates; the last byte may be filled up with zeros.
 
-    def memory(self) -> Memory:
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        check_said(said, self.layout)
-        values = numbers_of(said)
-        places = largest(values, self.kept)
-        return pack(places, values.size) + values[places].astype(FLOAT).tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        head = split_body(Pruned.name, body, self.kept, self.layout.size, floats=self.kept)
-        return scattered(self.layout, head.places, head.floats)
+    >>> list_bytes(50_000, 613_514)
+    125000
+    """
+    return -(-count * index_bits(size) // 8)
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A list of coordinates, and the numbers behind it."""
+def pack(indices: IntArray, size: int) -> bytes:
+    """The list in its order, bit after bit, the highest of each first."""
+    width = index_bits(size)
+    shifts = np.arange(width - 1, -1, -1, dtype=np.uint32)
+    bits = (np.asarray(indices, np.uint32)[:, None] >> shifts) & np.uint32(1)
+    return np.packbits(bits.astype(np.uint8).ravel()).tobytes()
 
-    places: IntArray
-    floats: Values
 
-
-def split_body(codec: str, body: bytes, kept: int, size: int, *, floats: int) -> Body:
-    """The two parts of a body; there are `floats` numbers, all of them finite.
+def unpack(body: bytes, count: int, size: int) -> NDArray[np.int64]:
+    """The list that :func:`pack` wrote.
 
     Raises
     ------
     ValueError
-        If no encoder wrote it.
+        If the length is another, a coordinate is not below `size` or occurs twice.
+
+    Examples
+    --------
+    >>> unpack(pack(np.array([5, 0, 9]), 10), 3, 10)
+    array([5, 0, 9])
     """
-    head = list_bytes(kept, size)
-    if len(body) != head + 4 * floats:
-        raise bad_body(codec, f"{head + 4 * floats} bytes", len(body))
-    places = unpack(body[:head], kept, size)
-    numbers = np.frombuffer(body, FLOAT, offset=head).astype(np.float32)
-    if not np.isfinite(numbers).all():
-        raise bad_body(codec, "finite numbers", "others")
-    return Body(places, numbers)
+    if len(body) != list_bytes(count, size):
+        wanted = f"{list_bytes(count, size)} bytes"
+        raise fail("list of coordinates", wanted, len(body), "ask for the message again")
+    width = index_bits(size)
+    bits = np.unpackbits(np.frombuffer(body, np.uint8), count=count * width).reshape(count, width)
+    powers = np.int64(1) << np.arange(width - 1, -1, -1, dtype=np.int64)
+    found: NDArray[np.int64] = bits.astype(np.int64) @ powers
+    seen = np.zeros(size, bool)
+    if count and found.max() < size:
+        seen[found] = True
+    if int(seen.sum()) != count:
+        wanted = f"{count} different coordinates below {size}"
+        raise fail("list of coordinates", wanted, "others", "ask for the message again")
+    return found
 
 
-def scattered(
-    layout: Layout, places: IntArray, values: Values, *, said: NDArray[np.bool_] | None = None
-) -> Heard:
-    """What is heard: values at their coordinates; `said` marks those that the message speaks of."""
-    vector, sent = np.zeros(layout.size, np.float32), np.zeros(layout.size, bool)
-    vector[places] = values
-    sent[places] = True if said is None else said
-    return Heard({layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
+# A list of coordinates, and numbers --------------------------------------------------------------
+
+
+Values = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+_PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
+_AT_LEAST_0 = partial(as_integer, minimum=0)
+
+
+class ListCoder(Packed):
+    """What these codecs share, for messages of one layout; they remember nothing.
+
+    Parameters
+    ----------
+    kept
+        How many numbers of a message are kept.
+    numbers
+        How many of four bytes stand behind the list.
+    """
+
+    def __init__(self, codec: Any, layout: Layout, kept: int, numbers: int) -> None:
+        super().__init__(codec, layout)
+        self.kept, self._numbers = kept, numbers
+
+    @property
+    def body_bytes(self) -> int:
+        """See :class:`~empirical.messages.skeleton.Packed`."""
+        return list_bytes(self.kept, self.layout.size) + 4 * self._numbers
+
+    @abstractmethod
+    def places(self, values: Values) -> IntArray:
+        """The list of a message."""
+
+    @abstractmethod
+    def numbers(self, tape: PackedTape, curve: Values | None) -> Any:
+        """Write or read what is said of the numbers on the list."""
+
+    @abstractmethod
+    def curve(self, numbers: Any) -> tuple[Values, Flags | bool]:
+        """The numbers on the list again, and of which of them the message speaks."""
+
+    def told(
+        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
+    ) -> tuple[IntArray, Any]:
+        """The list, and the numbers."""
+        size, curve, packed = self.layout.size, None, None
+        if said is not None:
+            (vector,) = said.values()
+            values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
+            places = self.places(values)
+            curve, packed = values[places], pack(places, size)
+        packed = tape.raw(packed, list_bytes(self.kept, size))
+        if said is None:
+            places = unpack(packed, self.kept, size)
+        return places, self.numbers(tape, curve)
+
+    def floats(self, tape: PackedTape, values: Values | None, count: int) -> Values:
+        """Write or read numbers that are finite."""
+        own = None if values is None else torch.from_numpy(values)
+        found = tape.numbers(own, count, torch.float32)
+        if values is None:
+            self.check(found)
+        return np.asarray(found.numpy())
+
+    def heard(self, memory: Memory, parts: tuple[IntArray, Any]) -> Heard:
+        """Numbers at their coordinates; of the others nothing is said."""
+        places, numbers = parts
+        vector, sent = np.zeros(self.layout.size, np.float32), np.zeros(self.layout.size, bool)
+        vector[places], sent[places] = self.curve(numbers)
+        return Heard({self.layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
 
 
 def largest(values: Values, count: int) -> IntArray:
@@ -127,13 +174,6 @@ def ascending(values: Values, count: int) -> IntArray:
     places = largest(values, count)
     ordered: IntArray = places[np.argsort(values[places], kind="stable")]
     return ordered
-
-
-def numbers_of(said: Said) -> Values:
-    """The one vector of a message as an array, shape (d,)."""
-    (vector,) = said.values()
-    found: Values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
-    return found
 
 
 def kept_of(codec: str, kept: int, layout: Layout) -> int:
@@ -160,179 +200,94 @@ def kept_of(codec: str, kept: int, layout: Layout) -> int:
     return kept or -(-layout.size * _PAPERS_KEPT // _PAPERS_SIZE)
 
 
-# The sorted weights by an autoencoder that all nodes were given ----------------------------------
+# The weights themselves --------------------------------------------------------------------------
+
+
+class PrunedCoder(ListCoder):
+    """The codec for messages of one vector, of at least `kept` numbers."""
+
+    def __init__(self, codec: Pruned, layout: Layout) -> None:
+        kept = kept_of(codec.name, codec.kept, layout)
+        super().__init__(codec, layout, kept, kept)
+
+    def places(self, values: Values) -> IntArray:
+        """In their own order."""
+        return largest(values, self.kept)
+
+    def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
+        """As they are."""
+        return self.floats(tape, curve, self.kept)
+
+    def curve(self, numbers: Values) -> tuple[Values, bool]:
+        """All of them."""
+        return numbers, True
 
 
 @dataclass(frozen=True)
-class Autoencoded:
-    """The numbers of largest square by their rank: some exact, the rest by an autoencoder.
+class Pruned(Settings):
+    """The `kept` numbers of largest square in float32, after the list of their coordinates.
 
-    The body is the list of coordinates in the order of signed values; the w lowest and the w
-    highest of these; the autoencoder's N_l numbers for those between; and the smallest square of
-    all. A decoded value whose square is below that is set to 0, and counts as not sent. These are
-    the N_p b_int + (2w + N_l + 1) b_float bits of the paper's eq. 6. How many are negative is not
-    sent: with the list in this order it is not needed.
+    A coordinate takes as many bits as the largest needs, and the body kept · (bits + 32), filled
+    up to whole bytes: N_p (b_int + b_float) of the paper's eq. 5. Numbers of equal square are
+    kept in the order of their coordinates. Of the others the message says nothing.
 
     Parameters
     ----------
-    file
-        The trained autoencoder (:func:`empirical.messages.autoencoder.load_autoencoder`); it says
-        how many numbers are kept and sent as they are.
+    kept
+        How many. 0: as large a share of them as the paper's, ⌈50 000 d / 613 514⌉.
     """
 
-    file: str = ""
-    name: ClassVar[str] = "autoencoder"
+    kept: int = 0
 
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> AutoencoderCoder:
-        """Fits the nets that the autoencoder was trained for.
-
-        Raises
-        ------
-        ValueError
-            If the file is missing or damaged, or the nets are others.
-        """
-        if not self.file:
-            remedy = "train it by 'peerbayes run gae --part autoencoder' and name its file"
-            raise fail("file", "a trained autoencoder", "none", remedy)
-        return AutoencoderCoder.of(load_autoencoder(Path(self.file)), layout)
-
-
-@dataclass(frozen=True, eq=False)
-class AutoencoderCoder:
-    """The codec with its autoencoder at hand."""
-
-    autoencoder: Autoencoder
-    layout: Layout
-
-    @classmethod
-    def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
-        """The codec for the messages of one run.
-
-        Raises
-        ------
-        ValueError
-            If the autoencoder was trained for other nets.
-        """
-        kept_of(Autoencoded.name, 1, layout)
-        if autoencoder.size != layout.size:
-            wanted = f"one trained for nets of {layout.size} weights"
-            got, remedy = f"one for {autoencoder.size}", "train one for these nets"
-            raise fail("autoencoder", wanted, got, remedy)
-        return cls(autoencoder, layout)
-
-    def memory(self) -> Memory:
-        """Nothing."""
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        """The body; see :class:`Autoencoded`."""
-        check_said(said, self.layout)
-        values, w = numbers_of(said), self.autoencoder.exact
-        places = ascending(values, self.autoencoder.kept)
-        curve = values[places]
-        middle = torch.from_numpy(curve[w : curve.size - w].copy())
-        latent = self.autoencoder.encode(middle).numpy()
-        threshold = np.square(curve).min(keepdims=True)
-        floats = np.concatenate([curve[:w], curve[curve.size - w :], latent, threshold])
-        return pack(places, values.size) + floats.astype(FLOAT).tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        """What it says; see :class:`Autoencoded`."""
-        own, w = self.autoencoder, self.autoencoder.exact
-        number = 2 * w + own.latent + 1
-        head = split_body(Autoencoded.name, body, own.kept, self.layout.size, floats=number)
-        latent, threshold = torch.from_numpy(head.floats[2 * w : -1].copy()), head.floats[-1]
-        middle = own.decode(latent).numpy()
-        curve = np.concatenate([head.floats[:w], middle, head.floats[w : 2 * w]])
-        kept = np.square(curve) >= threshold
-        return scattered(self.layout, head.places, np.where(kept, curve, np.float32(0)), said=kept)
+    name = "pruned"
+    domains: ClassVar = {"kept": _AT_LEAST_0}
+    writes = PrunedCoder
 
 
 # The sorted weights as a curve through a few of its points ---------------------------------------
 
 
-@dataclass(frozen=True)
-class Spline:
-    """The numbers of largest square by their rank: some exact, the rest on straight lines.
+class SplineCoder(ListCoder):
+    """The codec for messages of one vector, of at least `kept` numbers."""
 
-    The body is the list of coordinates in the order of signed values; the `exact` lowest and
-    `exact` highest of these; how many are negative; and `knots` of those between, part of them on
-    each side of 0 and more of them where the curve is steep. With the settings of the paper on
-    GAE these are the bits of its message, kept · 20 + (2 · 250 + 50 + 1) · 32: the count of
-    negative numbers stands where the threshold did.
+    def __init__(self, codec: Spline, layout: Layout) -> None:
+        kept = kept_of(codec.name, codec.kept, layout)
+        self._exact, self._knots = codec.exact, codec.knots
+        if not codec.kept:
+            self._exact = min(codec.exact, kept // 200)
+            self._knots = min(codec.knots, kept - 2 * self._exact)
+        self._between = kept - 2 * self._exact
+        super().__init__(codec, layout, kept, 2 * self._exact + self._knots + 1)
 
-    Parameters
-    ----------
-    kept
-        How many; at least 2 · exact + knots. 0: as large a share as the paper's, and of few
-        weights fewer exact ones, kept // 200 at each end, and at most as many knots as are left.
-    exact, knots
-        How many; at least 0 and 4.
-    """
+    def places(self, values: Values) -> IntArray:
+        """In the order of signed values."""
+        return ascending(values, self.kept)
 
-    kept: int = 0
-    exact: int = 250
-    knots: int = 50
-    name: ClassVar[str] = "spline"
+    def numbers(self, tape: PackedTape, curve: Values | None) -> tuple[Values, int]:
+        """Both ends and the knots, and how many of those between are negative."""
+        floats = count = None
+        if curve is not None:
+            low, middle, high = _cut(curve, self._exact)
+            below = int((middle < 0).sum())
+            knots = middle[knot_ranks(middle.size, below, self._knots)]
+            floats, count = np.concatenate([low, high, knots]), below.to_bytes(4, "little")
+        floats = self.floats(tape, floats, 2 * self._exact + self._knots)
+        below = int.from_bytes(tape.raw(count, 4), "little")
+        if below > self._between:
+            raise self.bad_body(f"at most {self._between} negative numbers", below)
+        return floats, below
 
-    def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=0)
-        as_integer("exact", self.exact, minimum=0)
-        as_integer("knots", self.knots, minimum=4)
-        if 0 < self.kept < 2 * self.exact + self.knots:
-            wanted = f"at most kept = {self.kept}"
-            got = f"2 · {self.exact} + {self.knots} exact values and knots"
-            raise fail("kept", wanted, got, "keep more, or take fewer knots")
-
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> _SplineCoder:
-        """Fits layouts of one vector, of at least `kept` numbers."""
-        kept, exact, knots = kept_of(self.name, self.kept, layout), self.exact, self.knots
-        if not self.kept:
-            exact = min(exact, kept // 200)
-            knots = min(knots, kept - 2 * exact)
-        return _SplineCoder(kept, exact, knots, layout)
+    def curve(self, numbers: tuple[Values, int]) -> tuple[Values, bool]:
+        """Between the ends, on lines."""
+        (floats, below), w = numbers, self._exact
+        ranks = knot_ranks(self._between, below, self._knots)
+        middle = on_lines(ranks, floats[2 * w :], self._between, below)
+        return np.concatenate([floats[:w], middle, floats[w : 2 * w]]), True
 
 
-@dataclass(frozen=True, eq=False)
-class _SplineCoder:
-    kept: int
-    exact: int
-    knots: int
-    layout: Layout
-
-    def memory(self) -> Memory:
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        check_said(said, self.layout)
-        values = numbers_of(said)
-        places = ascending(values, self.kept)
-        curve, w = values[places], self.exact
-        middle = curve[w : curve.size - w]
-        below = int((middle < 0).sum())
-        ranks = knot_ranks(middle.size, below, self.knots)
-        floats = np.concatenate([curve[:w], curve[curve.size - w :], middle[ranks]])
-        count = np.array([below], "<u4")
-        return pack(places, values.size) + floats.astype(FLOAT).tobytes() + count.tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        w, number = self.exact, 2 * self.exact + self.knots
-        head = split_body(Spline.name, body[:-4], self.kept, self.layout.size, floats=number)
-        below, between = int.from_bytes(body[-4:], "little"), self.kept - 2 * w
-        if below > between:
-            raise bad_body(Spline.name, f"at most {between} negative numbers", below)
-        ranks = knot_ranks(between, below, self.knots)
-        middle = on_lines(ranks, head.floats[2 * w :], between, below)
-        curve = np.concatenate([head.floats[:w], middle, head.floats[w : 2 * w]])
-        return scattered(self.layout, head.places, curve)
+def _cut(curve: Values, exact: int) -> tuple[Values, Values, Values]:
+    """The lowest, those between, and the highest."""
+    return curve[:exact], curve[exact : curve.size - exact], curve[curve.size - exact :]
 
 
 def knot_ranks(size: int, below: int, knots: int) -> IntArray:
@@ -369,3 +324,238 @@ def on_lines(ranks: IntArray, knots: Values, size: int, below: int) -> Values:
         curve[:below] = np.interp(np.arange(below), ranks[left], knots[left])
         curve[below:] = np.interp(np.arange(below, size), ranks[~left], knots[~left])
     return curve
+
+
+@dataclass(frozen=True)
+class Spline(Settings):
+    """The numbers of largest square by their rank: some exact, the rest on straight lines.
+
+    The body is the list of coordinates in the order of signed values; the `exact` lowest and
+    `exact` highest of these; how many are negative; and `knots` of those between, part of them on
+    each side of 0 and more of them where the curve is steep. With the settings of the paper on
+    GAE these are the bits of its message, kept · 20 + (2 · 250 + 50 + 1) · 32: the count of
+    negative numbers stands where the threshold did.
+
+    Parameters
+    ----------
+    kept
+        How many; at least 2 · exact + knots. 0: as large a share as the paper's, and of few
+        weights fewer exact ones, kept // 200 at each end, and at most as many knots as are left.
+    exact, knots
+        How many; at least 0 and 4.
+    """
+
+    kept: int = 0
+    exact: int = 250
+    knots: int = 50
+
+    name = "spline"
+    domains: ClassVar = {
+        "kept": _AT_LEAST_0,
+        "exact": _AT_LEAST_0,
+        "knots": partial(as_integer, minimum=4),
+    }
+    writes = SplineCoder
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.kept < 2 * self.exact + self.knots:
+            wanted = f"at most kept = {self.kept}"
+            got = f"2 · {self.exact} + {self.knots} exact values and knots"
+            raise fail("kept", wanted, got, "keep more, or take fewer knots")
+
+
+# The sorted weights by an autoencoder that all nodes were given ----------------------------------
+
+
+KIND = "gae-autoencoder"
+HIDDEN = (128, 64)
+
+
+def widths(between: int, latent: int) -> tuple[int, ...]:
+    """Widths of all layers, from a curve of `between` values to itself.
+
+    >>> widths(49_500, 50)
+    (49500, 128, 64, 50, 64, 128, 49500)
+    """
+    return (between, *HIDDEN, latent, *reversed(HIDDEN), between)
+
+
+def weights_of(between: int, latent: int) -> int:
+    """How many weights the autoencoder has.
+
+    >>> weights_of(49_500, 50)
+    12744718
+    """
+    return sum((a + 1) * b for a, b in pairwise(widths(between, latent)))
+
+
+@dataclass(frozen=True, eq=False)
+class Autoencoder:
+    """A trained autoencoder.
+
+    Attributes
+    ----------
+    layers
+        Weights, shape (in, out), and biases, shape (out,), of each layer.
+    size
+        Weights of the nets whose curves it was trained on.
+    kept, exact
+        How many weights of such a net are sorted, and how many at each end are not coded.
+    words
+        What else is known of its training; kept in the file.
+    """
+
+    layers: tuple[tuple[Tensor, Tensor], ...]
+    size: int
+    kept: int
+    exact: int
+    words: Mapping[str, Any]
+
+    @property
+    def between(self) -> int:
+        """Values of a curve."""
+        return self.layers[0][0].shape[0]
+
+    @property
+    def latent(self) -> int:
+        """Numbers that a curve is narrowed to."""
+        return self.layers[len(self.layers) // 2 - 1][0].shape[1]
+
+    def encode(self, curves: Tensor) -> Tensor:
+        """What is sent of curves, shape (…, between) → (…, latent); no entry is negative."""
+        for weights, biases in self.layers[: len(self.layers) // 2]:
+            curves = torch.relu(curves @ weights + biases)
+        return curves
+
+    def decode(self, latent: Tensor) -> Tensor:
+        """Curves again, shape (…, latent) → (…, between)."""
+        half = self.layers[len(self.layers) // 2 :]
+        for weights, biases in half[:-1]:
+            latent = torch.relu(latent @ weights + biases)
+        return latent @ half[-1][0] + half[-1][1]
+
+    def save(self, path: Path) -> str:
+        """Write the file, in one step; returns its SHA-256.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be written.
+        """
+        tensors = {}
+        for number, (weights, biases) in enumerate(self.layers):
+            tensors[f"{number}.weight"], tensors[f"{number}.bias"] = weights, biases
+        head = {"kind": KIND, "size": self.size, "kept": self.kept, "exact": self.exact}
+        return save_tensors(path, tensors, {**self.words, **head})
+
+
+def load_autoencoder(path: Path) -> Autoencoder:
+    """Read an autoencoder, and verify its checksum.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, it is damaged, or is something else; in one line.
+    """
+    if not path.is_file():
+        remedy = "train it by 'peerbayes run gae --part autoencoder', or name another file"
+        raise fail(str(path), "a trained autoencoder", "no such file", remedy)
+    kept = load_tensors(path)
+    if kept.words.get("kind") != KIND:
+        raise fail(str(path), "a trained autoencoder", "another file", "name another file")
+    count = len(kept.tensors) // 2
+    layers = tuple(
+        (kept.tensors[f"{number}.weight"], kept.tensors[f"{number}.bias"])
+        for number in range(count)
+    )
+    size, kept_weights, exact = (int(kept.words[name]) for name in ("size", "kept", "exact"))
+    return Autoencoder(layers, size, kept_weights, exact, kept.words)
+
+
+def untrained(
+    between: int, latent: int, *, size: int, kept: int, exact: int, random: np.random.Generator
+) -> Autoencoder:
+    """One with Glorot's uniform weights and zero biases."""
+    layers = []
+    for rows, columns in pairwise(widths(between, latent)):
+        limit = (6 / (rows + columns)) ** 0.5
+        drawn = random.uniform(-limit, limit, (rows, columns)).astype(np.float32)
+        layers.append((torch.from_numpy(drawn), torch.zeros(columns)))
+    return Autoencoder(tuple(layers), size, kept, exact, {})
+
+
+class AutoencoderCoder(ListCoder):
+    """The codec for the nets that an autoencoder was trained for.
+
+    Raises
+    ------
+    ValueError
+        If its file is missing or damaged, or it was trained for other nets.
+    """
+
+    def __init__(
+        self, codec: Autoencoded, layout: Layout, autoencoder: Autoencoder | None = None
+    ) -> None:
+        self.autoencoder = own = autoencoder or codec.trained()
+        kept_of(codec.name, 1, layout)
+        if own.size != layout.size:
+            wanted = f"one trained for nets of {layout.size} weights"
+            raise fail("autoencoder", wanted, f"one for {own.size}", "train one for these nets")
+        super().__init__(codec, layout, own.kept, 2 * own.exact + own.latent + 1)
+
+    @classmethod
+    def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
+        """The codec with an autoencoder at hand."""
+        return cls(Autoencoded(), layout, autoencoder)
+
+    def places(self, values: Values) -> IntArray:
+        """In the order of signed values."""
+        return ascending(values, self.kept)
+
+    def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
+        """Both ends, the autoencoder's numbers, and the smallest square."""
+        floats = None
+        if curve is not None:
+            low, middle, high = _cut(curve, self.autoencoder.exact)
+            latent = self.autoencoder.encode(torch.from_numpy(middle.copy())).numpy()
+            floats = np.concatenate([low, high, latent, np.square(curve).min(keepdims=True)])
+        return self.floats(tape, floats, self._numbers)
+
+    def curve(self, numbers: Values) -> tuple[Values, Flags]:
+        """Numbers with a square below the smallest one are 0, and count as not sent."""
+        w, threshold = self.autoencoder.exact, numbers[-1]
+        middle = self.autoencoder.decode(torch.from_numpy(numbers[2 * w : -1].copy())).numpy()
+        curve = np.concatenate([numbers[:w], middle, numbers[w : 2 * w]])
+        kept = np.square(curve) >= threshold
+        return np.where(kept, curve, np.float32(0)), kept
+
+
+@dataclass(frozen=True)
+class Autoencoded(Settings):
+    """The numbers of largest square by their rank: some exact, the rest by an autoencoder.
+
+    The body is the list of coordinates in the order of signed values; the w lowest and the w
+    highest of these; the autoencoder's N_l numbers for those between; and the smallest square of
+    all. A decoded value whose square is below that is set to 0, and counts as not sent. These are
+    the N_p b_int + (2w + N_l + 1) b_float bits of the paper's eq. 6. How many are negative is not
+    sent: with the list in this order it is not needed.
+
+    Parameters
+    ----------
+    file
+        The trained autoencoder (:func:`load_autoencoder`); it says how many numbers are kept and
+        sent as they are.
+    """
+
+    file: str = ""
+
+    name = "autoencoder"
+    writes = AutoencoderCoder
+
+    def trained(self) -> Autoencoder:
+        """What the file holds; see :func:`load_autoencoder`."""
+        if not self.file:
+            remedy = "train it by 'peerbayes run gae --part autoencoder' and name its file"
+            raise fail("file", "a trained autoencoder", "none", remedy)
+        return load_autoencoder(Path(self.file))

@@ -9,19 +9,25 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.messages.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
 from empirical.messages.codec import Block, Coder, Layout
 from empirical.messages.codecs import codec_from_words, codec_of
 from empirical.messages.codecs.pruned import (
+    Autoencoder,
     AutoencoderCoder,
     Pruned,
     Spline,
     ascending,
+    index_bits,
     knot_ranks,
     largest,
+    list_bytes,
+    load_autoencoder,
     on_lines,
+    pack,
+    unpack,
+    untrained,
+    weights_of,
 )
-from empirical.messages.index_lists import index_bits, list_bytes, pack, unpack
 from tests.empirical.support import refused
 
 SIZE, KEPT, EXACT, LATENT = 613_514, 50_000, 250, 50

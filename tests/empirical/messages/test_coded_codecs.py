@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Block, Heard, Layout, Paced
+from empirical.messages.codec import Block, Heard, Layout
 from empirical.messages.codecs import codec_of
 from empirical.messages.codecs.quantised import Quantised, TopK, Wavelet, lloyd_levels
 from empirical.messages.codecs.samples import Posterior, Samples
@@ -188,9 +188,8 @@ def test_steps_are_halved_as_rates_fall(pace: float, often: int) -> None:
     said = moved(begin, 3 * torch.randn(SIZE, generator=generator(4)))
     layout = Layout(begin, BLOCKS, 1e4)
     coder = Posterior(step=1.0, halvings=3).coder(layout)
-    assert isinstance(coder, Paced)
     here, there = coder.memory(), coder.memory()
-    body = coder.encode_paced(said, here, seed=0, pace=pace)
+    body = coder.write(said, here, seed=0, pace=pace).body
     heard = coder.decode(body, there, seed=0)
     assert all(torch.equal(values, here[name]) for name, values in there.items())
     step = 2.0**-often

@@ -21,7 +21,7 @@ SIZE = 2640
 
 def body_of(values: IntArray, scales: Scales, before: IntArray) -> bytes:
     writer = Writer()
-    scales.integers(writer, values, before, count=len(values))
+    scales.integers(writer, values, before)
     return writer.done()
 
 
@@ -53,7 +53,7 @@ def test_integers_of_blocks_come_back() -> None:
     for size in (0.0, 0.1, 3.0, 1e6):
         values = np.rint(rng.normal(size=SIZE) * size).astype(np.int64)
         reader = Reader(body_of(values, scales, before))
-        found, classes = scales.integers(reader, None, before, count=SIZE)
+        found, classes = scales.integers(reader, None, before)
         reader.end()
         assert np.array_equal(found, values)
         assert np.array_equal(classes, scales.of(values))
@@ -97,9 +97,7 @@ def test_classes_that_nobody_wrote_are_refused() -> None:
     writer = Writer()
     integers(writer, np.full(scales.count, 99), count=scales.count)
     with pytest.raises(ValueError, match="classes from 0 to 40"):
-        scales.integers(
-            Reader(writer.done()), None, np.zeros(scales.count, dtype=np.int64), count=SIZE
-        )
+        scales.integers(Reader(writer.done()), None, np.zeros(scales.count, dtype=np.int64))
 
 
 def test_what_is_worth_its_bits_saves_more_than_it_costs() -> None:

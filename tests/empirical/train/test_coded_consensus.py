@@ -9,7 +9,7 @@ import torch
 
 from empirical.messages.codec import Block, Layout
 from empirical.messages.codecs import codec_from_words, codec_named
-from empirical.messages.codecs.low_rank import Plain
+from empirical.messages.codecs.plain import Plain
 from empirical.nets.architecture import perceptron
 from empirical.nets.consensus import Consensus
 from empirical.nets.descent import Shares
