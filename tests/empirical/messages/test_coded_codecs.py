@@ -241,7 +241,7 @@ def test_samples_have_the_law_that_they_are_samples_of() -> None:
 def test_candidates_are_the_same_on_every_machine() -> None:
     from mpmath import erfinv, mp, mpf
 
-    from empirical.messages.candidates import UNIT, drawn, quantiles
+    from empirical.messages.codecs.samples import UNIT, drawn, quantiles
 
     found = quantiles()
     with mp.workdps(30):

@@ -91,7 +91,7 @@ def test_a_choice_is_that_of_all_candidates_one_by_one() -> None:
     import torch
 
     from empirical.kernels.noise import words_by_torch
-    from empirical.messages.candidates import UNIT, chosen, drawn, key_of
+    from empirical.messages.codecs.samples import UNIT, chosen, drawn, key_of
 
     rng = np.random.default_rng(0)
     lengths = np.array([1, 3, 4, 5, 9, 2, 16])
