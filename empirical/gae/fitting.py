@@ -19,7 +19,7 @@ from empirical.gae.local import stream
 from empirical.gae.net import SIZE
 from empirical.gae.recipe import Recipe
 from empirical.keeping import Generations
-from empirical.messages.codecs.pruned import Autoencoder, untrained
+from empirical.messages.autoencoder import Autoencoder, untrained
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 

@@ -26,17 +26,11 @@ from empirical.gae.local import epoch, side_by_side, stream
 from empirical.gae.net import WEIGHTS, layout
 from empirical.gae.passes import Passes
 from empirical.gae.recipe import SPLITS, Recipe
+from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
 from empirical.messages.codecs import codec_from_words
 from empirical.messages.codecs.plain import Plain
-from empirical.messages.codecs.pruned import (
-    AutoencoderCoder,
-    Pruned,
-    Spline,
-    index_bits,
-    largest,
-    load_autoencoder,
-)
+from empirical.messages.codecs.pruned import AutoencoderCoder, Pruned, Spline, index_bits, largest
 from theory.validation import IntArray, as_integer, fail
 
 # What nodes send ---------------------------------------------------------------------------------

@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.messages.codec import Block, Heard, Layout, Memory, Said
+from empirical.messages.codec import Block, Heard, Layout, Memory, Said, TwoWay
 from empirical.messages.entropy import LARGEST, Tape, integers
 from empirical.messages.range_coder import contexts, counted, decided, sums
 from empirical.messages.selected import PRECISION, SHIFT, nearest, powers
-from empirical.messages.skeleton import TwoWay
 from theory.validation import FloatArray, IntArray, fail
 
 # Integers of a net's tensors, with models chosen by how large their rows and columns run ---------

@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Said
+from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Said, TwoWay
 from empirical.messages.selected import PRECISION, digest, from_bytes, to_bytes
-from empirical.messages.skeleton import TwoWay
 from theory.validation import fail
 
 # The frame on the wire ---------------------------------------------------------------------------
@@ -243,7 +242,7 @@ class Sender(_End):
     def send(self, said: Said, *, pace: float = 1.0) -> bytes:
         """The frame of the next message: vectors of shape (d,), float32, on the CPU.
 
-        `pace`: as of :meth:`~empirical.messages.skeleton.TwoWay.write`, for coders that are of it.
+        `pace`: as of :meth:`~empirical.messages.codec.TwoWay.write`, for coders that are of it.
 
         Raises
         ------

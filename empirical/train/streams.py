@@ -191,7 +191,7 @@ class Streams:
         number
             The round's, for what goes wrong in it.
         pace
-            As of :meth:`~empirical.messages.skeleton.TwoWay.write`.
+            As of :meth:`~empirical.messages.codec.TwoWay.write`.
 
         Returns
         -------

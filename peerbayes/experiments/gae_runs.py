@@ -345,7 +345,7 @@ def train_autoencoder(
     from empirical.gae.fitting import SPLITS, held_out_curves
     from empirical.gae.passes import passes
     from empirical.gae.snapshots import snapshots
-    from empirical.messages.codecs.pruned import weights_of
+    from empirical.messages.autoencoder import weights_of
 
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")

@@ -9,7 +9,8 @@ from dataclasses import fields
 from typing import Any
 
 from empirical.messages.codec import Codec
-from empirical.messages.codecs.plain import Difference, LowRank, Plain, Replica, Seeds, Sign
+from empirical.messages.codecs.difference import Difference, Replica, Sign
+from empirical.messages.codecs.plain import LowRank, Plain, Seeds
 from empirical.messages.codecs.pruned import Autoencoded, Pruned, Spline
 from empirical.messages.codecs.quantised import Quantised, TopK, Wavelet
 from empirical.messages.codecs.samples import Posterior, Samples

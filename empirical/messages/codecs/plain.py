@@ -1,14 +1,13 @@
-"""Numbers as they are, signs, directions; and what changed since the last message.
+"""Numbers as they are: all of them, a share, or every matrix by a few of its directions.
 
-Bodies of these codecs have no models, and one length. Around any codec, :class:`Difference` and
-:class:`Replica` send what changed: they write the same messages, and differ by what agents pool.
+Bodies of these codecs have no models, and one length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import ClassVar
 
@@ -17,22 +16,91 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Remembering, Said
-from empirical.messages.selected import KINDS, PRECISION, bound, free, free_layout
-from empirical.messages.skeleton import (
+from empirical.messages.codec import (
     SHARE,
-    Packed,
-    PackedTape,
-    Settings,
+    Codec,
+    Heard,
+    Layout,
+    Memory,
+    Said,
     TwoWay,
-    check_said,
     count_of,
-    fraction,
     one_of,
+)
+from empirical.messages.selected import (
+    KINDS,
+    PRECISION,
+    bound,
+    free,
+    free_layout,
+    from_bytes,
+    to_bytes,
 )
 from theory.validation import as_integer, fail
 
 KIND = one_of(KINDS, " or ".join(KINDS))
+
+# Numbers one after the other, as they are --------------------------------------------------------
+
+
+class PackedTape:
+    """Numbers in C order, each in little-endian order.
+
+    Parameters
+    ----------
+    body
+        To read, of the length that bodies have; left out: a tape to write.
+    """
+
+    def __init__(self, body: bytes = b"") -> None:
+        self._body, self._place = body, 0
+        self._parts: list[bytes] = []
+
+    def raw(self, values: bytes | None, count: int) -> bytes:
+        """So many bytes: those given, or those read."""
+        if values is not None:
+            self._parts.append(values)
+            return values
+        start, self._place = self._place, self._place + count
+        return self._body[start : self._place]
+
+    def numbers(self, values: Tensor | None, count: int, kind: torch.dtype) -> Tensor:
+        """So many numbers of one format: those given, or shape (count,) where they are read."""
+        own = None if values is None else to_bytes(values)
+        raw = self.raw(own, count * kind.itemsize)
+        return from_bytes(raw, kind) if values is None else values
+
+    def done(self) -> bytes:
+        """All that was written."""
+        return b"".join(self._parts)
+
+    def end(self) -> None:
+        """Of a body of the right length everything was read."""
+
+
+class Packed(TwoWay):
+    """The coder of a codec whose bodies have one length, and hold numbers as they are."""
+
+    body_bytes: int  # the length of every body
+
+    def tape(self, body: bytes | None = None) -> PackedTape:
+        """See :class:`TwoWay`."""
+        if body is None:
+            return PackedTape()
+        if len(body) != self.body_bytes:
+            raise self.bad_body(f"{self.body_bytes} bytes", len(body))
+        return PackedTape(body)
+
+    def check(self, read: Tensor, what: str = "finite numbers") -> None:
+        """Refuse numbers of a body that are not finite."""
+        if not torch.isfinite(read).all():
+            raise self.bad_body(what, "others")
+
+    def bad_body(self, expected: str, got: object) -> ValueError:
+        """The refusal of a body that no encoder wrote."""
+        called = f"body of codec {self.codec.name!r}"
+        return fail(called, expected, got, "ask for the message again")
+
 
 # Random numbers that both ends draw from a message's seed, the same on every machine -------------
 
@@ -83,11 +151,7 @@ class PlainCoder(Packed):
         super().__init__(codec, layout)
         self._count = count_of(layout, getattr(codec, "share", 1.0))
         self._kind = KINDS[codec.kind]
-
-    @property
-    def body_bytes(self) -> int:
-        """See :class:`~empirical.messages.skeleton.Packed`."""
-        return self._count * self._kind.itemsize * len(self.layout.names)
+        self.body_bytes = self._count * self._kind.itemsize * len(layout.names)
 
     def told(
         self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
@@ -105,7 +169,6 @@ class PlainCoder(Packed):
         return some, values
 
     def heard(self, memory: Memory, parts: tuple[Tensor | None, Mapping[str, Tensor]]) -> Heard:
-        """See :class:`~empirical.messages.skeleton.TwoWay`."""
         some, values = parts
         if some is None:
             return Heard({name: vector.float() for name, vector in values.items()})
@@ -125,7 +188,7 @@ class PlainCoder(Packed):
 
 
 @dataclass(frozen=True)
-class Plain(Settings):
+class Plain(Codec):
     """Every number in one of three formats, in little-endian order.
 
     Parameters
@@ -143,7 +206,7 @@ class Plain(Settings):
 
 
 @dataclass(frozen=True)
-class Seeds(Settings):
+class Seeds(Codec):
     """A share of the coordinates, new ones in every message: dropout of coordinates.
 
     Both ends draw the same set from the message's seed, so that no index is sent. All vectors of a
@@ -193,6 +256,8 @@ class LowRankCoder(Packed):
             where = slice(block.start, block.start + rows * columns)
             is_small = codec.rank * (rows + columns) < rows * columns
             self._matrices.append(_Matrix(where, rows, columns, is_small))
+        each = sum(prod(shape) for own in self._matrices for shape in self._shapes(own))
+        self.body_bytes = each * len(self._names) * self._kind.itemsize
 
     def memory(self) -> Memory:
         """Random columns to begin with, the same for all vectors."""
@@ -202,12 +267,6 @@ class LowRankCoder(Packed):
             for k, own in enumerate(self._matrices)
             if own.is_small
         }
-
-    @property
-    def body_bytes(self) -> int:
-        """See :class:`~empirical.messages.skeleton.Packed`."""
-        each = sum(prod(shape) for own in self._matrices for shape in self._shapes(own))
-        return each * len(self._names) * self._kind.itemsize
 
     def told(
         self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
@@ -235,7 +294,6 @@ class LowRankCoder(Packed):
         return parts
 
     def heard(self, memory: Memory, parts: Mapping[str, list[list[Tensor]]]) -> Heard:
-        """See :class:`~empirical.messages.skeleton.TwoWay`."""
         vectors = {
             name: torch.cat([_product(*own).reshape(-1) if own[1:] else own[0] for own in pieces])
             for name, pieces in parts.items()
@@ -273,7 +331,7 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LowRank(Settings):
+class LowRank(Codec):
     """Each block's matrix M as P Qᵀ of rank r, by one step of power iteration a message.
 
     P is M Q made orthonormal, with the Q of the message before, and the new Q is Mᵀ P: over
@@ -284,7 +342,8 @@ class LowRank(Settings):
     PowerGossip (Vogels et al. 2020) takes the same step, on the difference of two neighbours'
     weights, which both ends of a link compute together: half as many numbers a message, a memory
     for every link, and two messages that must both arrive. Here a message has one sender, all who
-    listen hear the same, and the difference is that to a replica (:class:`Difference`).
+    listen hear the same, and the difference is that to a replica
+    (:class:`~empirical.messages.codecs.difference.Difference`).
 
     Parameters
     ----------
@@ -300,204 +359,3 @@ class LowRank(Settings):
     name = "low-rank"
     domains: ClassVar = {"rank": partial(as_integer, minimum=1), "kind": KIND}
     writes = LowRankCoder
-
-
-# The sign of every number, and one scale for each block ------------------------------------------
-
-
-class SignCoder(Packed):
-    """The codec for messages of one layout; it remembers nothing."""
-
-    @property
-    def body_bytes(self) -> int:
-        """See :class:`~empirical.messages.skeleton.Packed`."""
-        each = 4 * len(self.layout.blocks) + -(-self.layout.size // 8)
-        return each * len(self.layout.names)
-
-    def told(
-        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
-    ) -> dict[str, tuple[Tensor, Tensor]]:
-        """Of each vector: the scales of blocks, and 1 for each negative number."""
-        size, parts = self.layout.size, {}
-        for name in free_layout(self.layout).names:
-            scales = bits = None
-            if said is not None:
-                values = free(said)[name]
-                each = torch.split_with_sizes(values.double().abs(), self._sizes)
-                scales = torch.stack([own.mean() for own in each]).float()
-                bits = torch.from_numpy(np.packbits((values < 0).numpy()))
-            scales = tape.numbers(scales, len(self._sizes), torch.float32)
-            bits = tape.numbers(bits, -(-size // 8), torch.uint8)
-            flags = torch.from_numpy(np.unpackbits(bits.numpy()))
-            if said is None and not (torch.isfinite(scales).all() and (scales >= 0).all()):
-                raise self.bad_body("scales of at least 0", "others")
-            if flags[size:].any():
-                raise self.bad_body("zeros after the last sign", "ones")
-            parts[name] = scales, flags[:size]
-        return parts
-
-    def heard(self, memory: Memory, parts: Mapping[str, tuple[Tensor, Tensor]]) -> Heard:
-        """See :class:`~empirical.messages.skeleton.TwoWay`."""
-        sizes = torch.tensor(self._sizes)
-        vectors = {
-            name: (1.0 - 2.0 * flags.float()) * scales.repeat_interleave(sizes)
-            for name, (scales, flags) in parts.items()
-        }
-        return Heard(bound(vectors, self.layout.names))
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [prod(block.shape) for block in self.layout.blocks]
-
-
-@dataclass(frozen=True)
-class Sign(Settings):
-    """One bit a number: sign(x) times the mean of |x| over its block (Karimireddy et al. 2019).
-
-    Of beliefs, mean and log precision are written. Alone it says little of weights; around a
-    replica (:class:`Difference`) what it leaves out is sent later, which is their error feedback.
-    """
-
-    name = "sign"
-    writes = SignCoder
-
-
-# What changed since the last message -------------------------------------------------------------
-
-
-_REPLICA, _INNER = "replica.", "inner."
-
-
-class ReplicaCoder:
-    """A codec around another one: see :class:`~empirical.messages.codec.Remembering`.
-
-    Its memory is the replica, and what the inner codec remembers.
-
-    Raises
-    ------
-    ValueError
-        If the inner codec does not fit vectors that begin at 0, or has a replica.
-    """
-
-    def __init__(self, codec: Difference | Replica, layout: Layout) -> None:
-        self.layout, self._begin = layout, free_layout(layout)
-        zeros = {name: torch.zeros_like(values) for name, values in self._begin.begin.items()}
-        try:
-            self._inner: Coder = codec.inner.coder(replace(layout, begin=zeros))
-        except ValueError as error:
-            raise ValueError(f"inner: {error}") from None
-        if isinstance(self._inner, Remembering):
-            raise _two_replicas("inner", codec.inner)
-
-    def memory(self) -> Memory:
-        """What all begin with."""
-        replicas = {_REPLICA + name: values.clone() for name, values in self._begin.begin.items()}
-        return {**replicas, **_named(self._inner.memory())}
-
-    def replica(self, memory: Memory) -> dict[str, Tensor]:
-        """See :class:`~empirical.messages.codec.Remembering`."""
-        whole = {name: memory[_REPLICA + name].clone() for name in self._begin.names}
-        return bound(whole, self.layout.names)
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        """See :class:`~empirical.messages.codec.Coder`."""
-        check_said(said, self.layout)
-        change = {name: y - memory[_REPLICA + name] for name, y in free(said).items()}
-        inside = _inside(memory)
-        if isinstance(self._inner, TwoWay):
-            written = self._inner.write(change, inside, seed=seed)
-            self._take(written.heard(), inside, memory)
-            return written.body
-        copy = {name: values.clone() for name, values in inside.items()}
-        body = self._inner.encode(change, copy, seed=seed)
-        self._take(self._inner.decode(body, inside, seed=seed), inside, memory)
-        return body
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        """See :class:`~empirical.messages.codec.Coder`; the replica after the message."""
-        inside = _inside(memory)
-        self._take(self._inner.decode(body, inside, seed=seed), inside, memory)
-        return Heard(self.replica(memory))
-
-    def _take(self, heard: Heard, inside: Memory, memory: Memory) -> None:
-        """Into the replica goes what was heard of the change, into the memory the inner codec's."""
-        for name, change in heard.vectors.items():
-            sent = change if heard.sent is None else torch.where(heard.sent, change, 0.0)
-            memory[_REPLICA + name].add_(sent)
-        memory.update(_named(inside))
-
-
-class DifferenceCoder(ReplicaCoder):
-    """The same, with replicas that are pooled as such."""
-
-    def __init__(self, codec: Difference, layout: Layout) -> None:
-        super().__init__(codec, layout)
-        self.mixing = codec.mixing
-
-
-def _inside(memory: Memory) -> Memory:
-    """The inner codec's part of the memory."""
-    inner = (name for name in memory if name.startswith(_INNER))
-    return {name.removeprefix(_INNER): memory[name] for name in inner}
-
-
-def _named(inside: Memory) -> Memory:
-    return {_INNER + name: values for name, values in inside.items()}
-
-
-def _two_replicas(setting: str, inner: Codec) -> ValueError:
-    wanted = "a codec without a replica of its own"
-    return fail(setting, wanted, repr(inner.name), "use that codec by itself")
-
-
-def _one_replica(setting: str, inner: Codec) -> None:
-    """The domain of a codec within another."""
-    if isinstance(inner, Difference | Replica):
-        raise _two_replicas(setting, inner)
-
-
-@dataclass(frozen=True)
-class Difference(Settings):
-    """CHOCO-Gossip (Koloskova et al. 2019): q = Q(y − ŷ) is sent, and all add it to the replica ŷ.
-
-    An agent pools y_i + γ Σ_j W_ij (ŷ_j − ŷ_i), its own replica among them. What Q leaves out is
-    sent by later messages, and the network's weighted mean is that of uncompressed pooling whatever
-    Q does (docs: mathematics/compressed-messages). With `sign` it is error feedback.
-
-    Of beliefs, mean and log precision have replicas, so that no loss makes a precision negative.
-
-    Parameters
-    ----------
-    inner
-        Q: any codec without a replica of its own.
-    mixing
-        γ, in (0, 1]; coarse codecs need less than 1, or replicas chatter.
-    """
-
-    inner: Codec = Sign()
-    mixing: float = 0.5
-
-    name = "difference"
-    domains: ClassVar = {"mixing": fraction("give such a number"), "inner": _one_replica}
-    writes = DifferenceCoder
-
-
-@dataclass(frozen=True)
-class Replica(Settings):
-    """q = Q(y − ŷ) is sent, all add it to the replica ŷ, and agents pool ŷ in place of y.
-
-    An agent pools W_ii y_i + Σ_j W_ij ŷ_j. Where Q sends some coordinates, and those exactly, that
-    is pooling of messages that come late: no choice of coordinates is unstable, and no γ is needed
-    (docs: mathematics/compressed-messages). The network's mean is not kept.
-
-    Parameters
-    ----------
-    inner
-        Q: any codec without a replica of its own.
-    """
-
-    inner: Codec = Sign()
-
-    name = "replica"
-    domains: ClassVar = {"inner": _one_replica}
-    writes = ReplicaCoder

@@ -7,21 +7,19 @@ themselves, knots of their sorted curve, or what an autoencoder makes of it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from empirical.keeping import load_tensors, save_tensors
-from empirical.messages.codec import Heard, Layout, Memory, Said
-from empirical.messages.skeleton import Packed, PackedTape, Settings
+from empirical.messages.autoencoder import Autoencoder, load_autoencoder
+from empirical.messages.codec import Codec, Heard, Layout, Memory, Said
+from empirical.messages.codecs.plain import Packed, PackedTape
 from theory.validation import IntArray, as_integer, fail
 
 # Lists of coordinates, with as many bits each as the largest needs -------------------------------
@@ -91,69 +89,6 @@ _PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
 _AT_LEAST_0 = partial(as_integer, minimum=0)
 
 
-class ListCoder(Packed):
-    """What these codecs share, for messages of one layout; they remember nothing.
-
-    Parameters
-    ----------
-    kept
-        How many numbers of a message are kept.
-    numbers
-        How many of four bytes stand behind the list.
-    """
-
-    def __init__(self, codec: Any, layout: Layout, kept: int, numbers: int) -> None:
-        super().__init__(codec, layout)
-        self.kept, self._numbers = kept, numbers
-
-    @property
-    def body_bytes(self) -> int:
-        """See :class:`~empirical.messages.skeleton.Packed`."""
-        return list_bytes(self.kept, self.layout.size) + 4 * self._numbers
-
-    @abstractmethod
-    def places(self, values: Values) -> IntArray:
-        """The list of a message."""
-
-    @abstractmethod
-    def numbers(self, tape: PackedTape, curve: Values | None) -> Any:
-        """Write or read what is said of the numbers on the list."""
-
-    @abstractmethod
-    def curve(self, numbers: Any) -> tuple[Values, Flags | bool]:
-        """The numbers on the list again, and of which of them the message speaks."""
-
-    def told(
-        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
-    ) -> tuple[IntArray, Any]:
-        """The list, and the numbers."""
-        size, curve, packed = self.layout.size, None, None
-        if said is not None:
-            (vector,) = said.values()
-            values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
-            places = self.places(values)
-            curve, packed = values[places], pack(places, size)
-        packed = tape.raw(packed, list_bytes(self.kept, size))
-        if said is None:
-            places = unpack(packed, self.kept, size)
-        return places, self.numbers(tape, curve)
-
-    def floats(self, tape: PackedTape, values: Values | None, count: int) -> Values:
-        """Write or read numbers that are finite."""
-        own = None if values is None else torch.from_numpy(values)
-        found = tape.numbers(own, count, torch.float32)
-        if values is None:
-            self.check(found)
-        return np.asarray(found.numpy())
-
-    def heard(self, memory: Memory, parts: tuple[IntArray, Any]) -> Heard:
-        """Numbers at their coordinates; of the others nothing is said."""
-        places, numbers = parts
-        vector, sent = np.zeros(self.layout.size, np.float32), np.zeros(self.layout.size, bool)
-        vector[places], sent[places] = self.curve(numbers)
-        return Heard({self.layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
-
-
 def largest(values: Values, count: int) -> IntArray:
     """Coordinates of the `count` largest squares, ascending; of equal ones the first.
 
@@ -174,6 +109,68 @@ def ascending(values: Values, count: int) -> IntArray:
     places = largest(values, count)
     ordered: IntArray = places[np.argsort(values[places], kind="stable")]
     return ordered
+
+
+class ListCoder(Packed):
+    """What these codecs share, for messages of one layout; they remember nothing.
+
+    Parameters
+    ----------
+    kept
+        How many numbers of a message are kept.
+    numbers
+        How many of four bytes stand behind the list.
+
+    Attributes
+    ----------
+    ranked
+        The list of a message, from its numbers and `kept`.
+    """
+
+    ranked: Callable[[Values, int], IntArray] = staticmethod(ascending)
+
+    def __init__(self, codec: Any, layout: Layout, kept: int, numbers: int) -> None:
+        super().__init__(codec, layout)
+        self.kept = kept
+        self.body_bytes = list_bytes(kept, layout.size) + 4 * numbers
+
+    @abstractmethod
+    def numbers(self, tape: PackedTape, curve: Values | None) -> Any:
+        """Write or read what is said of the numbers on the list."""
+
+    @abstractmethod
+    def curve(self, numbers: Any) -> tuple[Values, Flags | bool]:
+        """The numbers on the list again, and of which of them the message speaks."""
+
+    def told(
+        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
+    ) -> tuple[IntArray, Any]:
+        """The list, and the numbers."""
+        size, curve, packed = self.layout.size, None, None
+        if said is not None:
+            (vector,) = said.values()
+            values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
+            places = self.ranked(values, self.kept)
+            curve, packed = values[places], pack(places, size)
+        packed = tape.raw(packed, list_bytes(self.kept, size))
+        if said is None:
+            places = unpack(packed, self.kept, size)
+        return places, self.numbers(tape, curve)
+
+    def floats(self, tape: PackedTape, values: Values | None, count: int) -> Values:
+        """Write or read numbers that are finite."""
+        own = None if values is None else torch.from_numpy(values)
+        found = tape.numbers(own, count, torch.float32)
+        if values is None:
+            self.check(found)
+        return np.asarray(found.numpy())
+
+    def heard(self, memory: Memory, parts: tuple[IntArray, Any]) -> Heard:
+        """Numbers at their coordinates; of the others nothing is said."""
+        places, numbers = parts
+        vector, sent = np.zeros(self.layout.size, np.float32), np.zeros(self.layout.size, bool)
+        vector[places], sent[places] = self.curve(numbers)
+        return Heard({self.layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
 
 
 def kept_of(codec: str, kept: int, layout: Layout) -> int:
@@ -206,13 +203,11 @@ def kept_of(codec: str, kept: int, layout: Layout) -> int:
 class PrunedCoder(ListCoder):
     """The codec for messages of one vector, of at least `kept` numbers."""
 
+    ranked = staticmethod(largest)
+
     def __init__(self, codec: Pruned, layout: Layout) -> None:
         kept = kept_of(codec.name, codec.kept, layout)
         super().__init__(codec, layout, kept, kept)
-
-    def places(self, values: Values) -> IntArray:
-        """In their own order."""
-        return largest(values, self.kept)
 
     def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
         """As they are."""
@@ -224,7 +219,7 @@ class PrunedCoder(ListCoder):
 
 
 @dataclass(frozen=True)
-class Pruned(Settings):
+class Pruned(Codec):
     """The `kept` numbers of largest square in float32, after the list of their coordinates.
 
     A coordinate takes as many bits as the largest needs, and the body kept · (bits + 32), filled
@@ -258,10 +253,6 @@ class SplineCoder(ListCoder):
             self._knots = min(codec.knots, kept - 2 * self._exact)
         self._between = kept - 2 * self._exact
         super().__init__(codec, layout, kept, 2 * self._exact + self._knots + 1)
-
-    def places(self, values: Values) -> IntArray:
-        """In the order of signed values."""
-        return ascending(values, self.kept)
 
     def numbers(self, tape: PackedTape, curve: Values | None) -> tuple[Values, int]:
         """Both ends and the knots, and how many of those between are negative."""
@@ -327,7 +318,7 @@ def on_lines(ranks: IntArray, knots: Values, size: int, below: int) -> Values:
 
 
 @dataclass(frozen=True)
-class Spline(Settings):
+class Spline(Codec):
     """The numbers of largest square by their rank: some exact, the rest on straight lines.
 
     The body is the list of coordinates in the order of signed values; the `exact` lowest and
@@ -368,123 +359,6 @@ class Spline(Settings):
 # The sorted weights by an autoencoder that all nodes were given ----------------------------------
 
 
-KIND = "gae-autoencoder"
-HIDDEN = (128, 64)
-
-
-def widths(between: int, latent: int) -> tuple[int, ...]:
-    """Widths of all layers, from a curve of `between` values to itself.
-
-    >>> widths(49_500, 50)
-    (49500, 128, 64, 50, 64, 128, 49500)
-    """
-    return (between, *HIDDEN, latent, *reversed(HIDDEN), between)
-
-
-def weights_of(between: int, latent: int) -> int:
-    """How many weights the autoencoder has.
-
-    >>> weights_of(49_500, 50)
-    12744718
-    """
-    return sum((a + 1) * b for a, b in pairwise(widths(between, latent)))
-
-
-@dataclass(frozen=True, eq=False)
-class Autoencoder:
-    """A trained autoencoder.
-
-    Attributes
-    ----------
-    layers
-        Weights, shape (in, out), and biases, shape (out,), of each layer.
-    size
-        Weights of the nets whose curves it was trained on.
-    kept, exact
-        How many weights of such a net are sorted, and how many at each end are not coded.
-    words
-        What else is known of its training; kept in the file.
-    """
-
-    layers: tuple[tuple[Tensor, Tensor], ...]
-    size: int
-    kept: int
-    exact: int
-    words: Mapping[str, Any]
-
-    @property
-    def between(self) -> int:
-        """Values of a curve."""
-        return self.layers[0][0].shape[0]
-
-    @property
-    def latent(self) -> int:
-        """Numbers that a curve is narrowed to."""
-        return self.layers[len(self.layers) // 2 - 1][0].shape[1]
-
-    def encode(self, curves: Tensor) -> Tensor:
-        """What is sent of curves, shape (…, between) → (…, latent); no entry is negative."""
-        for weights, biases in self.layers[: len(self.layers) // 2]:
-            curves = torch.relu(curves @ weights + biases)
-        return curves
-
-    def decode(self, latent: Tensor) -> Tensor:
-        """Curves again, shape (…, latent) → (…, between)."""
-        half = self.layers[len(self.layers) // 2 :]
-        for weights, biases in half[:-1]:
-            latent = torch.relu(latent @ weights + biases)
-        return latent @ half[-1][0] + half[-1][1]
-
-    def save(self, path: Path) -> str:
-        """Write the file, in one step; returns its SHA-256.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be written.
-        """
-        tensors = {}
-        for number, (weights, biases) in enumerate(self.layers):
-            tensors[f"{number}.weight"], tensors[f"{number}.bias"] = weights, biases
-        head = {"kind": KIND, "size": self.size, "kept": self.kept, "exact": self.exact}
-        return save_tensors(path, tensors, {**self.words, **head})
-
-
-def load_autoencoder(path: Path) -> Autoencoder:
-    """Read an autoencoder, and verify its checksum.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, it is damaged, or is something else; in one line.
-    """
-    if not path.is_file():
-        remedy = "train it by 'peerbayes run gae --part autoencoder', or name another file"
-        raise fail(str(path), "a trained autoencoder", "no such file", remedy)
-    kept = load_tensors(path)
-    if kept.words.get("kind") != KIND:
-        raise fail(str(path), "a trained autoencoder", "another file", "name another file")
-    count = len(kept.tensors) // 2
-    layers = tuple(
-        (kept.tensors[f"{number}.weight"], kept.tensors[f"{number}.bias"])
-        for number in range(count)
-    )
-    size, kept_weights, exact = (int(kept.words[name]) for name in ("size", "kept", "exact"))
-    return Autoencoder(layers, size, kept_weights, exact, kept.words)
-
-
-def untrained(
-    between: int, latent: int, *, size: int, kept: int, exact: int, random: np.random.Generator
-) -> Autoencoder:
-    """One with Glorot's uniform weights and zero biases."""
-    layers = []
-    for rows, columns in pairwise(widths(between, latent)):
-        limit = (6 / (rows + columns)) ** 0.5
-        drawn = random.uniform(-limit, limit, (rows, columns)).astype(np.float32)
-        layers.append((torch.from_numpy(drawn), torch.zeros(columns)))
-    return Autoencoder(tuple(layers), size, kept, exact, {})
-
-
 class AutoencoderCoder(ListCoder):
     """The codec for the nets that an autoencoder was trained for.
 
@@ -502,16 +376,13 @@ class AutoencoderCoder(ListCoder):
         if own.size != layout.size:
             wanted = f"one trained for nets of {layout.size} weights"
             raise fail("autoencoder", wanted, f"one for {own.size}", "train one for these nets")
-        super().__init__(codec, layout, own.kept, 2 * own.exact + own.latent + 1)
+        self._numbers = 2 * own.exact + own.latent + 1
+        super().__init__(codec, layout, own.kept, self._numbers)
 
     @classmethod
     def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
         """The codec with an autoencoder at hand."""
         return cls(Autoencoded(), layout, autoencoder)
-
-    def places(self, values: Values) -> IntArray:
-        """In the order of signed values."""
-        return ascending(values, self.kept)
 
     def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
         """Both ends, the autoencoder's numbers, and the smallest square."""
@@ -532,7 +403,7 @@ class AutoencoderCoder(ListCoder):
 
 
 @dataclass(frozen=True)
-class Autoencoded(Settings):
+class Autoencoded(Codec):
     """The numbers of largest square by their rank: some exact, the rest by an autoencoder.
 
     The body is the list of coordinates in the order of signed values; the w lowest and the w

@@ -18,58 +18,167 @@ import torch
 from numpy.typing import NDArray
 
 from empirical.messages.beliefs import Scales, worth_sending
-from empirical.messages.codec import Block, Heard, Layout, Memory, Said
-from empirical.messages.entropy import Tape, floats, integers
+from empirical.messages.codec import (
+    SHARE,
+    Block,
+    Codec,
+    Domains,
+    Heard,
+    Layout,
+    Memory,
+    Said,
+    TwoWay,
+    count_of,
+    one_of,
+)
+from empirical.messages.entropy import LARGEST, Tape, floats, integers
 from empirical.messages.selected import (
+    FORMER,
+    LOG_PRECISION,
+    MEMBER,
     PRECISION,
     SHIFT,
-    VALUES,
     Flags,
-    Selected,
-    Vectors,
-    arrays,
+    Kinds,
     bound,
     free,
     free_layout,
     is_belief,
-    largest,
     nearest,
     powers,
+    subset,
 )
-from empirical.messages.skeleton import SHARE, Settings, TwoWay, count_of, one_of
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, install_extra
 
 # The largest numbers alone: of a message, or of its wavelet transform -----------------------------
 
 
-Float64 = NDArray[np.float64]
+VALUES = ("steps", "float32", "float16")
+# Steps are 2^(k/8).
+_FINE = 8
+
+Float32 = NDArray[np.float32]
+Vectors = dict[str, Float32]
+# What some numbers of a message can be.
+_SELECTED: Domains = {"share": SHARE, "values": one_of(VALUES), "step": as_positive}
+
+
+def arrays(vectors: Any) -> Vectors:
+    """The same numbers as arrays, which share the tensors' memory."""
+    return {name: values.numpy() for name, values in vectors.items()}
+
+
+def largest(scores: NDArray[Any], k: int) -> Flags:
+    """The k coordinates with the largest scores, shape (d,)."""
+    found = np.zeros(len(scores), dtype=np.bool_)
+    found[np.argpartition(scores, len(scores) - k)[len(scores) - k :]] = True
+    return found
 
 
 class SelectedCoder(TwoWay):
-    """What codecs of some numbers share; the memory is what was said, and what is in the set."""
+    """What codecs of some numbers share: a set, and values with a memory.
+
+    Values travel to the last bit, in float32 or float16, or in steps. A value in steps is a
+    multiple of its vector's step, and what is written is by how many steps it differs from what was
+    last said of its coordinate, or at first from what all begin with.
+
+    Parameters
+    ----------
+    codec
+        It has `share`, `values` and `step`: where values travel in steps, the step of a vector over
+        the root mean square of those that are sent; of a log precision the step itself.
+    own
+        The layout of the numbers that are sent or not; finite, and may be rounded.
+    """
 
     def __init__(self, codec: TopK | Wavelet, layout: Layout, own: Layout) -> None:
         super().__init__(codec, layout)
-        self.count = count_of(own, codec.share)
-        self.selected = Selected(own, codec.values, codec.step)
+        self.own, self.count = own, count_of(own, codec.share)
+        self._kinds = Kinds(own, self._ranked(arrays(own.begin)))
 
     def memory(self) -> Memory:
         """What was last said of each number, and whether just now, before or never."""
-        return self.selected.memory()
+        said = {f"said {name}": values.clone() for name, values in self.own.begin.items()}
+        return {**said, "state": torch.zeros(self.own.size, dtype=torch.uint8)}
+
+    def said(self, memory: Memory) -> Vectors:
+        """What was last said, by name; views of the memory."""
+        return {name: memory[f"said {name}"].numpy() for name in self.own.names}
 
     @abstractmethod
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, Float64]:
-        """The numbers of a message, and which of them are worth most."""
+    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
+        """The numbers of a message, and what each is worth."""
 
     def told(
         self, tape: Tape, memory: Memory, said: Said | None, *, seed: int, pace: float
     ) -> Flags:
-        """The set."""
+        """The set; the memory becomes what was said of its members."""
         given = chosen = None
         if said is not None:
             given, scores = self.scored(said, memory)
             chosen = largest(scores, self.count)
-        return self.selected.coded(tape, memory, given, chosen)
+        last, state = self.said(memory), memory["state"].numpy()
+        members = subset(tape, chosen, self._kinds.of(self._ranked(last), state))
+        some = np.flatnonzero(members)
+        for name, values in last.items():
+            own = None if given is None else given[name][some]
+            if self.codec.values == "steps":
+                values[some] = self._in_steps(tape, own, values[some], state[some], name)
+            else:
+                values[some] = self._as_floats(tape, own, len(some))
+        state[state == MEMBER] = FORMER
+        state[some] = MEMBER
+        return members
+
+    def _ranked(self, vectors: Vectors) -> Float32:
+        """What coordinates are ranked by: the mean, if there is one."""
+        if SHIFT in vectors and PRECISION in vectors:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.asarray(np.nan_to_num(vectors[SHIFT] / vectors[PRECISION]))
+        return vectors.get("mean", vectors[self.own.names[0]])
+
+    def _as_floats(self, tape: Tape, values: Float32 | None, count: int) -> Float32:
+        half = self.codec.values == "float16"
+        own: Any = values
+        if values is not None and half:
+            with np.errstate(over="ignore"):
+                own = values.astype(np.float16)
+            if not np.isfinite(own).all():
+                raise fail("values", "numbers that float16 holds", "larger ones", "use 'float32'")
+        found = floats(tape, own, count=count, dtype=np.float16 if half else np.float32)
+        return np.asarray(found, dtype=np.float32)
+
+    def _in_steps(
+        self,
+        tape: Tape,
+        values: Float32 | None,
+        before: Float32,
+        state: NDArray[np.uint8],
+        name: str,
+    ) -> Float32:
+        exponent = None
+        if values is not None:
+            exponent = np.array([self._exponent(values.astype(np.float64), before, name)])
+        exponent = integers(tape, exponent, count=1)
+        step = powers(exponent, _FINE)[0]
+        with np.errstate(over="ignore"):
+            guess = np.clip(np.rint(before / step), -LARGEST, LARGEST).astype(np.int64)
+        moved = None
+        if values is not None:
+            moved = np.rint(values.astype(np.float64) / float(step)).astype(np.int64) - guess
+        moved = integers(tape, moved, count=len(before), contexts=state)
+        with np.errstate(over="ignore"):
+            found = (guess + moved).astype(np.float32) * step
+        if not np.isfinite(found).all():
+            raise fail("body", "finite numbers", "others", "send it again")
+        return np.asarray(found)
+
+    def _exponent(self, values: FloatArray, before: Float32, name: str) -> int:
+        """Of the step, which is rounded down; 2²⁸ steps reach from 0 to any value."""
+        size = 1.0 if name == LOG_PRECISION else float(np.sqrt((values**2).mean()))
+        reach = max(float(np.abs(some).max(initial=0.0)) for some in (values, before))
+        wanted = max(self.codec.step * size, 2.0**-28 * reach, 2.0**-50)
+        return int(np.floor(nearest(np.array([wanted]), _FINE)[0]))
 
 
 class TopKCoder(SelectedCoder):
@@ -79,7 +188,7 @@ class TopKCoder(SelectedCoder):
         self._free = codec.values == "steps"
         super().__init__(codec, layout, free_layout(layout) if self._free else layout)
 
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, Float64]:
+    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
         """Scores are squares; of beliefs, squared means over the variance."""
         found = {name: values.numpy().astype(np.float64) for name, values in said.items()}
         given = arrays(free(said) if self._free else said)
@@ -91,13 +200,13 @@ class TopKCoder(SelectedCoder):
         """What a memory says after a message, of those in its set."""
         if parts.sum() != self.count:
             raise fail("body", f"{self.count} coordinates", int(parts.sum()), "send it again")
-        said = {name: values.clone() for name, values in self.selected.said(memory).items()}
+        said = {name: torch.from_numpy(values.copy()) for name, values in self.said(memory).items()}
         vectors = bound(said, self.layout.names) if self._free else said
         return Heard(vectors, torch.from_numpy(parts))
 
 
 @dataclass(frozen=True)
-class TopK(Settings):
+class TopK(Codec):
     """The largest coordinates of each message.
 
     Parameters
@@ -116,7 +225,7 @@ class TopK(Settings):
     step: float = 0.1
 
     name = "topk"
-    domains: ClassVar = {"share": SHARE, "values": one_of(VALUES), "step": as_positive}
+    domains: ClassVar = _SELECTED
     writes = TopKCoder
 
 
@@ -142,34 +251,34 @@ class WaveletCoder(SelectedCoder):
         zeros = {name: torch.zeros(starts[-1]) for name in self._begin}
         super().__init__(codec, layout, Layout(zeros, blocks))
 
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, Float64]:
+    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
         """Scores are squares of what coefficients moved by since they were last said."""
-        given, moved = {}, {}
+        given, moved, last = {}, {}, self.said(memory)
         for name, values in free(said).items():
             change = values.numpy().astype(np.float64) - self._begin[name]
             given[name] = np.concatenate(self._bands(change)).astype(np.float32)
-            moved[name] = (given[name] - memory[f"said {name}"].numpy()).astype(np.float64)
+            moved[name] = (given[name] - last[name]).astype(np.float64)
         return given, _relative_squares(moved)
 
     def heard(self, memory: Memory, parts: Flags) -> Heard:
         """All coordinates, by what was last said of coefficients."""
         found = {}
-        for name, coefficients in self.selected.said(memory).items():
-            bands = np.split(coefficients.numpy().astype(np.float64), self._cuts)
+        for name, coefficients in self.said(memory).items():
+            bands = np.split(coefficients.astype(np.float64), self._cuts)
             with np.errstate(over="ignore"):
                 back = _pywt().waverec(bands, self.codec.wavelet, mode="periodization")
                 found[name] = (back[: self.layout.size] + self._begin[name]).astype(np.float32)
         return _finite(found, self.layout)
 
-    def _bands(self, values: Float64) -> list[Float64]:
+    def _bands(self, values: FloatArray) -> list[FloatArray]:
         pywt, wavelet = _pywt(), self.codec.wavelet
         depth = min(self.codec.depth, pywt.dwt_max_level(len(values), wavelet))
-        bands: list[Float64] = pywt.wavedec(values, wavelet, mode="periodization", level=depth)
+        bands: list[FloatArray] = pywt.wavedec(values, wavelet, mode="periodization", level=depth)
         return bands
 
 
 @dataclass(frozen=True)
-class Wavelet(Settings):
+class Wavelet(Codec):
     """The wavelet coefficients that changed most since they were last sent.
 
     Parameters
@@ -191,16 +300,11 @@ class Wavelet(Settings):
     step: float = 0.1
 
     name = "wavelet"
-    domains: ClassVar = {
-        "share": SHARE,
-        "depth": partial(as_integer, minimum=1),
-        "values": one_of(VALUES),
-        "step": as_positive,
-    }
+    domains: ClassVar = {**_SELECTED, "depth": partial(as_integer, minimum=1)}
     writes = WaveletCoder
 
 
-def _relative_squares(vectors: Mapping[str, Float64]) -> Float64:
+def _relative_squares(vectors: Mapping[str, FloatArray]) -> FloatArray:
     """Squares of each number over its vector's mean square, all vectors together."""
     squares = [values**2 for values in vectors.values()]
     return np.asarray(sum(one / max(float(one.mean()), 1e-300) for one in squares))
@@ -234,7 +338,6 @@ _DIVISIONS = 4
 # Rounds of Lloyd's algorithm; the error falls by less than a per cent afterwards.
 _ROUNDS = 30
 
-Float32 = NDArray[np.float32]
 # Of a vector: exponents of its blocks' units, levels if it has some, and a number a coordinate.
 Part = tuple[IntArray, Float32 | None, IntArray]
 
@@ -306,7 +409,7 @@ def _levels(name: str, value: int) -> None:
 
 
 @dataclass(frozen=True)
-class Quantised(Settings):
+class Quantised(Codec):
     """All coordinates with a relative error.
 
     Parameters

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from empirical.kernels.noise import uniform, words
 from empirical.messages.beliefs import BeliefCoder, Float32
-from empirical.messages.codec import Layout, Memory, Said
+from empirical.messages.codec import Codec, Layout, Memory, Said, fraction
 from empirical.messages.entropy import Tape, integers, naturals
 from empirical.messages.selected import nearest, powers
-from empirical.messages.skeleton import Settings, fraction
 from theory.validation import IntArray, as_integer, as_positive, fail
 
 # Candidates that both ends can draw from a seed, and the choice of one: compiled -----------------
@@ -327,7 +326,7 @@ def _block_bits(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class Samples(Settings):
+class Samples(Codec):
     """One posterior sample a message, or a sharper one; messages must be of Gaussian beliefs.
 
     Parameters
@@ -409,7 +408,7 @@ def _halvings(name: str, value: int) -> None:
 
 
 @dataclass(frozen=True)
-class Posterior(Settings):
+class Posterior(Codec):
     """Means in steps of the posterior's own standard deviation; messages must be of beliefs.
 
     Parameters

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from empirical.messages.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
 from empirical.messages.codec import Block, Coder, Layout
 from empirical.messages.codecs import codec_from_words, codec_of
 from empirical.messages.codecs.pruned import (
-    Autoencoder,
     AutoencoderCoder,
     Pruned,
     Spline,
@@ -21,12 +21,9 @@ from empirical.messages.codecs.pruned import (
     knot_ranks,
     largest,
     list_bytes,
-    load_autoencoder,
     on_lines,
     pack,
     unpack,
-    untrained,
-    weights_of,
 )
 from tests.empirical.support import refused
 

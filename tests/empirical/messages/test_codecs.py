@@ -19,10 +19,10 @@ from empirical.messages.codec import (
     Memory,
     Remembering,
     Replicating,
+    TwoWay,
 )
 from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of
-from empirical.messages.codecs.plain import Difference, Replica
-from empirical.messages.skeleton import TwoWay
+from empirical.messages.codecs.difference import Difference, Replica
 from empirical.messages.streams import prepared
 from tests.empirical.messages.layouts import NAMES, layout_of, message
 from tests.empirical.support import refused
