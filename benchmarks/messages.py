@@ -34,7 +34,7 @@ from empirical.messages.codec import Codec, Coder, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
 from empirical.messages.codecs.quantised import largest
 from empirical.messages.codecs.samples import Posterior
-from empirical.messages.entropy import Writer
+from empirical.messages.entropy import Tape
 from empirical.messages.limit import groups_limit, measured, moves, primed, shannon_limit
 from empirical.messages.selected import (
     FORMER,
@@ -180,7 +180,7 @@ def sets(layout: Layout, said: Sequence[Said], *, kept: int) -> list[Row]:
 
 def bits_of(chosen: Flags, kinds: IntArray) -> int:
     """Of a set, in whole words."""
-    writer = Writer()
+    writer = Tape()
     subset(writer, chosen, kinds)
     return 8 * len(writer.done())
 

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from empirical.messages.entropy import Reader, Writer
+from empirical.messages.entropy import Tape
 from theory.validation import as_positive, fail
 
 # Vectors by name, each of shape (d,), float32.
@@ -316,7 +316,7 @@ class TwoWay(ABC):
         ValueError
             If the body is of another length than bodies have.
         """
-        return Writer() if body is None else Reader(body)
+        return Tape(body)
 
     def write(self, said: Said, memory: Memory, *, seed: int, pace: float = 1.0) -> Written:
         """As :meth:`encode`, and what will be heard.

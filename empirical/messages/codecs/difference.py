@@ -38,37 +38,40 @@ class SignCoder(Packed):
 
     def __init__(self, codec: Sign, layout: Layout) -> None:
         super().__init__(codec, layout)
+        self._names = free_layout(layout).names
         self._sizes = [prod(block.shape) for block in layout.blocks]
         self.body_bytes = (4 * len(self._sizes) + -(-layout.size // 8)) * len(layout.names)
 
     def told(
         self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
     ) -> dict[str, tuple[Tensor, Tensor]]:
-        """Of each vector: the scales of blocks, and 1 for each negative number."""
+        """Of each vector: the scales of blocks, and bits that are 1 for negative numbers."""
         size, parts = self.layout.size, {}
-        for name in free_layout(self.layout).names:
+        given = dict.fromkeys(self._names) if said is None else free(said)
+        for name, values in given.items():
             scales = bits = None
-            if said is not None:
-                values = free(said)[name]
-                each = torch.split_with_sizes(values.double().abs(), self._sizes)
-                scales = torch.stack([own.mean() for own in each]).float()
+            if values is not None:
+                blocks = torch.split_with_sizes(values.double().abs(), self._sizes)
+                scales = torch.stack([block.mean() for block in blocks]).float()
                 bits = torch.from_numpy(np.packbits((values < 0).numpy()))
             scales = tape.numbers(scales, len(self._sizes), torch.float32)
             bits = tape.numbers(bits, -(-size // 8), torch.uint8)
-            flags = torch.from_numpy(np.unpackbits(bits.numpy()))
-            if said is None and not (torch.isfinite(scales).all() and (scales >= 0).all()):
+            if values is None and not (torch.isfinite(scales).all() and (scales >= 0).all()):
                 raise self.bad_body("scales of at least 0", "others")
-            if flags[size:].any():
+            if size % 8 and int(bits[-1]) & (0xFF >> size % 8):
                 raise self.bad_body("zeros after the last sign", "ones")
-            parts[name] = scales, flags[:size]
+            parts[name] = scales, bits
         return parts
 
     def heard(self, memory: Memory, parts: Mapping[str, tuple[Tensor, Tensor]]) -> Heard:
-        sizes = torch.tensor(self._sizes)
-        vectors = {
-            name: (1.0 - 2.0 * flags.float()) * scales.repeat_interleave(sizes)
-            for name, (scales, flags) in parts.items()
-        }
+        vectors = {}
+        for name, (scales, bits) in parts.items():
+            flags = np.unpackbits(bits.numpy(), count=self.layout.size)
+            vectors[name] = torch.from_numpy(1.0 - 2.0 * flags.astype(np.float32))
+            for block, scale in zip(
+                torch.split_with_sizes(vectors[name], self._sizes), scales, strict=True
+            ):
+                block.mul_(scale)
         return Heard(bound(vectors, self.layout.names))
 
 

@@ -294,10 +294,10 @@ class LowRankCoder(Packed):
         return parts
 
     def heard(self, memory: Memory, parts: Mapping[str, list[list[Tensor]]]) -> Heard:
-        vectors = {
-            name: torch.cat([_product(*own).reshape(-1) if own[1:] else own[0] for own in pieces])
-            for name, pieces in parts.items()
-        }
+        vectors = {name: torch.empty(self.layout.size) for name in parts}
+        for name, vector in vectors.items():
+            for own, pieces in zip(self._matrices, parts[name], strict=True):
+                vector[own.slice] = _product(*pieces).reshape(-1) if own.is_small else pieces[0]
         return Heard(bound(vectors, self.layout.names))
 
     def _shapes(self, own: _Matrix) -> list[tuple[int, ...]]:

@@ -11,8 +11,7 @@ import pytest
 
 from empirical.messages.entropy import (
     LARGEST,
-    Reader,
-    Writer,
+    Tape,
     adaptive,
     floats,
     integers,
@@ -46,7 +45,7 @@ def code_length(values: IntArray, scale: float) -> float:
 
 
 def written(values: IntArray, contexts: Any = None) -> bytes:
-    writer = Writer()
+    writer = Tape()
     integers(writer, values, count=len(values), contexts=contexts)
     return writer.done()
 
@@ -72,14 +71,14 @@ def test_the_coder_takes_a_table_over_to_the_last_unit() -> None:
         for unit in (edges[symbol], edges[symbol + 1] - 1):
             point = int(unit) * step + 5
             data = (point >> 32).to_bytes(4, "little") + (point % 2**32).to_bytes(4, "little")
-            assert adaptive(Reader(data), None, count=1, prior=weights).tolist() == [symbol]
+            assert adaptive(Tape(data), None, count=1, prior=weights).tolist() == [symbol]
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0, 40.0, 3e3])
 def test_integers_come_back_at_their_entropy(scale: float) -> None:
     values = np.rint(np.random.default_rng(1).normal(size=50_000) * scale).astype(np.int64)
     body = written(values)
-    reader = Reader(body)
+    reader = Tape(body)
     assert np.array_equal(integers(reader, None, count=len(values)), values)
     reader.end()
     # Against a coder that knows the law; 1 % and 64 bits are what learning it may cost.
@@ -92,7 +91,7 @@ def test_contexts_pay_what_each_costs_alone() -> None:
     contexts = rng.integers(0, 40, 100_000)
     values = np.rint(rng.normal(size=100_000) * 2.0 ** (contexts / 8 - 3)).astype(np.int64)
     body = written(values, contexts)
-    reader = Reader(body)
+    reader = Tape(body)
     assert np.array_equal(integers(reader, None, count=len(values), contexts=contexts), values)
     reader.end()
     apart = sum(entropy(values[contexts == context]) for context in range(40))
@@ -105,7 +104,7 @@ def test_contexts_pay_what_each_costs_alone() -> None:
 )
 def test_any_integers_come_back(values: list[int]) -> None:
     given = np.array(values, dtype=np.int64)
-    reader = Reader(written(given))
+    reader = Tape(written(given))
     assert integers(reader, None, count=len(given)).tolist() == values
     reader.end()
 
@@ -116,10 +115,10 @@ def test_too_large_a_number_is_refused() -> None:
 
 def test_flags_cost_their_entropy() -> None:
     values = (np.random.default_rng(3).random(100_000) < 0.02).astype(np.int64)
-    writer = Writer()
+    writer = Tape()
     adaptive(writer, values, count=len(values), prior=(1, 1))
     body = writer.done()
-    reader = Reader(body)
+    reader = Tape(body)
     assert np.array_equal(adaptive(reader, None, count=len(values), prior=(1, 1)), values)
     assert 8 * len(body) < 1.01 * entropy(values) + 64
 
@@ -127,10 +126,10 @@ def test_flags_cost_their_entropy() -> None:
 def test_naturals_pay_for_no_sign() -> None:
     values = (2.0 ** np.random.default_rng(6).uniform(0, 20, 20_000)).astype(np.int64)
     values[:4] = [0, 1, 2, LARGEST]
-    writer = Writer()
+    writer = Tape()
     naturals(writer, values, count=len(values))
     body = writer.done()
-    reader = Reader(body)
+    reader = Tape(body)
     assert np.array_equal(naturals(reader, None, count=len(values)), values)
     # The logarithm is uniform: log₂ 20 bits for the length, and the digits, 9.5 on average.
     assert 8 * len(body) / len(values) < np.log2(20) + 9.5 + 0.2
@@ -140,10 +139,10 @@ def test_naturals_pay_for_no_sign() -> None:
 def test_floats_come_back_to_the_last_bit(dtype: Any) -> None:
     values = np.random.default_rng(4).normal(size=10_000).astype(dtype)
     values[:3] = [0.0, -0.0, np.finfo(dtype).tiny / 4]
-    writer = Writer()
+    writer = Tape()
     floats(writer, values, count=len(values), dtype=dtype)
     body = writer.done()
-    reader = Reader(body)
+    reader = Tape(body)
     assert floats(reader, None, count=len(values), dtype=dtype).tobytes() == values.tobytes()
     # Signs and exponents of normal numbers take about 3.6 bits in place of 6 or 9.
     assert len(body) < 0.93 * values.nbytes
@@ -153,7 +152,7 @@ def test_bytes_that_nobody_wrote_end_in_numbers_or_an_error() -> None:
     rng = np.random.default_rng(5)
     errors = []
     for size in rng.integers(0, 40, 300).tolist():
-        reader = Reader(rng.bytes(size))
+        reader = Tape(rng.bytes(size))
         try:
             found = integers(reader, None, count=50, contexts=np.arange(50) % 3)
             floats(reader, None, count=5, dtype=np.float32)
@@ -169,7 +168,7 @@ def test_bytes_that_nobody_wrote_end_in_numbers_or_an_error() -> None:
 def test_bytes_left_over_are_refused() -> None:
     body = written(np.arange(100))
     for more in (b"\0", b"12345678"):
-        reader = Reader(body + more)
+        reader = Tape(body + more)
         integers(reader, None, count=100)
         refused("nothing after the last symbol", reader.end)
 
@@ -180,7 +179,7 @@ def test_a_body_is_these_bytes_on_every_machine() -> None:
 
 
 def test_a_prior_says_how_many_symbols_there_are() -> None:
-    writer = Writer()
+    writer = Tape()
     adaptive(writer, np.array([2, 0, 2]), count=3, prior=[1, 1, 1])
-    reader = Reader(writer.done())
+    reader = Tape(writer.done())
     assert adaptive(reader, None, count=3, prior=[1, 1, 1]).tolist() == [2, 0, 2]

@@ -8,7 +8,7 @@ import constriction
 import numpy as np
 import pytest
 
-from empirical.messages.entropy import Reader, Writer, adaptive, integers
+from empirical.messages.entropy import Tape, adaptive, integers
 from empirical.messages.range_coder import BORROWED, FIRST, TOTAL, UNIT
 from theory.validation import IntArray
 
@@ -47,7 +47,7 @@ def body_of(encoder: Any) -> bytes:
 def test_bodies_are_the_librarys(seed: int) -> None:
     """Flat and steep laws, few symbols and many, contexts with none, and plain numbers between."""
     rng = np.random.default_rng(seed)
-    encoder, writer = constriction.stream.queue.RangeEncoder(), Writer()
+    encoder, writer = constriction.stream.queue.RangeEncoder(), Tape()
     said = []
     for _ in range(3):
         size, count = int(rng.integers(2, 600)), int(rng.integers(0, 3000))
@@ -64,7 +64,7 @@ def test_bodies_are_the_librarys(seed: int) -> None:
         said.append((prior, contexts, values, bits, plain))
     body = writer.done()
     assert body == body_of(encoder)
-    reader = Reader(body)
+    reader = Tape(body)
     for prior, contexts, values, bits, plain in said:
         heard = adaptive(reader, None, count=len(values), prior=prior, contexts=contexts)
         assert np.array_equal(heard, values)
@@ -80,7 +80,7 @@ def test_carries_reach_words_that_wait() -> None:
     for tail in range(200):
         last = np.concatenate([np.full(30, 2), rng.integers(0, 3, 40)])
         plain = np.full(12, 2**16 - 1)
-        encoder, writer = constriction.stream.queue.RangeEncoder(), Writer()
+        encoder, writer = constriction.stream.queue.RangeEncoder(), Tape()
         for _ in range(3):
             encoder.encode(plain.astype(np.int32), constriction.stream.model.Uniform(1 << 16))
             writer.plain(plain, 12, bits=16)
@@ -89,7 +89,7 @@ def test_carries_reach_words_that_wait() -> None:
             carried += int(writer._state[2] > 0)
         body = writer.done()
         assert body == body_of(encoder), tail
-        reader = Reader(body)
+        reader = Tape(body)
         for _ in range(3):
             assert np.array_equal(reader.plain(None, 12, bits=16), plain)
             heard = adaptive(reader, None, count=len(last), prior=prior)
@@ -99,7 +99,7 @@ def test_carries_reach_words_that_wait() -> None:
 
 
 def test_what_was_written_can_be_looked_at_and_gone_on_with() -> None:
-    writer, again = Writer(), Writer()
+    writer, again = Tape(), Tape()
     values = np.random.default_rng(1).integers(-40, 40, 500)
     integers(writer, values, count=500)
     first = writer.done()
@@ -133,6 +133,6 @@ def test_numbers_are_symbols_and_what_is_left() -> None:
             encoder.encode(
                 np.array(part, dtype=np.int32), constriction.stream.model.Uniform(1 << width)
             )
-    writer = Writer()
+    writer = Tape()
     integers(writer, values, count=len(values))
     assert writer.done() == body_of(encoder)

@@ -10,7 +10,7 @@ import pytest
 
 from empirical.messages.beliefs import Scales, worth_sending
 from empirical.messages.codec import Block
-from empirical.messages.entropy import Reader, Writer, integers
+from empirical.messages.entropy import Tape, integers
 from empirical.messages.selected import nearest, powers
 from tests.empirical.support import refused
 from theory.validation import IntArray
@@ -20,7 +20,7 @@ SIZE = 2640
 
 
 def body_of(values: IntArray, scales: Scales, before: IntArray) -> bytes:
-    writer = Writer()
+    writer = Tape()
     scales.integers(writer, values, before)
     return writer.done()
 
@@ -52,7 +52,7 @@ def test_integers_of_blocks_come_back() -> None:
     before = np.zeros(scales.count, dtype=np.int64)
     for size in (0.0, 0.1, 3.0, 1e6):
         values = np.rint(rng.normal(size=SIZE) * size).astype(np.int64)
-        reader = Reader(body_of(values, scales, before))
+        reader = Tape(body_of(values, scales, before))
         found, classes = scales.integers(reader, None, before)
         reader.end()
         assert np.array_equal(found, values)
@@ -73,7 +73,7 @@ def test_rows_and_columns_of_unlike_sizes_pay_what_their_law_costs() -> None:
         for v, s in zip(np.abs(values).tolist(), spread.tolist(), strict=True)
     ]
     ideal = -np.log2(np.maximum(chance, 1e-12)).sum()
-    writer = Writer()
+    writer = Tape()
     integers(writer, values, count=len(values))
     # Scales known to a quarter octave cost .02 bits an entry, 501 classes about 4 bits each, and
     # the tables of 40 contexts about 60 each.
@@ -94,10 +94,10 @@ def test_silent_rows_cost_nothing() -> None:
 
 def test_classes_that_nobody_wrote_are_refused() -> None:
     scales = Scales(BLOCKS)
-    writer = Writer()
+    writer = Tape()
     integers(writer, np.full(scales.count, 99), count=scales.count)
     with pytest.raises(ValueError, match="classes from 0 to 40"):
-        scales.integers(Reader(writer.done()), None, np.zeros(scales.count, dtype=np.int64))
+        scales.integers(Tape(writer.done()), None, np.zeros(scales.count, dtype=np.int64))
 
 
 def test_what_is_worth_its_bits_saves_more_than_it_costs() -> None:
