@@ -1,4 +1,4 @@
-"""A replica of a Gaussian belief that two ends keep alike, and the standard deviations in it."""
+"""Integers of a net's tensors, by how large their rows and columns run; replicas of beliefs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from empirical.messages.entropy import LARGEST, Tape, integers
 from empirical.messages.range_coder import contexts, counted, decided, sums
 from empirical.messages.selected import PRECISION, SHIFT, nearest, powers
 from theory.validation import FloatArray, IntArray, fail
-
-# Integers of a net's tensors, with models chosen by how large their rows and columns run ---------
-
 
 # Blocks with fewer entries than this, and vectors, have one class for all.
 LEAST = 64
@@ -61,7 +58,7 @@ class Scales:
 
     def of(self, values: IntArray) -> IntArray:
         """The classes of some integers, shape (count,): for an encoder."""
-        found: list[NDArray[np.float64]] = []
+        found: list[FloatArray] = []
         for part, rows, columns in self._parts:
             across, down = np.zeros(rows, dtype=np.int64), np.zeros(columns, dtype=np.int64)
             sums(values[part], _CAP, across, down)
@@ -169,7 +166,7 @@ Float32 = NDArray[np.float32]
 GRADIENT = "gradient"
 
 
-def double(values: Tensor) -> NDArray[np.float64]:
+def double(values: Tensor) -> FloatArray:
     """A vector as float64."""
     return values.detach().cpu().numpy().astype(np.float64)
 
@@ -274,7 +271,7 @@ class BeliefCoder(TwoWay):
         """The replica after the message."""
         return Heard(self.replica(memory))
 
-    def mean(self, said: Said) -> NDArray[np.float64]:
+    def mean(self, said: Said) -> FloatArray:
         """What a message says of the means."""
         return double(said[SHIFT]) / double(said[PRECISION])
 
@@ -294,7 +291,7 @@ class BeliefCoder(TwoWay):
         self,
         tape: Tape,
         memory: Memory,
-        target: NDArray[np.float64] | None,
+        target: FloatArray | None,
         name: str,
         unit: Float32,
     ) -> None:
@@ -309,9 +306,7 @@ class BeliefCoder(TwoWay):
         steps = self._steps(tape, memory, wanted, name)
         self.move(memory, name, unit * steps.astype(np.float32))
 
-    def _steps(
-        self, tape: Tape, memory: Memory, target: NDArray[np.float64] | None, name: str
-    ) -> IntArray:
+    def _steps(self, tape: Tape, memory: Memory, target: FloatArray | None, name: str) -> IntArray:
         """By how many steps a vector moves, chosen from `target` where there is one."""
         taken = None if target is None else worth_sending(target, self.scales)
         row = self.row(memory, name)

@@ -123,9 +123,6 @@ class Tape:
             self._words = more
 
 
-# Symbols by contexts --------------------------------------------------------------------------
-
-
 def adaptive(
     tape: Tape,
     values: IntArray | None,
@@ -234,9 +231,6 @@ def naturals(tape: Tape, values: IntArray | None, *, count: int) -> IntArray:
     given = None if values is None else np.where(values & 1, -((values + 1) >> 1), values >> 1)
     found = integers(tape, given, count=count)
     return np.where(found < 0, -2 * found - 1, 2 * found)
-
-
-# Floating point -------------------------------------------------------------------------------
 
 
 def floats(

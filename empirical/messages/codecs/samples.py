@@ -26,7 +26,7 @@ from empirical.messages.beliefs import BeliefCoder, Float32
 from empirical.messages.codec import Codec, Layout, Memory, Said, fraction
 from empirical.messages.entropy import Tape, integers, naturals
 from empirical.messages.selected import nearest, powers
-from theory.validation import IntArray, as_integer, as_positive, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail
 
 # Candidates that both ends can draw from a seed, and the choice of one: compiled -----------------
 
@@ -214,7 +214,7 @@ def _cut(cost: Any, budget: float, longest: int, out: Any) -> int:
     return count
 
 
-def cut(cost: NDArray[np.float64], budget: float, longest: int) -> IntArray:
+def cut(cost: FloatArray, budget: float, longest: int) -> IntArray:
     """First coordinates of blocks that cost at most a budget each, or hold one coordinate.
 
     Parameters
@@ -280,7 +280,7 @@ class SamplesCoder(BeliefCoder):
         by[some] = unit[some] * prior * (z + np.float32(_WRAP) * whole.astype(np.float32))
         self.move(memory, "mean", by)
 
-    def _priors(self, tape: Tape, moved: NDArray[np.float64] | None, contexts: IntArray) -> Float32:
+    def _priors(self, tape: Tape, moved: FloatArray | None, contexts: IntArray) -> Float32:
         """√(1 + τ²/c²) of each coordinate, on the grid, shape (n,)."""
         kinds, place = np.unique(contexts, return_inverse=True)
         exponents = None
@@ -295,7 +295,7 @@ class SamplesCoder(BeliefCoder):
         return powers(exponents, _DIVISIONS)[place]
 
     def _blocks(
-        self, tape: Tape, centre: NDArray[np.float64] | None, prior: Float32, seed: int
+        self, tape: Tape, centre: FloatArray | None, prior: Float32, seed: int
     ) -> tuple[IntArray, IntArray]:
         """First coordinates and candidates of all blocks."""
         lengths = indices = None

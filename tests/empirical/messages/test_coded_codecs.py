@@ -255,6 +255,42 @@ def test_candidates_are_the_same_on_every_machine() -> None:
     assert some.tolist() == [1235, -1401, 1166, 406, 999, -150, 2574, 854]
 
 
+def test_a_choice_is_that_of_all_candidates_one_by_one() -> None:
+    """Every candidate as the receiver would draw it; arrival times by torch's Threefry."""
+    import torch
+
+    from empirical.kernels.noise import words_by_torch
+    from empirical.messages.codecs.samples import UNIT, chosen, drawn, key_of
+
+    rng = np.random.default_rng(0)
+    lengths = np.array([1, 3, 4, 5, 9, 2, 16])
+    starts, limits = np.cumsum(lengths) - lengths, np.array([1, 7, 40, 64, 500, 33, 900])
+    narrow = rng.uniform(0.3, 0.9, lengths.sum()).astype(np.float32)
+    centre = rng.normal(size=lengths.sum()).astype(np.float32)
+    found = chosen(starts, limits, centre, narrow, 7)
+    key = [torch.tensor(int(word)) for word in key_of(7)]
+    later = 0
+    for block, (start, length, limit) in enumerate(zip(starts, lengths, limits, strict=True)):
+        own = slice(start, start + length)
+        ratios = []
+        for j in range(limit):
+            indices = np.zeros(len(starts), dtype=np.int64)
+            indices[block] = j
+            z = drawn(starts, indices, int(lengths.sum()), 7)[own] / UNIT
+            v, y = narrow[own].astype(np.float64), centre[own].astype(np.float64)
+            ratios.append(float((z**2 / 2 - (z - y) ** 2 / (2 * v)).sum()))
+        # Four times are drawn at once, 32 candidates together.
+        turns = torch.arange(0, 32 * -(-limit // 32), 32)[:, None] + torch.arange(8)
+        zeros = torch.zeros_like(turns)
+        four = words_by_torch((turns, zeros, zeros + block, zeros + 1), tuple(key))
+        uniform = (torch.stack(four, dim=-1).reshape(-1).double() + 0.5) * 2.0**-32
+        times = torch.cumsum(-uniform.log(), 0)[:limit].numpy()
+        best = int(np.argmax(np.array(ratios) - np.log(times)))
+        assert found[block] == best
+        later += best > 0
+    assert later >= 4
+
+
 def test_wavelets_bring_everything_back() -> None:
     said = weights()
     coder = Wavelet(share=1.0, values="float32").coder(Layout(weights(9), BLOCKS))
