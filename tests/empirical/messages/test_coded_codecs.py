@@ -321,27 +321,6 @@ def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
     refused("precision: expected numbers above 0", coder.encode, said, coder.memory(), seed=0)
 
 
-@pytest.mark.parametrize(
-    ("codec", "settings", "text"),
-    [
-        ("topk", {"share": 0.0}, "share: expected a number above 0"),
-        ("topk", {"values": "float8"}, "values: expected one of steps, float32, float16"),
-        ("topk", {"step": -1.0}, "step"),
-        ("quantised", {"kind": "cubic"}, "kind: expected one of uniform, lloyd"),
-        ("quantised", {"levels": 4}, "levels: expected an odd number"),
-        ("quantised", {"step": 0.0}, "step"),
-        ("posterior", {"step": 0.0}, "step"),
-        ("posterior", {"halvings": 16}, "halvings: expected 0 to 15"),
-        ("posterior", {"halvings": -1}, "halvings"),
-        ("posterior", {"mixing": 2.0}, "mixing: expected a number above 0"),
-        ("samples", {"block_bits": 30.0}, "block_bits: expected 1 to 14 bits"),
-        ("wavelet", {"depth": 0}, "depth"),
-    ],
-)
-def test_settings_out_of_range_are_refused(codec: str, settings: Any, text: str) -> None:
-    refused(text, codec_of, codec, **settings)
-
-
 def test_a_wavelet_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ValueError, match="wavelet: expected a discrete wavelet"):
         Wavelet(wavelet="sinc").coder(Layout(weights(), BLOCKS))
