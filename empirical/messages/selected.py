@@ -230,7 +230,7 @@ def to_bytes(values: Tensor) -> bytes:
     return _little(values).tobytes()
 
 
-def from_bytes(body: bytes, kind: torch.dtype) -> Tensor:
+def from_bytes(body: bytes | memoryview, kind: torch.dtype) -> Tensor:
     """A vector of its own memory, shape (len(body) / itemsize,); no more is checked than that.
 
     >>> from_bytes(to_bytes(torch.tensor([1.5, -2.0])), torch.float32).tolist()

@@ -68,9 +68,8 @@ class SignCoder(Packed):
         for name, (scales, bits) in parts.items():
             flags = np.unpackbits(bits.numpy(), count=self.layout.size)
             vectors[name] = torch.from_numpy(1.0 - 2.0 * flags.astype(np.float32))
-            for block, scale in zip(
-                torch.split_with_sizes(vectors[name], self._sizes), scales, strict=True
-            ):
+            blocks = torch.split_with_sizes(vectors[name], self._sizes)
+            for block, scale in zip(blocks, scales, strict=True):
                 block.mul_(scale)
         return Heard(bound(vectors, self.layout.names))
 

@@ -53,10 +53,10 @@ class PackedTape:
     """
 
     def __init__(self, body: bytes = b"") -> None:
-        self._body, self._place = body, 0
-        self._parts: list[bytes] = []
+        self._body, self._place = memoryview(body), 0
+        self._parts: list[bytes | memoryview] = []
 
-    def raw(self, values: bytes | None, count: int) -> bytes:
+    def raw(self, values: bytes | memoryview | None, count: int) -> bytes | memoryview:
         """So many bytes: those given, or those read."""
         if values is not None:
             self._parts.append(values)
@@ -234,12 +234,10 @@ class Seeds(Codec):
 
 @dataclass(frozen=True)
 class _Matrix:
-    """Where a block is, its rows and columns, and whether r columns make it smaller."""
+    """Where a block is, and shapes of what is sent: P and Q, or all of it if that is less."""
 
     slice: slice
-    rows: int
-    columns: int
-    is_small: bool
+    shapes: tuple[tuple[int, ...], ...]
 
 
 class LowRankCoder(Packed):
@@ -250,22 +248,23 @@ class LowRankCoder(Packed):
     def __init__(self, codec: LowRank, layout: Layout) -> None:
         super().__init__(codec, layout)
         self._names, self._kind = free_layout(layout).names, KINDS[codec.kind]
-        self._matrices = list[_Matrix]()
+        self._matrices, rank = list[_Matrix](), codec.rank
         for block in layout.blocks:
-            rows, columns = (block.shape or (1,))[0], prod(block.shape[1:])
-            where = slice(block.start, block.start + rows * columns)
-            is_small = codec.rank * (rows + columns) < rows * columns
-            self._matrices.append(_Matrix(where, rows, columns, is_small))
-        each = sum(prod(shape) for own in self._matrices for shape in self._shapes(own))
+            rows, size = (block.shape or (1,))[0], prod(block.shape)
+            columns = size // rows
+            is_small = rank * (rows + columns) < size
+            shapes = ((rows, rank), (columns, rank)) if is_small else ((size,),)
+            self._matrices.append(_Matrix(slice(block.start, block.start + size), shapes))
+        each = sum(prod(shape) for own in self._matrices for shape in own.shapes)
         self.body_bytes = each * len(self._names) * self._kind.itemsize
 
     def memory(self) -> Memory:
         """Random columns to begin with, the same for all vectors."""
         return {
-            f"{name}.{k}": signed(k, own.columns, self.codec.rank)
+            f"{name}.{k}": signed(k, *own.shapes[1])
             for name in self._names
             for k, own in enumerate(self._matrices)
-            if own.is_small
+            if own.shapes[1:]
         }
 
     def told(
@@ -276,16 +275,16 @@ class LowRankCoder(Packed):
         for name in self._names:
             parts[name] = list[list[Tensor]]()
             for k, own in enumerate(self._matrices):
-                columns, shapes = memory.get(f"{name}.{k}"), self._shapes(own)
-                sent: list[Tensor | None] = [None] * len(shapes)
+                columns = memory.get(f"{name}.{k}")
+                sent: list[Tensor | None] = [None] * len(own.shapes)
                 if given is not None:
-                    sent = [*self._pieces(name, given[name][own.slice], own, columns)]
+                    sent = [*self._pieces(name, given[name][own.slice], columns, own)]
                 pieces = []
-                for piece, shape in zip(sent, shapes, strict=True):
-                    found = tape.numbers(piece, prod(shape), self._kind).float().reshape(shape)
+                for piece, shape in zip(sent, own.shapes, strict=True):
+                    pieces.append(tape.numbers(piece, prod(shape), self._kind).float())
                     if said is None:
-                        self.check(found)
-                    pieces.append(found)
+                        self.check(pieces[-1])
+                        pieces[-1] = pieces[-1].reshape(shape)
                 if columns is not None:
                     # For the next step those sent, but for zeros, from which no step leads away.
                     right = pieces[1]
@@ -297,22 +296,16 @@ class LowRankCoder(Packed):
         vectors = {name: torch.empty(self.layout.size) for name in parts}
         for name, vector in vectors.items():
             for own, pieces in zip(self._matrices, parts[name], strict=True):
-                vector[own.slice] = _product(*pieces).reshape(-1) if own.is_small else pieces[0]
+                vector[own.slice] = _product(*pieces).reshape(-1) if pieces[1:] else pieces[0]
         return Heard(bound(vectors, self.layout.names))
 
-    def _shapes(self, own: _Matrix) -> list[tuple[int, ...]]:
-        """Of what is sent of a block."""
-        if own.is_small:
-            return [(own.rows, self.codec.rank), (own.columns, self.codec.rank)]
-        return [(own.rows * own.columns,)]
-
     def _pieces(
-        self, name: str, values: Tensor, own: _Matrix, columns: Tensor | None
+        self, name: str, values: Tensor, columns: Tensor | None, own: _Matrix
     ) -> list[Tensor]:
         """P and Q of a matrix, or its numbers if there are no columns, as they are sent."""
         pieces = [values]
         if columns is not None:
-            matrix = values.reshape(own.rows, own.columns).double()
+            matrix = values.reshape(own.shapes[0][0], -1).double()
             left = torch.linalg.qr(matrix @ columns.double()).Q
             pieces = [left, matrix.T @ left]
         sent = [piece.to(self._kind) for piece in pieces]

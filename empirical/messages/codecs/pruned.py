@@ -51,7 +51,7 @@ def pack(indices: IntArray, size: int) -> bytes:
     return np.packbits(bits.astype(np.uint8).ravel()).tobytes()
 
 
-def unpack(body: bytes, count: int, size: int) -> NDArray[np.int64]:
+def unpack(body: bytes | memoryview, count: int, size: int) -> NDArray[np.int64]:
     """The list that :func:`pack` wrote.
 
     Raises
@@ -146,7 +146,8 @@ class ListCoder(Packed):
         self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
     ) -> tuple[IntArray, Any]:
         """The list, and the numbers."""
-        size, curve, packed = self.layout.size, None, None
+        size, curve = self.layout.size, None
+        packed: bytes | memoryview | None = None
         if said is not None:
             (vector,) = said.values()
             values = vector.detach().cpu().numpy().astype(np.float32, copy=False)

@@ -106,8 +106,8 @@ class SelectedCoder(TwoWay):
         return {name: memory[f"said {name}"].numpy() for name in self.own.names}
 
     @abstractmethod
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
-        """The numbers of a message, and what each is worth."""
+    def picked(self, said: Said, memory: Memory) -> tuple[Vectors, Flags]:
+        """The numbers of a message, and those of most worth."""
 
     def told(
         self, tape: Tape, memory: Memory, said: Said | None, *, seed: int, pace: float
@@ -115,8 +115,7 @@ class SelectedCoder(TwoWay):
         """The set; the memory becomes what was said of its members."""
         given = chosen = None
         if said is not None:
-            given, scores = self.scored(said, memory)
-            chosen = largest(scores, self.count)
+            given, chosen = self.picked(said, memory)
         last, state = self.said(memory), memory["state"].numpy()
         members = subset(tape, chosen, self._kinds.of(self._ranked(last), state))
         some = np.flatnonzero(members)
@@ -188,13 +187,14 @@ class TopKCoder(SelectedCoder):
         self._free = codec.values == "steps"
         super().__init__(codec, layout, free_layout(layout) if self._free else layout)
 
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
-        """Scores are squares; of beliefs, squared means over the variance."""
+    def picked(self, said: Said, memory: Memory) -> tuple[Vectors, Flags]:
+        """By squares; of beliefs, by squared means over the variance."""
         found = {name: values.numpy().astype(np.float64) for name, values in said.items()}
-        given = arrays(free(said) if self._free else said)
         if is_belief(self.layout.names):
-            return given, found[SHIFT] ** 2 / found[PRECISION]
-        return given, _relative_squares(found)
+            scores = found[SHIFT] ** 2 / found[PRECISION]
+        else:
+            scores = _relative_squares(found)
+        return arrays(free(said) if self._free else said), largest(scores, self.count)
 
     def heard(self, memory: Memory, parts: Flags) -> Heard:
         """What a memory says after a message, of those in its set."""
@@ -251,14 +251,14 @@ class WaveletCoder(SelectedCoder):
         zeros = {name: torch.zeros(starts[-1]) for name in self._begin}
         super().__init__(codec, layout, Layout(zeros, blocks))
 
-    def scored(self, said: Said, memory: Memory) -> tuple[Vectors, FloatArray]:
-        """Scores are squares of what coefficients moved by since they were last said."""
+    def picked(self, said: Said, memory: Memory) -> tuple[Vectors, Flags]:
+        """By squares of what coefficients moved by since they were last said."""
         given, moved, last = {}, {}, self.said(memory)
         for name, values in free(said).items():
             change = values.numpy().astype(np.float64) - self._begin[name]
             given[name] = np.concatenate(self._bands(change)).astype(np.float32)
             moved[name] = (given[name] - last[name]).astype(np.float64)
-        return given, _relative_squares(moved)
+        return given, largest(_relative_squares(moved), self.count)
 
     def heard(self, memory: Memory, parts: Flags) -> Heard:
         """All coordinates, by what was last said of coefficients."""
