@@ -292,23 +292,6 @@ def test_low_rank_turns_to_the_best_approximation() -> None:
     )
 
 
-def test_samples_are_of_the_belief_itself_on_average() -> None:
-    """Over 400 messages the mean of what is heard is the mean that was said, 5 standard errors."""
-    layout = layout_of(17, NAMES["belief"])
-    coder, said = codec_of("samples").coder(layout), message(17, layout.names, seed=1)
-    drawn = []
-    for seed in range(400):
-        heard = coder.decode(
-            coder.encode(said, coder.memory(), seed=seed), coder.memory(), seed=seed
-        )
-        drawn.append((heard.vectors["shift"] / heard.vectors["precision"]).double())
-    found, mean = torch.stack(drawn), (said["shift"] / said["precision"]).double()
-    error = found.std(dim=0) / 400**0.5
-    assert ((found.mean(dim=0) - mean).abs() < 5 * error).all()
-    # ½ of a posterior's standard deviation each: 20 standard errors from those of no width.
-    assert (found.std(dim=0) * said["precision"].double().sqrt() - 0.5).abs().max() < 0.1
-
-
 def test_a_difference_keeps_the_inner_memory_of_its_own_reading() -> None:
     """Where the sender has to read what it wrote, writing must not have moved that memory."""
     layout = layout_of(300, NAMES["mean"])

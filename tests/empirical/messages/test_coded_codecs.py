@@ -97,12 +97,6 @@ def test_beliefs_are_ranked_by_what_is_sure() -> None:
         assert torch.equal(values[heard.sent], said[name][heard.sent])
 
 
-def test_too_large_for_half_is_refused() -> None:
-    coder = TopK(values="float16").coder(Layout(weights(), BLOCKS))
-    said = {"mean": weights()["mean"] * 1e6}
-    refused("numbers that float16 holds", coder.encode, said, coder.memory(), seed=0)
-
-
 # Quantisers ------------------------------------------------------------------------------------
 
 
@@ -309,21 +303,28 @@ def test_wavelets_bring_everything_back() -> None:
 # What is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("codec", ["posterior", "samples"])
-def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
-    with pytest.raises(
-        ValueError, match="messages of precision and shift, and gradient if any, got mean;"
-    ):
-        codec_of(codec).coder(Layout(weights(), BLOCKS))
-    said = belief()
-    said["precision"][3] = 0.0
-    coder = codec_of(codec).coder(Layout(belief(), BLOCKS))
-    refused("precision: expected numbers above 0", coder.encode, said, coder.memory(), seed=0)
+UNSURE = {**belief(), "precision": torch.zeros(SIZE)}
+ONLY = "messages of precision and shift, and gradient if any, got mean;"
+# What a codec refuses in a layout, or in a message of it.
+REFUSED: list[tuple[str, dict[str, Any], dict[str, Tensor], dict[str, Tensor], str]] = [
+    ("posterior", {}, weights(), weights(), ONLY),
+    ("samples", {}, weights(), weights(), ONLY),
+    ("posterior", {}, belief(), UNSURE, "precision: expected numbers above 0"),
+    ("samples", {}, belief(), UNSURE, "precision: expected numbers above 0"),
+    ("wavelet", {"wavelet": "sinc"}, weights(), weights(), "wavelet: expected a discrete wavelet"),
+    ("topk", {"values": "float16"}, weights(), {"mean": 1e6 * weights()["mean"]}, "float16 holds"),
+]
 
 
-def test_a_wavelet_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match="wavelet: expected a discrete wavelet"):
-        Wavelet(wavelet="sinc").coder(Layout(weights(), BLOCKS))
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_what_a_codec_cannot_say_is_refused(case: int) -> None:
+    codec, settings, begin, said, words = REFUSED[case]
+
+    def write() -> None:
+        coder = codec_of(codec, **settings).coder(Layout(begin, BLOCKS))
+        coder.encode(said, coder.memory(), seed=0)
+
+    refused(words, write)
 
 
 def test_the_limit_counts_what_is_not_said() -> None:
