@@ -117,14 +117,9 @@ def _draw(starts: Any, indices: Any, key: Any, table: Any, out: Any) -> None:
         end = starts[block + 1] if block + 1 < len(starts) else len(out)
         j = _U(indices[block])
         for first in range(start, end, 4):
-            a, b, c, d = words((_U(first - start), j, _U(block), _U(0)), four)
-            out[first] = table[a >> _SHIFT]
-            if first + 1 < end:
-                out[first + 1] = table[b >> _SHIFT]
-            if first + 2 < end:
-                out[first + 2] = table[c >> _SHIFT]
-            if first + 3 < end:
-                out[first + 3] = table[d >> _SHIFT]
+            drawn = words((_U(first - start), j, _U(block), _U(0)), four)
+            for k in range(min(4, end - first)):
+                out[first + k] = table[drawn[k] >> _SHIFT]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
