@@ -1,4 +1,4 @@
-"""Numbers as they are: all of them, a share, or every matrix by a few of its directions.
+"""Numbers as they are: all of them, a share, signs, or every matrix by a few directions.
 
 Bodies of these codecs have no models, and one length.
 """
@@ -336,7 +336,7 @@ class LowRank(Codec):
     weights, which both ends of a link compute together: half as many numbers a message, a memory
     for every link, and two messages that must both arrive. Here a message has one sender, all who
     listen hear the same, and the difference is that to a replica
-    (:class:`~empirical.messages.codecs.difference.Difference`).
+    (:class:`~empirical.messages.codecs.Difference`).
 
     Parameters
     ----------
@@ -352,3 +352,60 @@ class LowRank(Codec):
     name = "low-rank"
     domains: ClassVar = {"rank": partial(as_integer, minimum=1), "kind": KIND}
     writes = LowRankCoder
+
+
+# The sign of every number, and one scale for each block ------------------------------------------
+
+
+class SignCoder(Packed):
+    """The codec for messages of one layout; it remembers nothing."""
+
+    def __init__(self, codec: Sign, layout: Layout) -> None:
+        super().__init__(codec, layout)
+        self._names = free_layout(layout).names
+        self._sizes = [prod(block.shape) for block in layout.blocks]
+        self.body_bytes = (4 * len(self._sizes) + -(-layout.size // 8)) * len(layout.names)
+
+    def told(
+        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """Of each vector: the scales of blocks, and bits that are 1 for negative numbers."""
+        size, parts = self.layout.size, {}
+        given = dict.fromkeys(self._names) if said is None else free(said)
+        for name, values in given.items():
+            scales = bits = None
+            if values is not None:
+                blocks = torch.split_with_sizes(values.double().abs(), self._sizes)
+                scales = torch.stack([block.mean() for block in blocks]).float()
+                bits = torch.from_numpy(np.packbits((values < 0).numpy()))
+            scales = tape.numbers(scales, len(self._sizes), torch.float32)
+            bits = tape.numbers(bits, -(-size // 8), torch.uint8)
+            if values is None and not (torch.isfinite(scales).all() and (scales >= 0).all()):
+                raise self.bad_body("scales of at least 0", "others")
+            if size % 8 and int(bits[-1]) & (0xFF >> size % 8):
+                raise self.bad_body("zeros after the last sign", "ones")
+            parts[name] = scales, bits
+        return parts
+
+    def heard(self, memory: Memory, parts: Mapping[str, tuple[Tensor, Tensor]]) -> Heard:
+        vectors = {}
+        for name, (scales, bits) in parts.items():
+            flags = np.unpackbits(bits.numpy(), count=self.layout.size)
+            vectors[name] = torch.from_numpy(1.0 - 2.0 * flags.astype(np.float32))
+            blocks = torch.split_with_sizes(vectors[name], self._sizes)
+            for block, scale in zip(blocks, scales, strict=True):
+                block.mul_(scale)
+        return Heard(bound(vectors, self.layout.names))
+
+
+@dataclass(frozen=True)
+class Sign(Codec):
+    """One bit a number: sign(x) times the mean of |x| over its block (Karimireddy et al. 2019).
+
+    Of beliefs, mean and log precision are written. Alone it says little of weights; around a
+    replica (:class:`~empirical.messages.codecs.Difference`) what it leaves out is sent later, which
+    is their error feedback.
+    """
+
+    name = "sign"
+    writes = SignCoder

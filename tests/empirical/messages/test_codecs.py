@@ -21,8 +21,14 @@ from empirical.messages.codec import (
     Replicating,
     TwoWay,
 )
-from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of
-from empirical.messages.codecs.difference import Difference, Replica
+from empirical.messages.codecs import (
+    CODECS,
+    Difference,
+    Replica,
+    codec_from_words,
+    codec_named,
+    codec_of,
+)
 from empirical.messages.streams import prepared
 from tests.empirical.messages.layouts import NAMES, Own, layout_of, message
 from tests.empirical.support import refused
