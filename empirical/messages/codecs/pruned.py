@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from empirical.messages.autoencoder import Autoencoder, load_autoencoder
 from empirical.messages.codec import Codec, Heard, Layout, Memory, Said
@@ -114,12 +115,8 @@ def ascending(values: Values, count: int) -> IntArray:
 class ListCoder(Packed):
     """What these codecs share, for messages of one layout; they remember nothing.
 
-    Parameters
-    ----------
-    kept
-        How many numbers of a message are kept.
-    numbers
-        How many of four bytes stand behind the list.
+    The list names the largest numbers: their curve. Of it the first and last `exact` numbers are
+    sent, those between as a few numbers and a few bytes behind them.
 
     Attributes
     ----------
@@ -129,48 +126,55 @@ class ListCoder(Packed):
 
     ranked: Callable[[Values, int], IntArray] = staticmethod(ascending)
 
-    def __init__(self, codec: Any, layout: Layout, kept: int, numbers: int) -> None:
+    def __init__(
+        self, codec: Any, layout: Layout, kept: int, *, exact: int, few: int, more: int = 0
+    ) -> None:
         super().__init__(codec, layout)
-        self.kept = kept
-        self.body_bytes = list_bytes(kept, layout.size) + 4 * numbers
+        self.kept, self.exact, self._floats, self._more = kept, exact, 2 * exact + few, more
+        self.body_bytes = list_bytes(kept, layout.size) + 4 * self._floats + more
 
     @abstractmethod
-    def numbers(self, tape: PackedTape, curve: Values | None) -> Any:
-        """Write or read what is said of the numbers on the list."""
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """What is said of the numbers between the ends of a curve."""
 
     @abstractmethod
-    def curve(self, numbers: Any) -> tuple[Values, Flags | bool]:
-        """The numbers on the list again, and of which of them the message speaks."""
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """The numbers between the ends, and a square below which nothing is said of a number."""
 
     def told(
         self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
-    ) -> tuple[IntArray, Any]:
-        """The list, and the numbers."""
-        size, curve = self.layout.size, None
-        packed: bytes | memoryview | None = None
+    ) -> tuple[IntArray, Values, bytes]:
+        """The list, the numbers, and the bytes behind them."""
+        size, w = self.layout.size, self.exact
+        packed: Any = None
+        floats: Tensor | None = None
         if said is not None:
             (vector,) = said.values()
             values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
             places = self.ranked(values, self.kept)
             curve, packed = values[places], pack(places, size)
+            few, more = self.few(curve)
+            floats = torch.from_numpy(np.concatenate([curve[:w], curve[self.kept - w :], few]))
         packed = tape.raw(packed, list_bytes(self.kept, size))
         if said is None:
             places = unpack(packed, self.kept, size)
-        return places, self.numbers(tape, curve)
+        floats = tape.numbers(floats, self._floats, torch.float32)
+        if said is None:
+            self.check(floats)
+        more = bytes(tape.raw(None if said is None else more, self._more))
+        return places, floats.numpy(), more
 
-    def floats(self, tape: PackedTape, values: Values | None, count: int) -> Values:
-        """Write or read numbers that are finite."""
-        own = None if values is None else torch.from_numpy(values)
-        found = tape.numbers(own, count, torch.float32)
-        if values is None:
-            self.check(found)
-        return np.asarray(found.numpy())
-
-    def heard(self, memory: Memory, parts: tuple[IntArray, Any]) -> Heard:
+    def heard(self, memory: Memory, parts: tuple[IntArray, Values, bytes]) -> Heard:
         """Numbers at their coordinates; of the others nothing is said."""
-        places, numbers = parts
+        (places, floats, more), w = parts, self.exact
         vector, sent = np.zeros(self.layout.size, np.float32), np.zeros(self.layout.size, bool)
-        vector[places], sent[places] = self.curve(numbers)
+        middle, least = self.between(floats[2 * w :], more)
+        curve = np.concatenate([floats[:w], middle, floats[w : 2 * w]])
+        kept: Flags | bool = True
+        if least:
+            kept = np.square(curve) >= least
+            curve = np.where(kept, curve, np.float32(0))
+        vector[places], sent[places] = curve, kept
         return Heard({self.layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
 
 
@@ -208,15 +212,15 @@ class PrunedCoder(ListCoder):
 
     def __init__(self, codec: Pruned, layout: Layout) -> None:
         kept = kept_of(codec.name, codec.kept, layout)
-        super().__init__(codec, layout, kept, kept)
+        super().__init__(codec, layout, kept, exact=0, few=kept)
 
-    def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
-        """As they are."""
-        return self.floats(tape, curve, self.kept)
-
-    def curve(self, numbers: Values) -> tuple[Values, bool]:
+    def few(self, curve: Values) -> tuple[Values, bytes]:
         """All of them."""
-        return numbers, True
+        return curve, b""
+
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """All of them."""
+        return few, 0.0
 
 
 @dataclass(frozen=True)
@@ -247,39 +251,24 @@ class SplineCoder(ListCoder):
     """The codec for messages of one vector, of at least `kept` numbers."""
 
     def __init__(self, codec: Spline, layout: Layout) -> None:
-        kept = kept_of(codec.name, codec.kept, layout)
-        self._exact, self._knots = codec.exact, codec.knots
+        kept, exact, self._knots = kept_of(codec.name, codec.kept, layout), codec.exact, codec.knots
         if not codec.kept:
-            self._exact = min(codec.exact, kept // 200)
-            self._knots = min(codec.knots, kept - 2 * self._exact)
-        self._between = kept - 2 * self._exact
-        super().__init__(codec, layout, kept, 2 * self._exact + self._knots + 1)
+            exact = min(exact, kept // 200)
+            self._knots = min(self._knots, kept - 2 * exact)
+        super().__init__(codec, layout, kept, exact=exact, few=self._knots, more=4)
 
-    def numbers(self, tape: PackedTape, curve: Values | None) -> tuple[Values, int]:
-        """Both ends and the knots, and how many of those between are negative."""
-        floats = count = None
-        if curve is not None:
-            low, middle, high = _cut(curve, self._exact)
-            below = int((middle < 0).sum())
-            knots = middle[knot_ranks(middle.size, below, self._knots)]
-            floats, count = np.concatenate([low, high, knots]), below.to_bytes(4, "little")
-        floats = self.floats(tape, floats, 2 * self._exact + self._knots)
-        below = int.from_bytes(tape.raw(count, 4), "little")
-        if below > self._between:
-            raise self.bad_body(f"at most {self._between} negative numbers", below)
-        return floats, below
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """The knots, and how many numbers are negative."""
+        middle = curve[self.exact : self.kept - self.exact]
+        below = int((middle < 0).sum())
+        return middle[knot_ranks(middle.size, below, self._knots)], below.to_bytes(4, "little")
 
-    def curve(self, numbers: tuple[Values, int]) -> tuple[Values, bool]:
-        """Between the ends, on lines."""
-        (floats, below), w = numbers, self._exact
-        ranks = knot_ranks(self._between, below, self._knots)
-        middle = on_lines(ranks, floats[2 * w :], self._between, below)
-        return np.concatenate([floats[:w], middle, floats[w : 2 * w]]), True
-
-
-def _cut(curve: Values, exact: int) -> tuple[Values, Values, Values]:
-    """The lowest, those between, and the highest."""
-    return curve[:exact], curve[exact : curve.size - exact], curve[curve.size - exact :]
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """Numbers on lines."""
+        size, below = self.kept - 2 * self.exact, int.from_bytes(more, "little")
+        if below > size:
+            raise self.bad_body(f"at most {size} negative numbers", below)
+        return on_lines(knot_ranks(size, below, self._knots), few, size, below), 0.0
 
 
 def knot_ranks(size: int, below: int, knots: int) -> IntArray:
@@ -377,30 +366,22 @@ class AutoencoderCoder(ListCoder):
         if own.size != layout.size:
             wanted = f"one trained for nets of {layout.size} weights"
             raise fail("autoencoder", wanted, f"one for {own.size}", "train one for these nets")
-        self._numbers = 2 * own.exact + own.latent + 1
-        super().__init__(codec, layout, own.kept, self._numbers)
+        super().__init__(codec, layout, own.kept, exact=own.exact, few=own.latent + 1)
 
     @classmethod
     def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
         """The codec with an autoencoder at hand."""
         return cls(Autoencoded(), layout, autoencoder)
 
-    def numbers(self, tape: PackedTape, curve: Values | None) -> Values:
-        """Both ends, the autoencoder's numbers, and the smallest square."""
-        floats = None
-        if curve is not None:
-            low, middle, high = _cut(curve, self.autoencoder.exact)
-            latent = self.autoencoder.encode(torch.from_numpy(middle.copy())).numpy()
-            floats = np.concatenate([low, high, latent, np.square(curve).min(keepdims=True)])
-        return self.floats(tape, floats, self._numbers)
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """The autoencoder's numbers, and the smallest square of all."""
+        middle = torch.from_numpy(curve[self.exact : self.kept - self.exact].copy())
+        latent = self.autoencoder.encode(middle).numpy()
+        return np.concatenate([latent, np.square(curve).min(keepdims=True)]), b""
 
-    def curve(self, numbers: Values) -> tuple[Values, Flags]:
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
         """Numbers with a square below the smallest one are 0, and count as not sent."""
-        w, threshold = self.autoencoder.exact, numbers[-1]
-        middle = self.autoencoder.decode(torch.from_numpy(numbers[2 * w : -1].copy())).numpy()
-        curve = np.concatenate([numbers[:w], middle, numbers[w : 2 * w]])
-        kept = np.square(curve) >= threshold
-        return np.where(kept, curve, np.float32(0)), kept
+        return self.autoencoder.decode(torch.from_numpy(few[:-1].copy())).numpy(), few[-1]
 
 
 @dataclass(frozen=True)
