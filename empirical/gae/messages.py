@@ -21,8 +21,7 @@ from empirical.gae.recipe import Recipe
 from empirical.messages.autoencoder import Autoencoder
 from empirical.messages.codec import Coder, Heard
 from empirical.messages.codecs import codec_from_words
-from empirical.messages.codecs.pruned import AutoencoderCoder
-from empirical.messages.index_lists import index_bits
+from empirical.messages.codecs.pruned import AutoencoderCoder, index_bits
 from theory.validation import fail
 
 FLOAT_BITS = 32

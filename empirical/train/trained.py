@@ -440,9 +440,8 @@ class TrainedNetwork(Value):
         """Predictions of standardised numbers in the user's units; the others as they are."""
         if self.targets is None:
             return centre
-        return np.asarray(
-            centre * self._by_output(self.targets.std) + self._by_output(self.targets.mean)
-        )
+        unit, zero = self._by_output(self.targets.std), self._by_output(self.targets.mean)
+        return np.asarray(centre * unit + zero)
 
     def _by_output(self, values: FloatArray) -> FloatArray:
         """Numbers of the labels' columns for each predicted number, shape (m,)."""
