@@ -27,7 +27,7 @@ given that the mean I has its digits (:mod:`theory.learning.tables`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike
 from theory.showing import Value
 from theory.validation import (
     FloatArray,
+    IntArray,
     as_distribution,
     as_float_array,
     as_integer,
@@ -252,20 +253,7 @@ class LogRatioLaw(Value):
         return exponents
 
     def _cumulant_block(self, u: FloatArray) -> FloatArray:
-        # Atoms first: laws of coins have two, and maxima along so short an axis are slow.
-        exponents = np.multiply.outer(self.means, u)
-        if not self.is_bounded:
-            exponents += np.multiply.outer(self.variances, 0.5 * u * u)
-        largest = exponents.max(axis=0)
-        exponents -= largest
-        np.exp(exponents, out=exponents)
-        values: FloatArray = largest + np.log(self.probabilities @ exponents)
-        small = np.abs(values) < SMALL
-        if small.any():
-            at = u[small]
-            atoms = self.means[:, None], None if self.is_bounded else self.variances[:, None]
-            values[small] = np.log1p(at * self.mean + self.probabilities @ beyond_mean(*atoms, at))
-        return values
+        return np.asarray(LawStack.of([self])(np.zeros(1, dtype=np.int64), u[None])[0])
 
     def _slope_block(self, u: FloatArray) -> FloatArray:
         exponents = self._exponents(u)
@@ -295,3 +283,61 @@ class LogRatioLaw(Value):
         means -= (exponents * means).sum(axis=1, keepdims=True)
         values: FloatArray = (exponents * (means * means + self.variances)).sum(axis=1)
         return values
+
+
+# Beyond this an exponential leaves the range of doubles, or a sum of a million of them.
+_LARGEST_EXPONENT = 680.0
+
+
+@dataclass(frozen=True, eq=False)
+class LawStack:
+    """Laws of as many atoms each, whose cumulants are taken together.
+
+    Attributes
+    ----------
+    probabilities, means, variances
+        Shape (P, O), as of :class:`LogRatioLaw`; `variances` is None where all atoms are points.
+    mean
+        Shape (P,): E z of each law.
+    """
+
+    probabilities: FloatArray
+    means: FloatArray
+    variances: FloatArray | None
+    mean: FloatArray
+
+    @classmethod
+    def of(cls, laws: Sequence[LogRatioLaw]) -> LawStack:
+        """The stack of some laws of as many atoms each."""
+        variances = None
+        if not all(law.is_bounded for law in laws):
+            variances = np.array([law.variances for law in laws])
+        return cls(
+            np.array([law.probabilities for law in laws]),
+            np.array([law.means for law in laws]),
+            variances,
+            np.array([law.mean for law in laws]),
+        )
+
+    def __call__(self, which: IntArray, u: FloatArray) -> FloatArray:
+        """κ(u) of the laws numbered `which`, shape (L,), each at points of its own, shape (L, U).
+
+        As accurate as :meth:`LogRatioLaw.cumulant`.
+        """
+        probabilities, means = self.probabilities[which], self.means[which]
+        exponents = means[:, :, None] * u[:, None, :]
+        if self.variances is not None:
+            exponents += self.variances[which][:, :, None] * (0.5 * u * u)[:, None, :]
+        largest = np.zeros((1, 1))
+        if exponents.size and max(exponents.max(), -exponents.min()) > _LARGEST_EXPONENT:
+            largest = exponents.max(axis=1)
+            exponents -= largest[:, None, :]
+        np.exp(exponents, out=exponents)
+        values = largest + np.log((probabilities[:, None, :] @ exponents)[:, 0])
+        law, place = np.nonzero(np.abs(values) < SMALL)
+        if law.size:
+            at = u[law, place]
+            atoms = means[law].T, None if self.variances is None else self.variances[which[law]].T
+            beyond = (probabilities[law].T * beyond_mean(*atoms, at)).sum(axis=0)
+            values[law, place] = np.log1p(at * self.mean[which[law]] + beyond)
+        return np.asarray(values)
