@@ -277,7 +277,12 @@ class ErrorAccount(Shown):
             )
 
     def sample_size(
-        self, delta: float, *, pilot: int | None = None, seconds: float = np.inf
+        self,
+        delta: float,
+        *,
+        pilot: int | None = None,
+        seconds: float = np.inf,
+        logs: FloatArray | None = None,
     ) -> CertifiedSampleSize:
         """Enclose n(δ), the smallest n from which on P(error) stays at most δ.
 
@@ -290,6 +295,9 @@ class ErrorAccount(Shown):
             and how long it takes.
         seconds
             Where an estimate of the time it takes exceeds this, nothing is computed.
+        logs
+            About the log probability of each event at the pilot, agents by wrong hypotheses: with
+            them the estimate is there sooner.
 
         Raises
         ------
@@ -312,8 +320,9 @@ class ErrorAccount(Shown):
         if pilot is None:
             note = "no bound: the network is too large, or learns too slowly"
             return CertifiedSampleSize(delta, None, None, None, note)
+        threshold = self.tie_gap / 2
         return certified_rounds(
-            self.events, delta, pilot=pilot, seconds=seconds, threshold=self.tie_gap / 2
+            self.events, delta, pilot=pilot, seconds=seconds, threshold=threshold, logs=logs
         )
 
 

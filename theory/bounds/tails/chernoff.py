@@ -337,7 +337,7 @@ class UnionTerms:
 
         def exponents(theta: IntArray, tilt: IntArray) -> FloatArray:
             shares = (least[theta] * self.tilts[theta, tilt])[:, None]
-            return self._sums(theta, tilt, size - 1, size)[:, 0] - shares
+            return np.asarray(self._sums(theta, tilt, size - 1, size)[:, 0] - shares)
 
         found = self._search(exponents, (self.events.network.agents,))
         best, grid = found.argmin(axis=1), np.arange(self.tilts.shape[1])

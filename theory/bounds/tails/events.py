@@ -78,12 +78,18 @@ class ErrorBound(Shown):
     tail: Callable[[FloatArray], FloatArray]
     rough: ErrorBound | None = field(default=None, repr=False)
 
+    def logs(self, rounds: int) -> FloatArray:
+        """The log of each event's bound at one round, shape (E,)."""
+        if rounds <= len(self.terms):
+            return np.asarray(self.terms[rounds - 1 : rounds][0])
+        return self.tail(np.full(self.events, float(rounds)))
+
     def log_probability(self, rounds: int) -> float:
         """The log of the bound at one round; zero where the bound says nothing."""
         n = as_integer("rounds", rounds, minimum=1)
         if n <= len(self.terms):
             return float(self._sums[n - 1])
-        return float(_log_sum(self.tail(np.full(self.events, float(n)))))
+        return float(_log_sum(self.logs(n)))
 
     def probability(self, rounds: int) -> float:
         """The bound at one round: an upper bound, at most one."""
