@@ -11,11 +11,12 @@ the ball that is given (docs: mathematics/certified).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flint import arb
+from flint import arb, ctx
 
 from theory.certified.eigenbasis import stationary_to_bits
 from theory.numbers import LogSum, precision
@@ -122,6 +123,32 @@ class BallLaw:
         return Jet(tilt.logarithm, slope, second / tilt.total)
 
     @cached_property
+    def radius(self) -> arb:
+        """R > 0 such that |E e^{uz} − 1| ≤ e^0.6 − 1 for all complex u with |u| ≤ R."""
+        means, halves = self._reach
+        return (arb(0.3) / (means + (arb(0.3) * halves).sqrt())).lower()
+
+    def taylor(self, order: int) -> list[arb]:
+        """The coefficients of u, u², …, u^`order` in κ(u)."""
+        known = self._taylor
+        while len(known[0]) <= order:
+            sums, found, powers = known
+            n = len(sums)
+            for o, (m, s) in enumerate(zip(self.means, self.variances, strict=True)):
+                before, last = powers[o]
+                powers[o] = last, (m * last + s * before) / n
+            pairs = zip(self.probabilities, powers, strict=True)
+            sums.append(sum((p * last for p, (_, last) in pairs), arb(0)))
+            crossed = sum((k * found[k] * sums[n - k] for k in range(1, n)), arb(0))
+            found.append(sums[n] - crossed / n)
+        return known[1][1 : order + 1]
+
+    @cached_property
+    def _taylor(self) -> tuple[list[arb], list[arb], list[tuple[arb, arb]]]:
+        """Coefficients of E e^{uz} and κ, and the last two of every atom's e^{um + u²s/2}."""
+        return [arb(1)], [arb(0)], [(arb(0), arb(1)) for _ in self.means]
+
+    @cached_property
     def _reach(self) -> tuple[arb, arb]:
         """Upper bounds on |m_o| and on s_o²/2."""
         return (
@@ -183,6 +210,72 @@ def extreme(values: Sequence[arb], *, largest: bool) -> arb:
     return found
 
 
+Part = tuple[arb, BallLaw, int]
+"""A weight w ≥ 0 as a ball, the law of z, and how many independent copies of w z."""
+
+
+@dataclass(frozen=True)
+class _Lot:
+    """Many parts of one law whose weights are near each other, as one power series in t.
+
+    κ has no pole within its radius R, so that Σ_a count_a κ(−t w_a) = Σ_r c_r (−t)^r Σ_a count_a
+    w_a^r up to t = R/(4 max w): the sums over a are taken once. What is left out after c_n is at
+    most Σ_{r > n} B (t max w/R)^r a part, by Cauchy's inequality.
+
+    Attributes
+    ----------
+    parts
+        The parts.
+    limit
+        The largest t at which the series is used.
+    coefficients
+        Those of −Σ_a count_a κ(−t w_a), from t¹ on.
+    scale
+        max w/R.
+    """
+
+    parts: list[Part]
+    limit: arb
+    coefficients: list[arb]
+    scale: arb
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> _Lot:
+        law = parts[0][1]
+        scale = extreme([w for w, _, _ in parts], largest=True) / law.radius
+        accuracy = min(min(w.rel_accuracy_bits() for w, _, _ in parts), ctx.prec)
+        powers, coefficients = [arb(-count) for _, _, count in parts], []
+        for coefficient in law.taylor(max(_LEAST_ORDER, accuracy // 2)):
+            powers = [-w * power for (w, _, _), power in zip(parts, powers, strict=True)]
+            coefficients.append(coefficient * sum(powers, arb(0)))
+        return cls(parts, (1 / (4 * scale)).lower(), coefficients, scale.upper())
+
+    def jet(self, t: arb) -> Jet:
+        """Balls around −Σ_a count_a κ(−t w_a) and its derivatives, for 0 ≤ t ≤ `limit`."""
+        value = slope = half = arb(0)
+        for coefficient in (*reversed(self.coefficients), arb(0)):
+            half = half * t + slope
+            slope = slope * t + value
+            value = value * t + coefficient
+        # Terms of the three series fall at least by a factor of three.
+        order, x = len(self.coefficients), t * self.scale
+        rest = _CAUCHY * sum(count for _, _, count in self.parts) * x ** (order - 1) * 3 / 2
+        some = (order + 1) * self.scale
+        return Jet(
+            value + arb(0, (rest * x * x).upper()),
+            slope + arb(0, (rest * x * some).upper()),
+            2 * half + arb(0, (rest * some * some).upper()),
+        )
+
+
+# Fewer parts than this are taken one by one.
+_MANY = 12
+# At R/4 a series of this order is right to 2^-48.
+_LEAST_ORDER = 24
+# |κ(u)| = |log(1 + q)| ≤ −log(1 − |q|) where |q| = |E e^{uz} − 1| ≤ e^0.6 − 1.
+_CAUCHY = arb(1.73)
+
+
 @dataclass(frozen=True)
 class Weighed:
     """A sum of independent z's, S = shift + Σ_a count_a · (copies of) w_a z_a.
@@ -196,51 +289,77 @@ class Weighed:
         (w, law, count): a weight w ≥ 0 as a ball, the law of z, and how many independent copies.
     shift
         A ball.
+    base
+        Another sum, that this one begins with; what is computed of it serves all that do.
     """
 
-    terms: tuple[tuple[arb, BallLaw, int], ...]
+    terms: tuple[Part, ...]
     shift: arb
-
-    @property
-    def atoms(self) -> int:
-        """The number of exponentials that one evaluation takes."""
-        return sum(len(law.means) for _, law, _ in self.terms)
+    base: Weighed | None = None
 
     @property
     def is_bounded(self) -> bool:
         """Whether S has a least value."""
-        return all(law.is_bounded for _, law, _ in self.terms)
+        return all(law.is_bounded for _, law, _ in self.terms) and (
+            self.base is None or self.base.is_bounded
+        )
 
     @cached_property
     def mean(self) -> arb:
         """A ball around E S."""
-        return sum((count * w * law.mean for w, law, count in self.terms), self.shift)
+        start = self.shift if self.base is None else self.shift + self.base.mean
+        return sum((count * w * law.mean for w, law, count in self.terms), start)
 
     @cached_property
     def variance(self) -> arb:
         """A ball around Var S."""
-        return sum((count * w * w * law.variance for w, law, count in self.terms), arb(0))
+        start = arb(0) if self.base is None else self.base.variance
+        return sum((count * w * w * law.variance for w, law, count in self.terms), start)
 
     @cached_property
     def minimum(self) -> arb | None:
         """A ball around the least value of S; None if there is none."""
-        total = self.shift
-        for w, law, count in self.terms:
-            lowest = law.minimum
-            if lowest is None:
-                return None
-            total += count * w * lowest
-        return total
+        if not self.is_bounded:
+            return None
+        total = self.shift if self.base is None else self.shift + (self.base.minimum or 0)
+        return sum((count * w * (law.minimum or 0) for w, law, count in self.terms), total)
+
+    @cached_property
+    def _lots(self) -> tuple[list[_Lot], list[Part]]:
+        """The parts that are taken together, and those that are not."""
+        found: dict[tuple[int, int], list[Part]] = {}
+        for part in self.terms:
+            key = (id(part[1]), math.frexp(float(part[0]))[1])
+            found.setdefault(key, []).append(part)
+        many = [parts for parts in found.values() if len(parts) >= _MANY]
+        few = [part for parts in found.values() if len(parts) < _MANY for part in parts]
+        return [_Lot.of(parts) for parts in many], few
+
+    def _sums(self, t: arb) -> tuple[list[Jet], list[Part]]:
+        """What series give at t, and the parts that are left to be looked at one by one."""
+        lots, left = self._lots
+        jets, left = [lot.jet(t) for lot in lots if t <= lot.limit], list(left)
+        for lot in lots:
+            if not t <= lot.limit:
+                left += lot.parts
+        if self.base is not None:
+            more, others = self.base._sums(t)
+            return jets + more, left + others
+        return jets, left
 
     def value(self, t: arb) -> arb:
-        """A ball around f(t) = −log E e^{−tS}."""
-        terms = (count * law.cumulant(-t * w) for w, law, count in self.terms)
-        return t * self.shift - sum(terms, arb(0))
+        """A ball around f(t) = −log E e^{−tS}, t ≥ 0."""
+        jets, left = self._sums(t)
+        value = sum((jet.value for jet in jets), t * self.shift)
+        return value - sum((count * law.cumulant(-t * w) for w, law, count in left), arb(0))
 
     def jet(self, t: arb) -> Jet:
         """Balls around f, f' and f'', for f(t) = −log E e^{−tS}, which is concave; f(0) = 0."""
-        value, slope, curvature = t * self.shift, self.shift, arb(0)
-        for w, law, count in self.terms:
+        jets, left = self._sums(t)
+        value = sum((jet.value for jet in jets), t * self.shift)
+        slope = sum((jet.slope for jet in jets), self.shift)
+        curvature = sum((jet.curvature for jet in jets), arb(0))
+        for w, law, count in left:
             part = law.jet(-t * w)
             scaled = count * w
             value -= count * part.value
