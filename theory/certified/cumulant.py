@@ -478,9 +478,10 @@ class EvidenceBalls:
         """The law of z(best, other) of each kind."""
         if (best, other) not in self._laws:
             with precision(self.bits):
-                self._laws[best, other] = tuple(
-                    BallLaw.from_rational(law) for law in self.evidence.laws(best, other)
-                )
+                laws = self.evidence.laws(best, other)
+                # Equal laws are one object: by it their terms are put together.
+                balls = {law: BallLaw.from_rational(law) for law in set(laws)}
+                self._laws[best, other] = tuple(balls[law] for law in laws)
         return self._laws[best, other]
 
     def information(self, best: int, other: int) -> list[arb]:

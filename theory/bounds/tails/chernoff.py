@@ -116,6 +116,8 @@ _BLOCK = 1 << 22
 _CACHED = 1 << 17
 # The first step between tilts that are looked at.
 _STRIDE = 4
+# Beyond so many rounds at once all tilts are looked at.
+_MANY = 64
 # Weights times tilts times hypotheses over all rounds; beyond it (about 15 seconds) the union
 # bound is not computed.
 _MOST_EVALUATIONS = 3e8
@@ -296,7 +298,8 @@ class UnionTerms:
         found = np.full((wrong, grid, *shape), np.inf)
         done = np.zeros((wrong, grid), dtype=bool)
         asked, step = np.zeros_like(done), _STRIDE
-        asked[:, self._middle] = True
+        # All of them, for many rounds: somewhere each is the best.
+        asked[:, slice(None) if shape[0] > _MANY else self._middle] = True
         while step:
             theta, tilt = np.nonzero(asked)
             found[theta, tilt] = exponents(theta, tilt)
@@ -336,16 +339,16 @@ class UnionTerms:
         size, least = len(self), (self._powers[-1] @ self.events.priors).min(axis=0)
 
         def exponents(theta: IntArray, tilt: IntArray) -> FloatArray:
-            shares = (least[theta] * self.tilts[theta, tilt])[:, None]
-            return np.asarray(self._sums(theta, tilt, size - 1, size)[:, 0] - shares)
+            shares = (least[theta] * self.tilts[theta, tilt])[:, None, None]
+            return np.asarray(self._sums(theta, tilt, size - 1, size) - shares)
 
-        found = self._search(exponents, (self.events.network.agents,))
+        found = self._search(exponents, (1, self.events.network.agents))[:, :, 0]
         best, grid = found.argmin(axis=1), np.arange(self.tilts.shape[1])
         final = self._settled.argmin(axis=1)
         between = grid >= np.minimum(best.min(axis=1), final)[:, None]
         between &= grid <= np.maximum(best.max(axis=1), final)[:, None]
         theta, tilt = np.nonzero(between & np.isinf(found).all(axis=2))
-        found[theta, tilt] = exponents(theta, tilt)
+        found[theta, tilt] = exponents(theta, tilt)[:, 0]
         return np.asarray(np.moveaxis(found, 2, 0))
 
     def tail(self, n: FloatArray) -> FloatArray:
