@@ -39,9 +39,9 @@ from torch import Tensor
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.recipe import FedAvgRecipe
+from empirical.nets.shares import Shares
+from empirical.train.fedavg import FedAvg
+from empirical.train.recipe import FedAvgRecipe
 
 CLIENTS = 100
 HELD = 600

@@ -132,8 +132,7 @@ def left_by(out: Path, network: str, agents: Mapping[str, Any]) -> Beliefs:
     for name in agents:
         path = own_file(state_folder(out, network), name, "state")
         found = arrays(*split(path.read_bytes()))
-        prefix = "training." if "training.mean" in found else "training.learner."
-        parts.append((found[f"{prefix}mean"], found[f"{prefix}variance"]))
+        parts.append(tuple(found[f"training.learner.{name}"] for name in ("mean", "variance")))
     mean, variance = (np.concatenate(values) for values in zip(*parts, strict=True))
     return mean, variance
 

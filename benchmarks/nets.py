@@ -40,9 +40,9 @@ from torch import Tensor
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
+from empirical.train.recipe import Recipe
+from empirical.train.run import TrainingRun
 from theory import Network
 
 BATCH = 50
@@ -303,7 +303,7 @@ def of_posteriors(size: Size, shares: Shares) -> Callable[[], object] | None:
 # The table ------------------------------------------------------------------------------------
 
 
-def engine(size: Size, shares: Shares) -> Training:
+def engine(size: Size, shares: Shares) -> TrainingRun:
     """The engine on a star, the first agent its centre."""
     recipe = Recipe(
         rounds=10**6,
@@ -314,7 +314,7 @@ def engine(size: Size, shares: Shares) -> Training:
         scale_rate=RATE,
     )
     network = Network.from_topology("star", agents=size.agents, edge_confidence=0.5)
-    return Training(shares, network, recipe, architecture=size.architecture, seed=0)
+    return recipe.training(shares, network, architecture=size.architecture, seed=0)
 
 
 def operations(size: Size) -> float:
@@ -338,7 +338,7 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
         "tuned loop": TunedLoop(size, shares),
         "stacked": Stacked(size, shares),
         "vmap": Vmap(size, shares),
-        "consensus": training.pool,
+        "consensus": lambda: training.pool(training.message()),
     }
     one = of_posteriors(size, shares)
     if one is not None:

@@ -33,12 +33,11 @@ from benchmarks.tables import Row, report
 from empirical.kernels.noise import keys, normals
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.heads import Classes
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
 
@@ -98,7 +97,7 @@ def papers(size: Size, shares: Shares) -> Callable[[], object]:
         scale_rate=RATE,
     )
     net = size.architecture
-    return Training(shares, network(size), recipe, architecture=net, seed=0).local_phase
+    return recipe.training(shares, network(size), architecture=net, seed=0).local_phase
 
 
 def learner(name: str, size: Size, shares: Shares) -> Callable[[], object]:

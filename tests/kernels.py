@@ -78,23 +78,16 @@ def training_of_the_papers() -> None:
     import torch
 
     from empirical.nets.architecture import perceptron
-    from empirical.nets.consensus import Consensus, OneProcess
-    from empirical.nets.descent import Shares
-    from empirical.nets.recipe import Recipe
-    from empirical.nets.training import Training
+    from empirical.nets.shares import Shares
+    from empirical.train.recipe import Recipe
     from theory import Network
-    from theory.changing import PeriodicNetwork, Phase
 
     shares = Shares(torch.ones(20, 2), torch.zeros(20, dtype=torch.int64), (torch.arange(20),) * 2)
     recipe = Recipe(rounds=2, local_steps=2, batch=10, mean_rate=1e-2, scale_rate=1e-2)
     network = Network([[0.5, 0.5], [0.5, 0.5]])
-    run = Training(shares, network, recipe, architecture=perceptron(2, 8, outputs=3), seed=0)
+    run = recipe.training(shares, network, architecture=perceptron(2, 8, outputs=3), seed=0)
     for _ in range(2):
         run.run_round()
-    # One of two processes, the other of which says nothing that is heard here.
-    phases = Phase([[1.0, 0.0], [0.0, 1.0]]), Phase([[0.5, 0.5], [0.5, 0.5]])
-    apart = Consensus(PeriodicNetwork(phases), exchange=OneProcess(processes=2))
-    apart.pool(torch.zeros(1, 4), torch.ones(1, 4), round=1)
 
 
 def sparse_simulation() -> None:

@@ -15,10 +15,10 @@ import numpy as np
 
 from empirical import Images, held_labels, load_digits, star_partition
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares, as_inputs
 from empirical.nets.evaluation import evaluate
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares, as_inputs
+from empirical.train.followed import posterior_of
+from empirical.train.recipe import Recipe
 from theory import Network
 
 images = load_digits()
@@ -52,20 +52,15 @@ recipe = Recipe(
 
 def follow(edge_confidence):
     network = Network.from_topology("star", agents=5, edge_confidence=edge_confidence)
-    training = Training(
-        Shares.from_images(train, shares, input_shape=(64,)),
-        network,
-        recipe,
-        architecture=perceptron(64, 40, outputs=10),
-        seed=0,
-    )
+    net = perceptron(64, 40, outputs=10)
+    data = Shares.from_images(train, shares, input_shape=(64,))
+    training = recipe.training(data, network, architecture=net, seed=0)
     inputs, looks = as_inputs(test, input_shape=(64,)), []
     for _ in range(recipe.rounds):
         training.run_round()
         if training.round % 5 == 0:
-            found = evaluate(
-                training.posterior, inputs, test.labels, draws=3, seed=0, own_labels=own
-            )
+            belief = posterior_of(training.belief(), net)
+            found = evaluate(belief, inputs, test.labels, draws=3, seed=0, own_labels=own)
             looks.append((training.round, found))
     return network.stationary_distribution[0], looks
 

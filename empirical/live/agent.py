@@ -17,15 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
-from empirical.nets.consensus import Heard
-from empirical.nets.descent import Shares
-from empirical.nets.pooling import Message, Natural, WeightRows, pool_heard
-from empirical.nets.posterior import Posterior
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.exchange import Heard, Message
+from empirical.nets.shares import Shares
 from empirical.train.learners.averaging import Belief
 from empirical.train.plan import TrainingPlan
-from empirical.train.pooling import sum_in_turn
+from empirical.train.pooling import Rows, pool_rows
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory.network import Network
 from theory.validation import as_integer, fail
@@ -178,49 +175,18 @@ def share_among(inputs: Tensor, labels: Tensor, sizes: tuple[int, ...], agent: i
 # One agent of :class:`empirical.train.run.TrainingRun`, which trains any net by any learner ------
 
 
-class PlanAgent:
-    """One agent, between two rounds.
+class EngineAgent:
+    """One agent, between two rounds (:class:`~empirical.live.agent.AgentTraining`).
 
     Parameters
     ----------
-    agent
-        Its number.
-    plan
-        That of the training of all agents, on a fixed network and without a codec.
-
-    Raises
-    ------
-    ValueError
-        As :class:`~empirical.train.run.TrainingRun`; or if the network changes by itself, or a
-        codec is to write the messages.
+    run
+        Of this agent alone, by the exchange :class:`Apart`, without a codec.
     """
 
-    def __init__(self, agent: int, plan: TrainingPlan) -> None:
-        if not isinstance(plan.network, Network):
-            wanted = "a fixed network: links between processes fail by themselves"
-            raise fail("network", wanted, type(plan.network).__name__, "leave the changes out")
-        if plan.codec is not None:
-            remedy = "leave [messages] out"
-            raise fail("messages", "float32 as it is between processes", plan.codec.name, remedy)
-        agents = plan.network.agents
-        self.agent = as_integer("agent", agent, minimum=0, maximum=agents - 1)
-        self._run = TrainingRun(
-            plan.net,
-            plan.likelihood,
-            own_share(plan.shares(), agent),
-            plan.network,
-            plan.learner,
-            rounds=plan.rounds,
-            local_steps=plan.local_steps,
-            batch=plan.batch,
-            seed=plan.seed,
-            schedule=plan.schedule,
-            decay=plan.decay,
-            warm_up=plan.warm_up,
-            products=plan.products,
-            exchange=Apart(agents, self.agent),
-        )
-        self.begin: Said = {name: row[0].clone() for name, row in self._run.message().items()}
+    def __init__(self, run: TrainingRun) -> None:
+        self._run, self.agent = run, run.own.start
+        self.begin: Said = {name: row[0].clone() for name, row in run.message().items()}
 
     @property
     def round(self) -> int:
@@ -248,10 +214,14 @@ class PlanAgent:
         speakers = sorted(j for j, weight in weights.items() if weight > 0)
         if speakers == [self.agent]:
             return  # what it has stays to the last bit
-        own = self._run.message()
+        own, count = self._run.message(), len(speakers)
+        row = Rows(
+            np.array([0]), np.array([0, count]), np.arange(count),
+            np.array([weights[j] for j in speakers]),
+        )  # fmt: skip
         for name, values in own.items():
-            said = {j: values[0] if j == self.agent else heard[j][name] for j in speakers}
-            sum_in_turn(values, [(0, said[j], weights[j]) for j in speakers], [0])
+            said = [values[0] if j == self.agent else heard[j][name] for j in speakers]
+            pool_rows(values, torch.stack(said), row)
         self._run.hear(own)
 
     def skip(self, round: int) -> None:
@@ -277,144 +247,70 @@ class PlanAgent:
         self._run.restore(state)
 
 
-# One agent of a :class:`~empirical.nets.training.Training` ---------------------------------------
+def agent_of_plan(agent: int, plan: TrainingPlan) -> EngineAgent:
+    """One agent of the training of all, on a fixed network and without a codec.
+
+    Raises
+    ------
+    ValueError
+        As :class:`~empirical.train.run.TrainingRun`; or if the network changes by itself, or a
+        codec is to write the messages.
+    """
+    if not isinstance(plan.network, Network):
+        wanted = "a fixed network: links between processes fail by themselves"
+        raise fail("network", wanted, type(plan.network).__name__, "leave the changes out")
+    if plan.codec is not None:
+        remedy = "leave [messages] out"
+        raise fail("messages", "float32 as it is between processes", plan.codec.name, remedy)
+    agents = plan.network.agents
+    agent = as_integer("agent", agent, minimum=0, maximum=agents - 1)
+    run = TrainingRun(
+        plan.net,
+        plan.likelihood,
+        own_share(plan.shares(), agent),
+        plan.network,
+        plan.learner,
+        rounds=plan.rounds,
+        local_steps=plan.local_steps,
+        batch=plan.batch,
+        seed=plan.seed,
+        schedule=plan.schedule,
+        decay=plan.decay,
+        warm_up=plan.warm_up,
+        products=plan.products,
+        exchange=Apart(agents, agent),
+    )
+    return EngineAgent(run)
 
 
-class RecipeAgent:
-    """One agent, between two rounds.
+def agent_of_recipe(
+    agent: int,
+    shares: Shares,
+    network: Network,
+    recipe: Recipe,
+    *,
+    architecture: Architecture,
+    seed: int,
+) -> EngineAgent:
+    """One agent of the training of all by a recipe.
 
     Parameters
     ----------
     agent
         Its number.
     shares
-        Its own examples, and how many the others hold (:func:`empirical.live.agent.own_share`).
+        Its own examples, and how many the others hold (:func:`own_share`).
     network, recipe, architecture, seed
         As of the training of all agents.
 
     Raises
     ------
     ValueError
-        As :class:`~empirical.nets.training.Training`; or if the recipe averages nets.
+        As of :meth:`~empirical.train.recipe.Recipe.training`.
     """
-
-    def __init__(
-        self,
-        agent: int,
-        shares: Shares,
-        network: Network,
-        recipe: Recipe,
-        *,
-        architecture: Architecture,
-        seed: int,
-    ) -> None:
-        if recipe.estimator == "point":
-            raise fail("estimator", "beliefs, which are said", "'point'", "take 'local'")
-        self.agent = as_integer("agent", agent, minimum=0, maximum=network.agents - 1)
-        self._consensus = _OneRow(self.agent, network.agents)
-        self._training = Training(
-            shares, network, recipe, architecture=architecture, seed=seed, consensus=self._consensus
-        )
-        self.begin: Said = self._message()
-
-    @property
-    def round(self) -> int:
-        """The round that began last, from 1; 0 before the first."""
-        return self._training.round
-
-    @property
-    def posterior(self) -> Posterior:
-        """The belief, as evaluations take it."""
-        return self._training.posterior
-
-    def learn(self) -> Said:
-        """The local steps of the next round; precisions and shifts.
-
-        Raises
-        ------
-        TrainingFailed
-            If a loss or a belief is not finite any more.
-        """
-        self._training.local_phase()
-        return self._message()
-
-    def pool(self, heard: Mapping[int, Said], weights: Mapping[int, float]) -> None:
-        """End the round (:class:`~empirical.live.agent.AgentTraining`)."""
-        self._consensus.take(heard, weights)
-        self._training.pool()
-
-    def skip(self, round: int) -> None:
-        """Be away until the end of a round, which is not before the last one."""
-        self._training.round = as_integer("round", round, minimum=self._training.round)
-
-    def belief(self) -> Belief:
-        """Mean and variance of the weights, shape (1, d); views."""
-        return Belief(self.posterior.mean, self.posterior.variance)
-
-    def state(self) -> dict[str, Tensor]:
-        """That of the training."""
-        return self._training.state()
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from there.
-
-        Raises
-        ------
-        ValueError
-            If a tensor is missing or of another shape.
-        """
-        self._training.restore(state)
-
-    def _message(self) -> dict[str, Tensor]:
-        natural = Natural.from_moments(self.posterior.mean[0], self.posterior.variance[0])
-        natural.check(agents=[self.agent], round=self.round)
-        return {"precision": natural.precision, "shift": natural.shift}
-
-
-class _OneRow:
-    """Pools what it was given, for one agent (:class:`empirical.nets.consensus.RoundPooling`)."""
-
-    def __init__(self, agent: int, agents: int) -> None:
-        self.own = range(agent, agent + 1)
-        self._agents = agents
-        self._heard: Mapping[int, Said] = {}
-        self._weights: Mapping[int, float] = {agent: 1.0}
-
-    def take(self, heard: Mapping[int, Said], weights: Mapping[int, float]) -> None:
-        """What the next pooling is of."""
-        self._heard, self._weights = heard, weights
-
-    def observes(self, round: int) -> tuple[bool, ...]:
-        """It does, in every round."""
-        return (True,)
-
-    def collect(self, rows: Tensor) -> Tensor:
-        """The agent's own row for everybody's: nobody is asked."""
-        return rows.expand(self._agents, *rows.shape[1:])
-
-    def pool_in_place(self, mean: Tensor, variance: Tensor, *, round: int) -> int:
-        """See :class:`empirical.nets.consensus.RoundPooling`; the caller counts the bytes."""
-        agent = self.own.start
-        speakers = sorted(j for j, weight in self._weights.items() if j != agent and weight > 0)
-        row = WeightRows(
-            self._agents,
-            self.own,
-            np.array([self._weights.get(agent, 0.0)]),
-            np.array([0, len(speakers)]),
-            np.array(speakers, dtype=np.int64),
-            np.array([self._weights[j] for j in speakers], dtype=np.float64),
-        )
-        shape = len(speakers), mean.shape[1]
-        heard = Natural(*(mean.new_empty(shape) for _ in range(2)))
-        for k, j in enumerate(speakers):
-            heard.precision[k] = self._heard[j]["precision"]
-            heard.shift[k] = self._heard[j]["shift"]
-        pool_heard(row, mean, variance, heard, round=round, out=(mean, variance))
-        return 0
-
-    def state(self) -> dict[str, Tensor]:
-        """Nothing."""
-        return {}
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Nothing."""
+    agent = as_integer("agent", agent, minimum=0, maximum=network.agents - 1)
+    run = recipe.training(
+        shares, network,
+        architecture=architecture, seed=seed, exchange=Apart(network.agents, agent),
+    )  # fmt: skip
+    return EngineAgent(run)

@@ -19,7 +19,7 @@ from torch import Tensor
 from empirical.kernels.product import ADDRESS
 from empirical.nets.architecture import Architecture, Dense
 from empirical.nets.dense_pass_kernel import backward, forward
-from empirical.nets.update import Numbers, Rows, State, rows_of
+from empirical.nets.update import Adam, Rows, State, rows_of
 
 Float32 = NDArray[np.float32]
 
@@ -99,7 +99,7 @@ class DensePass:
             self._back(n, grad, state, places, _NO_STEP)
 
     def descend(
-        self, grad: Tensor, states: Sequence[State], numbers: Numbers, *, at: int, prior: bool
+        self, grad: Tensor, states: Sequence[State], adam: Adam, columns: Tensor, *, prior: bool
     ) -> None:
         """Take the step of :func:`empirical.nets.update.update` with the gradient at once.
 
@@ -109,12 +109,12 @@ class DensePass:
         ----------
         states
             :func:`empirical.nets.update.states_of` what is moved.
-        prior
-            Whether the belief may differ from its prior.
+        adam, columns, prior
+            As of :func:`empirical.nets.update.update`.
         """
+        own = columns.numpy()
         for n, state in enumerate(states):
-            columns = numbers.columns[at, n : n + 1]
-            step = (True, prior, bool(numbers.scales), columns, numbers.common)
+            step = (True, prior, adam.scales, own[n : n + 1], adam.numbers)
             self._back(n, grad, state, self._gradients, step)
 
     def _back(
@@ -130,15 +130,20 @@ class DensePass:
 
 
 _kept = threading.local()
+# Shapes whose buffers a thread keeps: agents may have batches of different sizes.
+_SHAPES = 4
 
 
 def passes_of(
     architecture: Architecture, agents: int, batch: int, *, local: bool = False
 ) -> DensePass:
-    """Passes for so many agents; this thread's last ones again, if they were of this shape."""
+    """Passes for so many agents; this thread's own again, if it had some of this shape lately."""
     shape = architecture, agents, batch, local
-    if getattr(_kept, "shape", None) != shape:
-        _kept.passes = DensePass(architecture, agents=agents, batch=batch, local=local)
-        _kept.shape = shape
-    passes: DensePass = _kept.passes
+    known: dict[object, DensePass] = _kept.__dict__.setdefault("passes", {})
+    passes = known.pop(shape, None)
+    if passes is None:
+        passes = DensePass(architecture, agents=agents, batch=batch, local=local)
+        if len(known) == _SHAPES:
+            known.pop(next(iter(known)))
+    known[shape] = passes  # the last of the dictionary is the last used
     return passes

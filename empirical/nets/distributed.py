@@ -28,8 +28,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from empirical.nets.consensus import Exchange, Heard, OneProcess, block_of
-from empirical.nets.pooling import Message
+from empirical.nets.exchange import Exchange, Heard, Message, OneProcess, block_of
 from theory.validation import fail
 
 __all__ = ["OneProcess", "Processes", "connect"]

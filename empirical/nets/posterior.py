@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -137,6 +138,21 @@ def shared_initialisation(
         mean[block.weight] = drawn * (2.0 / block.fan_in) ** 0.5
     stacked = mean.to(device).repeat(agents, 1)
     return Posterior(architecture, stacked, torch.full_like(stacked, std * std))
+
+
+def initialisations_apart(architecture: Architecture, agents: int, *, seed: int) -> Tensor:
+    """First weights of agents who each begin elsewhere, shape (N, d).
+
+    The law is that of :func:`shared_initialisation`, whose draw with `seed` the first agent has;
+    the seeds of the others follow from it.
+    """
+    seeds = [seed]
+    for agent in range(1, agents):
+        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
+        seeds.append(int(state[0] >> np.uint64(2)))
+    return torch.cat(
+        [shared_initialisation(architecture, 1, std=1.0, seed=own).mean for own in seeds]
+    )
 
 
 def kl_divergence(q: Posterior, p: Posterior) -> Tensor:

@@ -24,159 +24,115 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from theory.validation import FloatArray, IntArray
-
 Float32 = NDArray[np.float32]
 
 # |2δ| at most: the polynomial for exp is then right to 1e-7, half a unit of float32's last place.
 LARGEST_STEP = 0.5
 
 
-@dataclass(eq=False)
-class Moments:
-    """Adam's running averages of N agents: of g_μ, g_μ², g_ρ, g_ρ²; each of shape (N, d)."""
-
-    mean_first: Tensor
-    mean_second: Tensor
-    scale_first: Tensor
-    scale_second: Tensor
-
-    @classmethod
-    def zeros(cls, like: Tensor) -> Moments:
-        """No gradients seen yet."""
-        return cls(*(torch.zeros_like(like) for _ in range(4)))
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """What steps depend on besides beliefs and gradients.
+@dataclass(frozen=True)
+class Adam:
+    """What steps of all agents share.
 
     Attributes
     ----------
-    mean_rate, scale_rate
-        Learning rates of the means and of log σ, after their schedule.
     mean_epsilon, scale_epsilon, first_beta, second_beta
-        Adam's.
-    steps
-        How many have been taken since Adam's averages began, this one included: one number, one
-        for each agent, or of several steps to come, shape (steps, N).
-    loss_weight, divergence_weight
-        What the loss and the divergence are multiplied by, one number or one for each agent; c is
-        the second.
+        Of the means and of log σ.
     scales
         Whether variances move.
     """
 
-    mean_rate: float
-    scale_rate: float
     mean_epsilon: float
     scale_epsilon: float
     first_beta: float
     second_beta: float
-    steps: int | IntArray
-    loss_weight: float | FloatArray = 1.0
-    divergence_weight: float | FloatArray = 0.0
     scales: bool = True
 
     @cached_property
-    def columns(self) -> Float32:
-        """What differs from agent to agent and step to step, shape (..., N, 5).
-
-        The loss's weight, the divergence's, both learning rates over 1 − β₁^steps, and
-        1 / (1 − β₂^steps).
-        """
-        steps = np.atleast_1d(np.asarray(self.steps, dtype=np.float64))
-        first = 1.0 / (1.0 - self.first_beta**steps)
-        second = 1.0 / (1.0 - self.second_beta**steps)
-        parts = (
-            self.loss_weight,
-            self.divergence_weight,
-            self.mean_rate * first,
-            self.scale_rate * first,
-            second,
-        )
-        return np.stack(np.broadcast_arrays(*parts), axis=-1).astype(np.float32)
-
-    @cached_property
-    def common(self) -> Float32:
-        """What all agents and steps share: both ε, β₁, 1 − β₁, β₂, 1 − β₂."""
+    def numbers(self) -> Float32:
+        """Both ε, β₁, 1 − β₁, β₂, 1 − β₂."""
         b1, b2 = self.first_beta, self.second_beta
         # 1 − 0.999f would be wrong in its fifth digit.
         found = [self.mean_epsilon, self.scale_epsilon, b1, 1.0 - b1, b2, 1.0 - b2]
         return np.array(found, dtype=np.float32)
 
-    def columns_on(self, device: torch.device) -> Tensor:
-        """The columns as a tensor of that device, moved there once."""
-        if device not in self._moved:
-            self._moved[device] = torch.from_numpy(self.columns).to(device, non_blocking=True)
-        return self._moved[device]
+    def columns(
+        self,
+        steps: Tensor,
+        *,
+        mean_rate: float,
+        scale_rate: float,
+        loss_weight: Tensor,
+        divergence_weight: Tensor,
+    ) -> Tensor:
+        """What differs from agent to agent and step to step, float32, shape (…, N, 5).
 
-    @cached_property
-    def _moved(self) -> dict[torch.device, Tensor]:
-        return {}
+        The loss's weight, the divergence's (c), both learning rates over 1 − β₁^steps, and
+        1 / (1 − β₂^steps).
+
+        Parameters
+        ----------
+        steps
+            How many have been taken since the moments began, this one included, shape (…, N, 1),
+            float64.
+        mean_rate, scale_rate
+            Learning rates of the means and of log σ, after their schedule.
+        loss_weight, divergence_weight
+            Shape (N, 1).
+        """
+        first = 1.0 / (1.0 - self.first_beta**steps)
+        second = 1.0 / (1.0 - self.second_beta**steps)
+        weights = (part.to(steps).expand_as(steps) for part in (loss_weight, divergence_weight))
+        return torch.cat([*weights, mean_rate * first, scale_rate * first, second], dim=-1).float()
 
 
-Prior = tuple[Tensor, Tensor]
+# What a step moves and reads, of N agents, each of shape (N, d): mean, variance, the running
+# averages of g_μ, g_μ², g_ρ, g_ρ², and the prior's mean and variance.
+Tensors = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 Rows = list[Float32]
-# Mean, variance, the four moments, and the prior's mean and variance of one agent.
+# The same of one agent.
 State = tuple[Float32, ...]
 
 
 def update(
-    mean: Tensor,
-    variance: Tensor,
+    tensors: Tensors,
     gradients: tuple[Tensor, Tensor],
-    moments: Moments,
-    numbers: Numbers,
-    prior: Prior | None,
+    adam: Adam,
+    columns: Tensor,
     *,
-    at: int | None = None,
+    prior: bool,
 ) -> None:
     """Take one step of all agents, in place.
 
     Parameters
     ----------
-    mean, variance
-        Shape (N, d), like all tensors here; or (d,) for one agent.
+    tensors
+        Shape (N, d) each.
     gradients
-        Of the batch's mean loss, by mean and by variance; the second is not read without `scales`.
+        Of the batch's mean loss, by mean and by variance; the second is not read where variances
+        stay.
+    columns
+        :meth:`Adam.columns` of this step, shape (N, 5).
     prior
-        Mean m and variance s² of the prior; None if it is the belief itself, where the gradient of
-        the divergence is zero.
-    at
-        Which of the steps, where `numbers` hold several.
+        Whether the belief may differ from its prior; where it does not, the gradient of the
+        divergence is zero.
     """
-    if mean.device.type != "cpu":
-        update_by_torch(mean, variance, gradients, moments, numbers, prior, at=at)
+    if tensors[0].device.type != "cpu":
+        update_by_torch(tensors, gradients, adam, columns, prior=prior)
         return
-    columns = numbers.columns if at is None else numbers.columns[at]
     given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)
-    states = states_of(mean, variance, moments, prior)
-    for n, (state, (g, h)) in enumerate(zip(states, given, strict=True)):
-        own = columns[min(n, len(columns) - 1)]
-        _sweep(state, g, h, prior is not None, numbers.scales, own, numbers.common)
+    own = columns.numpy()
+    for n, (state, (g, h)) in enumerate(zip(states_of(tensors), given, strict=True)):
+        _sweep(state, g, h, prior, adam.scales, own[n], adam.numbers)
 
 
-def states_of(mean: Tensor, variance: Tensor, moments: Moments, prior: Prior | None) -> list[State]:
+def states_of(tensors: Tensors) -> list[State]:
     """What a step reads and writes, agent by agent, each array of shape (1, d)."""
-    m, s2 = prior if prior is not None else (mean, variance)
-    parts = (
-        mean,
-        variance,
-        moments.mean_first,
-        moments.mean_second,
-        moments.scale_first,
-        moments.scale_second,
-        m,
-        s2,
-    )
-    return list(zip(*(rows_of(part) for part in parts), strict=True))
+    return list(zip(*(rows_of(part) for part in tensors), strict=True))
 
 
 def rows_of(values: Tensor) -> Rows:
-    """The rows of a tensor of shape (N, d), or (d,), each as an array of shape (1, d)."""
-    if values.ndim == 1:
-        values = values[None]
+    """The rows of a tensor of shape (N, d), each as an array of shape (1, d)."""
     return [values[n : n + 1].numpy() for n in range(len(values))]
 
 
@@ -253,37 +209,32 @@ def step_of_range(
 
 
 def update_by_torch(
-    mean: Tensor,
-    variance: Tensor,
+    tensors: Tensors,
     gradients: tuple[Tensor, Tensor],
-    moments: Moments,
-    numbers: Numbers,
-    prior: Prior | None,
+    adam: Adam,
+    columns: Tensor,
     *,
-    at: int | None = None,
+    prior: bool,
 ) -> None:
     """:func:`update` in torch's operations, for any device; nothing is waited for."""
-    columns = numbers.columns_on(mean.device)
-    columns = (columns if at is None else columns[at]).to(mean.dtype)
-    if mean.ndim == 1:
-        columns = columns[0]
-    loss_weight, weight, mean_rate, scale_rate, correction = torch.split(columns, 1, dim=-1)
-    b1, b2 = numbers.first_beta, numbers.second_beta
+    mean, variance, mean_first, mean_second, scale_first, scale_second, m, s2 = tensors
+    parts = torch.split(columns.to(mean.dtype), 1, dim=-1)
+    loss_weight, weight, mean_rate, scale_rate, correction = parts
+    b1, b2 = adam.first_beta, adam.second_beta
     g = loss_weight * gradients[0]
-    if numbers.scales:
+    if adam.scales:
         r = 2.0 * loss_weight * variance * gradients[1]
-    if prior is not None:
-        m, s2 = prior
+    if prior:
         g = g + weight * (mean - m) / s2
-        if numbers.scales:
+        if adam.scales:
             r = r + weight * (variance / s2 - 1.0)
-    moments.mean_first.mul_(b1).add_(g, alpha=1.0 - b1)
-    moments.mean_second.mul_(b2).addcmul_(g, g, value=1.0 - b2)
-    root = (moments.mean_second * correction).sqrt_().add_(numbers.mean_epsilon)
-    if numbers.scales:
-        moments.scale_first.mul_(b1).add_(r, alpha=1.0 - b1)
-        moments.scale_second.mul_(b2).addcmul_(r, r, value=1.0 - b2)
-        scale = (moments.scale_second * correction).sqrt_().add_(numbers.scale_epsilon)
-        step = (moments.scale_first / scale).mul_(-2.0 * scale_rate)
+    mean_first.mul_(b1).add_(g, alpha=1.0 - b1)
+    mean_second.mul_(b2).addcmul_(g, g, value=1.0 - b2)
+    root = (mean_second * correction).sqrt_().add_(adam.mean_epsilon)
+    if adam.scales:
+        scale_first.mul_(b1).add_(r, alpha=1.0 - b1)
+        scale_second.mul_(b2).addcmul_(r, r, value=1.0 - b2)
+        scale = (scale_second * correction).sqrt_().add_(adam.scale_epsilon)
+        step = (scale_first / scale).mul_(-2.0 * scale_rate)
         variance.mul_(step.clamp_(-LARGEST_STEP, LARGEST_STEP).exp_())
-    mean.sub_((moments.mean_first / root).mul_(mean_rate))
+    mean.sub_((mean_first / root).mul_(mean_rate))

@@ -13,8 +13,6 @@ import numpy as np
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
-from empirical.nets.descent import Shares
-from empirical.nets.fedavg import FedAvg
 from empirical.nets.metrics import (
     accuracy,
     calibration_error,
@@ -22,12 +20,14 @@ from empirical.nets.metrics import (
     image_scores,
     negative_log_likelihood,
 )
-from empirical.nets.recipe import FedAvgRecipe
+from empirical.nets.shares import Shares
+from empirical.train.fedavg import FedAvg
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
 from empirical.train.likelihoods.heads import Classes
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
+from empirical.train.recipe import FedAvgRecipe
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
 from theory.changing import AnyNetwork

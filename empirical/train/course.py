@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange
+from empirical.nets.exchange import Exchange
 from empirical.train.learners.averaging import Belief
 from empirical.train.scores import History, RoundReport, Scores
 
@@ -102,9 +102,7 @@ class Course:
         nll = scores.mean("nll")
         if nll < self._least:
             self._least, self._best_round, self._worse = nll, self._round, 0
-            self._best = Belief(
-                belief.mean.clone(), None if belief.variance is None else belief.variance.clone()
-            )
+            self._best = belief.copy()
         else:
             self._worse += 1
 

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from empirical.keeping import Generations, Kept
 from empirical.kernels.products import products
-from empirical.nets.consensus import Exchange, OneProcess, block_of
+from empirical.nets.exchange import Exchange, OneProcess, block_of
 from empirical.nets.threads import one_thread
-from empirical.nets.training import check_device
 from empirical.tensor_files import verify_file
 from empirical.train.course import Course
 from empirical.train.data.source_files import Sources, check_unchanged
 from empirical.train.learners.averaging import Belief
+from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import TrainingRun
 from empirical.train.scores import History, Metrics, Scores, as_rows, from_rows, measures_of, score

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from empirical.forecast import Site
 from empirical.nets.architecture import Architecture
-from empirical.nets.descent import Shares
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
 from empirical.nets.metrics import (
     ImageScores,
@@ -21,6 +20,7 @@ from empirical.nets.metrics import (
     image_scores,
     negative_log_likelihood,
 )
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Belief, Learner
 from empirical.train.likelihoods.heads import Classes

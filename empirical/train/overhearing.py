@@ -12,12 +12,13 @@ from torch import Tensor
 from empirical.data import Images
 from empirical.messages.codec import Layout
 from empirical.nets.architecture import Architecture
-from empirical.nets.descent import Shares, as_inputs, as_labels
+from empirical.nets.shares import Shares, as_inputs, as_labels
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner, State
 from empirical.train.likelihoods.heads import Classes, Likelihood
 from empirical.train.net import Net
-from empirical.train.run import TrainingRun, layout_of_messages, share_of
+from empirical.train.parts import layout_of_messages, share_of
+from empirical.train.run import TrainingRun
 from theory.changing import AnyNetwork
 from theory.network import Network
 
@@ -51,9 +52,9 @@ class _Listened:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._learner, name)
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The learner's."""
-        found = self._learner.message(state)
+        found = self._learner.message(state, into)
         self.said.append({name: values[0].cpu().clone() for name, values in found.items()})
         return found
 

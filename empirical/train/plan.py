@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 
 from empirical.messages.codec import Codec
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Schedule
+from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
 from empirical.train.learners.averaging import Learner, Share, one_of
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
+from empirical.train.steps import Schedule
 from exact.checkpoint import content_sha256, fingerprint
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, fail

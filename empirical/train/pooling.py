@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.nets.consensus import Exchange, OneProcess, block_of
-from empirical.nets.pooling import Message
+from empirical.nets.exchange import Exchange, Message, OneProcess, block_of
 from exact.changing.beliefs import DrawnRound, walk
 from exact.changing.simulation import process_for
 from theory.changing import AnyNetwork, DelayedNetwork, PeriodicNetwork
@@ -235,8 +235,9 @@ class Pooling:
         self.own = block_of(
             rounds.network.agents, processes=self.exchange.processes, rank=self.exchange.rank
         )
-        self._begin = {} if rounds.longest == 0 else begin
         self._names = tuple(begin)
+        self._vector = max(values.nbytes for values in begin.values())
+        self._begin = {} if rounds.longest == 0 else begin
         self._history: dict[Key, Said] = {}
 
     def pool(self, messages: Mapping[str, Tensor], *, number: int, pace: float = 1.0) -> int:
@@ -258,11 +259,6 @@ class Pooling:
         """
         round = self.rounds.at(number)
         sent = round.traffic(self.own, messages)
-        on_cpu = all(values.device.type == "cpu" for values in messages.values())
-        if self.rounds.longest == 0 and self.exchange.processes == 1 and not on_cpu:
-            for values in messages.values():
-                _product(values, round)
-            return sent
         said = {(j, number): _row(messages, k) for k, j in enumerate(self.own)}
         size = sum(values[0].nbytes for values in messages.values())
         letters = {j: Message(said[j, number], size) for j in self.own if round.links[j]}
@@ -286,26 +282,32 @@ class Pooling:
     def _sum(
         self, round: Round, number: int, values: Tensor, said: Mapping[Key, Tensor], name: str
     ) -> None:
-        entries: list[tuple[int, Tensor, float]] = []
-        for row, agent in enumerate(self.own):
-            if round.pools[agent]:
-                some = round.of(agent)
-                for j, weight, age in zip(
-                    round.speakers[some], round.weights[some], round.ages[some], strict=True
-                ):
-                    key = (int(j), number - int(age))
-                    vector = said[key] if key[1] > 0 else self._begin[name]
-                    entries.append((row, vector, float(weight)))
-        if not entries:
+        agents = [k for k, agent in enumerate(self.own) if round.pools[agent]]
+        if not agents:
             return
-        sum_in_turn(values, entries, sorted({row for row, _, _ in entries}))
+        some = [round.of(self.own[k]) for k in agents]
+        start = np.cumsum([0, *(entries.stop - entries.start for entries in some)])
+        here = np.concatenate([np.arange(entries.start, entries.stop) for entries in some])
+        speakers, weights = round.speakers[here], round.weights[here]
+        if round.fresh and len(values) == self.rounds.network.agents:
+            pool_rows(values, values, Rows(np.array(agents), start, speakers, weights))
+            return
+        pairs = zip(speakers.tolist(), (number - round.ages[here]).tolist(), strict=True)
+        keys = list(pairs)
+        place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        table = torch.stack([said[key] if key[1] > 0 else self._begin[name] for key in place])
+        places = np.array([place[key] for key in keys])
+        pool_rows(values, table, Rows(np.array(agents), start, places, weights))
 
     # State ------------------------------------------------------------------------------------
 
     @property
     def footprint(self) -> int:
-        """Bytes of memory beyond what the engine counts itself."""
-        return 0
+        """Bytes of memory beyond what the engine counts itself: the table of what is pooled."""
+        late, agents = self.rounds.longest or 0, self.rounds.network.agents
+        if late == 0 and len(self.own) == agents:
+            return 0
+        return self._vector * agents * (late + 1)
 
     @property
     def bytes_kept(self) -> int:
@@ -361,41 +363,83 @@ def _row(messages: Mapping[str, Tensor], k: int) -> Said:
     return {name: values[k] for name, values in messages.items()}
 
 
-def sum_in_turn(values: Tensor, entries: list[tuple[int, Tensor, float]], rows: list[int]) -> None:
-    """Overwrite some rows by weighted sums of vectors, in float64 and in the order of the entries.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What some agents pool: agent rows[k] the entries start[k]:start[k + 1].
 
-    Some columns at a time: all sums of them before any of them is overwritten, so that the vectors
-    may be views of the rows.
+    Attributes
+    ----------
+    rows, start
+        Shapes (r,) and (r + 1,).
+    places, weights
+        Of each entry: which row of a table of vectors, and its weight.
+    """
+
+    rows: IntArray
+    start: IntArray
+    places: IntArray
+    weights: FloatArray
+
+
+def pool_rows(values: Tensor, table: Tensor, pooled: Rows) -> None:
+    """Overwrite some rows of `values` by weighted sums of rows of a table, in float64.
+
+    Entries are added in their order, so that on a CPU a sum has the same bits whoever is computed
+    beside it.
 
     Parameters
     ----------
-    values
-        Shape (n, d).
-    entries
-        (row, vector of shape (d,), weight), in the order in which they are added.
-    rows
-        Those that have entries, ascending.
+    values, table
+        Shapes (n, d) and (m, d); they may be one tensor.
     """
-    place = {row: k for k, row in enumerate(rows)}
-    width = max(SUMMED_AT_ONCE // len(rows), 1024)
-    shape = len(rows), min(width, values.shape[1])
-    sums = torch.empty(shape, dtype=torch.float64, device=values.device)
+    if values.device.type != "cpu":
+        pool_rows_by_torch(values, table, pooled)
+        return
+    _pool_rows(
+        values.numpy(), table.numpy(), pooled.rows, pooled.start, pooled.places, pooled.weights
+    )
+
+
+def pool_rows_by_torch(values: Tensor, table: Tensor, pooled: Rows) -> None:
+    """:func:`pool_rows` by one product for any device, right to the last digit of float32."""
+    matrix = np.zeros((len(pooled.rows), len(table)))
+    listeners = np.repeat(np.arange(len(pooled.rows)), np.diff(pooled.start))
+    np.add.at(matrix, (listeners, pooled.places), pooled.weights)
+    rows, weights = (torch.from_numpy(part).to(values.device) for part in (pooled.rows, matrix))
+    width = max(8 * SUMMED_AT_ONCE // len(table), 1024)
     for first in range(0, values.shape[1], width):
         some = slice(first, first + width)
-        part = sums[:, : min(width, values.shape[1] - first)].zero_()
-        for row, vector, weight in entries:
-            part[place[row]].add_(vector[some], alpha=weight)
-        for row in rows:
-            values[row, some] = part[place[row]]
+        values[rows, some] = (weights @ table[:, some].double()).to(values.dtype)
 
 
-def _product(values: Tensor, round: Round) -> None:
-    """All sums by one product, where nobody is elsewhere and nothing is late."""
-    table = np.zeros((len(values), len(values)))
-    table[round.listeners, round.speakers] = round.weights
-    weights = torch.from_numpy(table).to(values.device)
-    keep = torch.from_numpy(~round.pools).to(values.device)[:, None]
-    width = max(8 * SUMMED_AT_ONCE // len(values), 1024)
-    for first in range(0, values.shape[1], width):
-        part = values[:, first : first + width]
-        part.copy_(torch.where(keep, part, (weights @ part.double()).to(values.dtype)))
+# Columns whose sums are in the cache together.
+_COLUMNS = 512
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _pool_rows(
+    values: NDArray[Any],
+    table: NDArray[Any],
+    rows: IntArray,
+    start: IntArray,
+    places: IntArray,
+    weights: FloatArray,
+) -> None:
+    """All sums of some columns before any of them is overwritten: `values` may be the table."""
+    sums = np.empty((rows.size, _COLUMNS))
+    size = values.shape[1]
+    for first in range(0, size, _COLUMNS):
+        width = min(_COLUMNS, size - first)
+        for k in range(rows.size):
+            own = sums[k]
+            for c in range(width):
+                own[c] = 0.0
+            for entry in range(start[k], start[k + 1]):
+                weight = weights[entry]
+                vector = table[places[entry], first : first + width]
+                for c in range(width):
+                    own[c] += weight * vector[c]
+        for k in range(rows.size):
+            into, own = values[rows[k], first : first + width], sums[k]
+            for c in range(width):
+                into[c] = own[c]

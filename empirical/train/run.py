@@ -10,7 +10,7 @@ computed beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -19,140 +19,28 @@ from torch import Tensor
 
 from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
-from empirical.messages.codec import Codec, Layout
-from empirical.messages.selected import PRECISION
-from empirical.nets.consensus import Exchange, OneProcess, block_of
-from empirical.nets.descent import Order, Shares
-from empirical.nets.recipe import Schedule, share_of_rate
-from empirical.nets.training import AT_ONCE, check_device, restore_tensors
-from empirical.train.coded_pooling import CodedPooling
-from empirical.train.learners.averaging import Belief, Learner, Share, State, below_one, one_of
+from empirical.messages.codec import Codec
+from empirical.nets.exchange import Exchange, OneProcess
+from empirical.nets.shares import Order, Shares
+from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
+from empirical.train.parts import (
+    AT_ONCE,
+    agreed_products,
+    check_device,
+    check_fit,
+    first_weights,
+    pooling_of,
+    restore_tensors,
+    share_of,
+)
 from empirical.train.plan import check_memory, free_memory, vectors_of
-from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Pooling
+from empirical.train.pooling import NetworkRounds
 from empirical.train.scores import RoundReport
-from empirical.train.steps import Steps, checked
-from theory.changing import AnyNetwork, influence
+from empirical.train.steps import Schedule, Steps, checked, share_of_rate
+from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
-
-# Whether the parts of a run fit, what each agent holds, how it pools, and by which products ------
-
-
-def check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
-    """Refuse parts of a run that do not fit each other.
-
-    Raises
-    ------
-    ValueError
-        If network and data disagree about the number of agents, net and likelihood about that of
-        outputs, or the net has no weights.
-    """
-    if network.agents != shares.agents:
-        raise fail(
-            "network",
-            f"weights for {shares.agents} agents, as many as hold data",
-            f"{network.agents}",
-            "give W a row for each agent that holds data",
-        )
-    if net.outputs != likelihood.outputs:
-        raise fail(
-            "net",
-            f"{likelihood.outputs} outputs, as the likelihood takes",
-            net.outputs,
-            "change the last layer",
-        )
-    if net.parameters < 1:
-        raise fail("net", "at least one weight to train", net.parameters, "give it a layer")
-
-
-def share_of(network: AnyNetwork, shares: Shares) -> Share:
-    """n_i and v_i of all agents; v_i is the network's influence, in shares of its sum.
-
-    Raises
-    ------
-    ValueError
-        If nobody ever hears of an agent's data.
-    """
-    found = influence(network)
-    if found.unheard.size:
-        raise fail(
-            "network",
-            "agents whose data somebody hears of in the end",
-            f"agent {int(found.unheard[0])} without influence",
-            "give it listeners, or leave it out",
-        )
-    held = torch.tensor(shares.sizes, dtype=torch.float64)[:, None]
-    values = torch.tensor(found.values / found.total, dtype=torch.float64)[:, None]
-    return Share(held, values, sum(shares.sizes))
-
-
-def pooling_of(
-    rounds: NetworkRounds,
-    net: Net,
-    learner: Learner,
-    first: State,
-    *,
-    exchange: Exchange | None,
-    codec: Codec | None,
-    missing: str,
-    seed: int,
-) -> Pooling | CodedPooling:
-    """The consensus of a run; `first` is what one agent keeps before round 1.
-
-    Raises
-    ------
-    ValueError
-        As :class:`CodedPooling`.
-    """
-    if codec is None:
-        begin = {name: values[0].clone() for name, values in learner.message(first).items()}
-        return Pooling(rounds, exchange=exchange, begin=begin)
-    layout = layout_of_messages(net, learner, first)
-    return CodedPooling(
-        rounds, exchange=exchange, codec=codec, layout=layout, missing=missing, seed=seed
-    )
-
-
-def layout_of_messages(net: Net, learner: Learner, first: State) -> Layout:
-    """What messages look like; `first` is what one agent keeps before round 1."""
-    said = {name: values[0].cpu().clone() for name, values in learner.message(first).items()}
-    examples, variance = 1.0, learner.belief(first).variance
-    if PRECISION in said and variance is not None:
-        examples = 1.0 / float((variance[0].double().cpu() * said[PRECISION].double()).mean())
-    return Layout(said, net.blocks, examples)
-
-
-def agreed_products(setting: str, net: Net, exchange: Exchange, *, agents: int, device: str) -> str:
-    """The product that all processes of a run take: the fastest that every one of them may take.
-
-    Parameters
-    ----------
-    net
-        Only modules multiply by torch's products; those of nets of known layers are float32.
-    exchange, agents
-        How processes agree, and how many agents they hold together.
-
-    Raises
-    ------
-    ValueError
-        As :func:`~empirical.kernels.products.chosen`; or if the net cannot take the product.
-    """
-    if net.words.get("kind") != "module":
-        if chosen("highest" if setting == "auto" else setting, device=device) != "highest":
-            raise fail(
-                "products", "'auto' or 'highest' for a net of known layers, which has its own",
-                repr(setting), "leave products out",
-            )  # fmt: skip
-        return "highest"
-    mine = chosen(setting, device=device)
-    own = block_of(agents, processes=exchange.processes, rank=exchange.rank)
-    same = torch.full((len(own), 1), SETTINGS.index(mine), dtype=torch.int64)
-    return SETTINGS[int(exchange.collect(same, agents).min())]
-
-
-# The engine --------------------------------------------------------------------------------------
-
 
 __all__ = ["RoundReport", "TrainingRun"]
 
@@ -171,12 +59,13 @@ class TrainingRun:
     learner
         How agents learn.
     rounds, local_steps, batch
-        Of the run; steps of an agent in a round; examples in a step.
+        Of the run; steps of an agent in a round; examples in a step, of all agents alike or a
+        number for each.
     seed
         Of the first weights, the order of the data, the noise, and what is random about the
         network.
     schedule, decay, warm_up
-        How learning rates fall (:func:`empirical.nets.recipe.share_of_rate`), after they rose
+        How learning rates fall (:func:`empirical.train.steps.share_of_rate`), after they rose
         linearly over the share `warm_up` of the rounds.
     products
         What a module multiplies float32 matrices by
@@ -189,6 +78,9 @@ class TrainingRun:
         (:func:`empirical.nets.distributed.connect`); left out: all of them.
     device
         ``"cpu"`` or ``"cuda"``.
+    start
+        First weights, shape (d,), or (N, d) where every agent begins with its own; left out: those
+        that the net draws by the seed.
     at_once
         How many agents are computed together; left out: a few on a CPU, else all. The results do
         not depend on it beyond rounding in the net's products.
@@ -210,7 +102,7 @@ class TrainingRun:
         *,
         rounds: int,
         local_steps: int,
-        batch: int,
+        batch: int | Sequence[int],
         seed: int,
         schedule: Schedule = "cosine",
         decay: float = 1.0,
@@ -220,13 +112,18 @@ class TrainingRun:
         missing: str = "own",
         exchange: Exchange | None = None,
         device: str = "cpu",
+        start: Tensor | None = None,
         at_once: int | None = None,
     ) -> None:
         check_fit(net, likelihood, shares, network)
         self.net, self.likelihood, self.network, self.learner = net, likelihood, network, learner
         self.rounds = as_integer("rounds", rounds, minimum=1)
         self.local_steps = as_integer("local_steps", local_steps, minimum=1)
-        self.batch = as_integer("batch", batch, minimum=1)
+        batches = batch if isinstance(batch, Sequence) else [batch] * shares.agents
+        if len(batches) != shares.agents:
+            wanted = f"a number, or one for each of {shares.agents} agents"
+            raise fail("batch", wanted, f"{len(batches)} numbers", "give each agent one")
+        batches = [as_integer("batch", size, minimum=1) for size in batches]
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
         one_of("schedule", schedule, ("cosine", "geometric"))
@@ -234,18 +131,21 @@ class TrainingRun:
         below_one("warm_up", warm_up)
         self._warm_up = warm_up
         everybody = share_of(network, shares).to(self.device)
-        self._begin = net.initial(self.seed).to(self.device)
+        self._begin = first_weights(
+            net, start, agents=shares.agents, seed=self.seed, to=self.device
+        )
         self._pooling = pooling_of(
             NetworkRounds(network, seed=self.seed), net, learner,
-            learner.start(self._begin, everybody.of(slice(0, 1))),
+            learner.start(self._begin[:1], everybody.of(slice(0, 1))),
             exchange=exchange, codec=codec, missing=missing, seed=self.seed,
         )  # fmt: skip
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
+        self._batches = [batches[agent] for agent in self.own]
         self._orders = [
-            Order(size, self.batch, seed=self.seed, agent=agent)
-            for agent, size in zip(self.own, self._shares.sizes, strict=True)
+            Order(size, batch, seed=self.seed, agent=agent)
+            for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._steps = np.zeros(len(self.own), dtype=np.int64)
         few = AT_ONCE if self.device == "cpu" else len(self.own)
@@ -257,11 +157,14 @@ class TrainingRun:
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
         )
         self.round = 0
+        self._message: dict[str, Tensor] | None = None
 
     @cached_property
     def _state(self) -> State:
         """What own agents keep, made when first asked for: a run may be refused before that."""
-        return self.learner.start(self._begin, self._share)
+        alike = len(self._begin) == 1
+        own = self._begin if alike else self._begin[self.own.start : self.own.stop]
+        return self.learner.start(own, self._share)
 
     # Rounds -----------------------------------------------------------------------------------
 
@@ -280,12 +183,11 @@ class TrainingRun:
         """
         begin = time.perf_counter()
         losses, active = self._train()
+        loss, messages = self._said(losses, active)
         if before is not None:
             before(self.belief())
-        loss, messages = self._said(losses, active)
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
-        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
-        self._hear(messages)
+        sent = self.pool(messages)
         steps = len(active) * self.local_steps
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
@@ -303,7 +205,20 @@ class TrainingRun:
 
     def message(self) -> dict[str, Tensor]:
         """What own agents say now, vectors of shape (n, d); may be views of the state."""
-        return self.learner.message(self._state)
+        self._message = self.learner.message(self._state, self._message)
+        return self._message
+
+    def pool(self, messages: Mapping[str, Tensor]) -> int:
+        """The consensus that ends a round: what own agents say is pooled, in place, and heard.
+
+        Returns
+        -------
+        int
+            Bytes that own agents sent, over all links.
+        """
+        sent = self._pooling.pool(messages, number=self.round, pace=self.rate(self.round))
+        self._hear(messages)
+        return sent
 
     def hear(self, pooled: Mapping[str, Tensor]) -> None:
         """Take in what every own agent has pooled, vectors of shape (n, d)."""
@@ -335,8 +250,8 @@ class TrainingRun:
         steps = min(self._at_once, agents) * vectors.steps
         said = agents * vectors.fresh + late * speakers * vectors.message
         numbers = self.net.parameters * (agents * vectors.kept + max(steps, said))
-        sums = 8 * min(SUMMED_AT_ONCE, agents * self.net.parameters)
-        return 4 * numbers + sums + self._pooling.footprint
+        numbers += len(self._begin) * self.net.parameters
+        return 4 * numbers + self._pooling.footprint
 
     # State ------------------------------------------------------------------------------------
 
@@ -388,12 +303,18 @@ class TrainingRun:
         return loss, messages
 
     def _groups(self, active: list[int]) -> list[list[int]]:
-        """Agents computed together: on a CPU neighbours in number, whose rows are views."""
+        """Agents computed together, with batches of one size.
+
+        On a CPU neighbours in number, whose rows are views.
+        """
         groups: list[list[int]] = []
+        if self.device != "cpu":
+            active = sorted(active, key=lambda k: self._batches[k])
         for k in active:
             last = groups[-1] if groups else []
-            beside = last and (self.device != "cpu" or last[-1] == k - 1)
-            if beside and len(last) < self._at_once:
+            alike = last and self._batches[last[-1]] == self._batches[k]
+            beside = self.device != "cpu" or (last and last[-1] == k - 1)
+            if alike and beside and len(last) < self._at_once:
                 last.append(k)
             else:
                 groups.append([k])

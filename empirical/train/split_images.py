@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
-from empirical.nets.descent import Shares, as_inputs, as_labels
+from empirical.nets.shares import Shares, as_inputs, as_labels
 from theory.validation import IntArray
 
 # What is held out of the training images is the same for all methods, settings and seeds.

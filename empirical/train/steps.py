@@ -1,24 +1,30 @@
-"""The local steps of some agents in one round: their batches, and their noise."""
+"""The local steps of some agents in one round: their batches, their noise, and their rates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.kernels.noise import Noise, keys, normals
-from empirical.nets.descent import Shares
+from empirical.nets import dense_pass
 from empirical.nets.likelihood import gradient
-from empirical.nets.training import TrainingFailed
+from empirical.nets.shares import Shares
+from empirical.nets.update import Adam, State, Tensors, states_of
 from empirical.train.kernel_net import KernelNet
 from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net, NoiseKey
 from theory.validation import FloatArray, IntArray
 
 # What ends a training ----------------------------------------------------------------------------
+
+
+class TrainingFailed(ValueError):  # noqa: N818  # it names what happened
+    """A loss or a belief is no longer finite; the message names the agent and the round."""
 
 
 def checked(
@@ -70,6 +76,35 @@ def checked(
     return np.array(loss)
 
 
+# How learning rates fall over the rounds of a run ------------------------------------------------
+
+
+Schedule = Literal["cosine", "geometric"]
+
+
+def share_of_rate(schedule: Schedule, round: int, *, rounds: int, decay: float) -> float:
+    """What a learning rate is multiplied by in a round, counted from 1; 0 behind the last.
+
+    ``"cosine"``: ½ (1 + cos πt) at the share t of `rounds` that is done; ``"geometric"``:
+    decay^(round − 1), whatever `rounds` is.
+
+    Examples
+    --------
+    >>> share_of_rate("cosine", 51, rounds=100, decay=1.0)
+    0.5
+    >>> share_of_rate("geometric", 3, rounds=100, decay=0.5)
+    0.25
+    """
+    if schedule == "geometric":
+        return float(decay ** (round - 1))
+    done = min((round - 1) / rounds, 1.0)
+    return 0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5
+
+
+# Kinds of devices on which local reparameterisation takes agents one at a time: products of several
+# may round in another way.
+APART: tuple[str, ...] = ("cpu",)
+
 # The local steps of some agents in one round -----------------------------------------------------
 
 
@@ -110,6 +145,7 @@ class Steps:
         self._keys = keys(seed, agents)
         self._done = -1
         self.steps = torch.tensor(taken, dtype=torch.float64, device=places.device)[:, None]
+        self._states: list[State] | None = None
         self._noise: Tensor | None = None
         self._drawn = -1
 
@@ -130,6 +166,16 @@ class Steps:
     def size(self) -> int:
         """How many examples a batch has."""
         return int(self._places.shape[-1])
+
+    @property
+    def count(self) -> int:
+        """How many steps an agent takes in the round."""
+        return len(self._places)
+
+    @property
+    def done(self) -> int:
+        """Which of them this is, from 1."""
+        return self._done + 1
 
     @property
     def first(self) -> bool:
@@ -166,8 +212,7 @@ class Steps:
         architecture = self._net.architecture
         inputs = self._inputs.reshape(*self._inputs.shape[:2], *architecture.input_shape)
         noise = self.noise()
-        # One at a time on a CPU: products of several may round in another way.
-        size = 1 if mean.device.type == "cpu" else len(mean)
+        size = 1 if mean.device.type in APART else len(mean)
         losses = [
             gradient(
                 architecture,
@@ -183,6 +228,25 @@ class Steps:
             for some in (slice(k, k + size) for k in range(0, len(mean), size))
         ]
         return torch.cat(losses)
+
+    def local_step(
+        self, tensors: Tensors, adam: Adam, columns: Tensor, *, prior: bool
+    ) -> Tensor | None:
+        """By passes that move a layer's weights as soon as their gradient is known."""
+        net = self._net
+        if not isinstance(net, KernelNet) or not dense_pass.fits(
+            net.architecture, tensors[0], self._inputs
+        ):
+            return None
+        if self._states is None:  # the same tensors in all steps of a round
+            self._states = states_of(tensors)
+        passes = dense_pass.passes_of(net.architecture, *self._inputs.shape[:2], local=True)
+        self.noise().normals(passes.noise)
+        means, variances = ([state[k] for state in self._states] for k in (0, 1))
+        outputs = passes.outputs(means, variances, self._inputs)
+        loss, grad = self._likelihood.loss(outputs, self._labels)
+        passes.descend(grad, self._states, adam, columns, prior=prior)
+        return loss
 
     def noise(self, *, ahead: int = 0) -> Noise:
         """What the agents' noise in this step depends on, or in a step to come."""

@@ -28,8 +28,7 @@ from empirical.messages.streams import (
     fingerprint,
     prepared,
 )
-from empirical.nets.consensus import Exchange
-from empirical.nets.pooling import Message
+from empirical.nets.exchange import Exchange, Message
 from empirical.train.pooling import Round
 from theory.changing import AnyNetwork, DelayedNetwork, MarkovNetwork, PeriodicNetwork
 from theory.network import Network

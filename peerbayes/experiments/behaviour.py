@@ -146,7 +146,7 @@ def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
 
 
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
-    from empirical.nets.curve import Schedule, follow
+    from empirical.train.curve import Schedule, follow
     from peerbayes.experiments.net_run import codec_of_row
 
     small = replace(row, hidden=(_UNITS,) * len(row.hidden))

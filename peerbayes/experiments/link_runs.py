@@ -30,7 +30,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
     from empirical.train.learners.averaging import Learner
 
 # Of the deal of images and of the test images: the same for all seeds, as the prediction is.
@@ -44,8 +44,8 @@ _DEALT = {"mnist": "star-mnist-1", "fashion-mnist": "star-fmnist-1"}
 
 def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) -> SnapshotsPart:
     """Train the hypotheses, and compare the exact run over them with the rates of each network."""
-    from empirical.nets.prediction import train_snapshots
-    from empirical.nets.recipe import Recipe
+    from empirical.train.prediction import train_snapshots
+    from empirical.train.recipe import Recipe
 
     images = load_images(link.data_set, directory=link.data)
     sites = link_sites(link, images)
@@ -76,7 +76,7 @@ def run_training(
     link: LinkSetting, part: str, *, seed: int, replicates: int, progress: Progress | None
 ) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
-    from empirical.nets.descent import as_inputs, as_labels
+    from empirical.nets.shares import as_inputs, as_labels
     from empirical.train.loss_curve import loss_curve
 
     images = load_images(link.data_set, directory=link.data)
@@ -188,7 +188,7 @@ def _architecture(link: LinkSetting, shares: Shares) -> Architecture:
 
 
 def _shares(link: LinkSetting, images: Images, partition: Partition) -> Shares:
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
 
     pixels = images.pixels.shape[1] * images.pixels.shape[2]
     return Shares.from_images(images, partition, input_shape=(pixels,), device=link.device)

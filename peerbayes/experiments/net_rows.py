@@ -144,7 +144,7 @@ BATCHWISE = tuple(name for name, row in ROWS.items() if row.batchwise)
 
 
 def recipe_values(row: str, name: str) -> dict[str, Any]:
-    """All numbers of a recipe that differ from a :class:`~empirical.nets.recipe.Recipe`'s own.
+    """All numbers of a recipe that differ from a :class:`~empirical.train.recipe.Recipe`'s own.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def parts_aside(row: Row, *, seeds: int) -> tuple[Part, ...]:
 def part_values(row: Row, part: Part, *, is_quick: bool) -> dict[str, Any]:
     """The numbers of a part's recipe, and ``rounds_run``, how many of its rounds are run.
 
-    Federated averaging's are those of `empirical.nets.recipe`, by name.
+    Federated averaging's are those of `empirical.train.recipe`, by name.
     """
     if is_served(row, part):
         server = row.variant(part.variant).network.get("server")
@@ -323,7 +323,7 @@ def active(row: Row, part: Part) -> int:
 
 
 def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
-    """When and how closely is looked: `empirical.nets.curve.Schedule`'s numbers."""
+    """When and how closely is looked: `empirical.train.curve.Schedule`'s numbers."""
     looks = _FILE["schedule"]
     if is_quick:
         return dict(looks["quick"])

@@ -48,11 +48,10 @@ if TYPE_CHECKING:
     from empirical.data import Images
     from empirical.messages.codec import Codec
     from empirical.nets.architecture import Architecture
-    from empirical.nets.consensus import RoundPooling
-    from empirical.nets.curve import Test
-    from empirical.nets.descent import Shares
-    from empirical.nets.learners import Learner
     from empirical.nets.posterior import Posterior
+    from empirical.nets.shares import Shares
+    from empirical.train.curve import Test
+    from empirical.train.followed import Followed
     from theory.changing.mixing import PeriodicNetwork
     from theory.network import Network
 else:
@@ -138,14 +137,14 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     """Why a codec cannot write messages of nets of these widths; empty if it can."""
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
-    from empirical.nets.recipe import Recipe
-    from empirical.train.coded_pooling import layout_of_beliefs
+    from empirical.train.kernel_net import KernelNet
+    from empirical.train.parts import layout_of_net
+    from empirical.train.recipe import Recipe
 
-    codec = codec_of_row(name)
-    recipe = Recipe(1, 1, 1, estimator="point" if averaged else "local")
-    architecture = perceptron(_PIXELS, *hidden, outputs=_CLASSES)
+    learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
+    net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
     try:
-        prepared(codec, layout_of_beliefs(architecture, recipe, seed=0))
+        prepared(codec_of_row(name), layout_of_net(net, learner))
     except ValueError as error:
         return str(error)
     return ""
@@ -154,31 +153,9 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
 
 # In the settings of every such part: a hash of this file's code when the first of them were run.
-# It stays, so that their records are still of these settings; a change of `begin_apart` changes
-# the behaviour marks of "own initialisation".
+# It stays, so that their records are still of these settings; a change of what is drawn changes the
+# behaviour marks of "own initialisation".
 OWN_START = "1539f07f243e"
-
-
-def begin_apart(posterior: Posterior, *, seed: int) -> None:
-    """Draw the means of every agent but the first anew, in place; widths stay.
-
-    The law is that of :func:`empirical.nets.posterior.shared_initialisation`, whose draw with
-    `seed` the first agent keeps.
-
-    Parameters
-    ----------
-    posterior
-        Beliefs before the first round, all at one point.
-    seed
-        Of the shared initialisation; those of the other agents follow from it.
-    """
-    from empirical.nets.posterior import shared_initialisation
-
-    for agent in range(1, posterior.agents):
-        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
-        own = int(state[0] >> np.uint64(2))
-        begin = shared_initialisation(posterior.architecture, 1, std=1.0, seed=own)
-        posterior.mean[agent].copy_(begin.mean[0])
 
 
 # What a part is about -----------------------------------------------------------------------------
@@ -233,8 +210,8 @@ def problem_of_images(
     """
     from empirical.dealing import DEALINGS, held_labels
     from empirical.nets.architecture import perceptron
-    from empirical.nets.curve import Test
-    from empirical.nets.descent import Shares, as_inputs
+    from empirical.nets.shares import Shares, as_inputs
+    from empirical.train.curve import Test
 
     variant = row.variant(part.variant)
     partition = DEALINGS[variant.dealing].deal(train.labels, seed=seed)
@@ -326,34 +303,32 @@ def part_learner(
     seed: int,
     device: str,
     codec: Codec | None = None,
-) -> tuple[Learner, int, dict[str, Any]]:
+) -> tuple[Followed, int, dict[str, Any]]:
     """Who learns, for how many rounds, and by which numbers in full.
 
     `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
     """
-    from empirical.nets.learners import Alone, Server, Together
-    from empirical.nets.recipe import Recipe
-    from empirical.nets.training import Training
-    from empirical.train.coded_pooling import CodedConsensus, layout_of_beliefs
+    from empirical.nets.posterior import initialisations_apart
+    from empirical.train.followed import Alone, Server, Together
+    from empirical.train.recipe import Recipe
     from theory.network import Network
 
     if "server" in values:
-        from empirical.nets.fedavg import FedAvg
+        from empirical.train.fedavg import FedAvg
 
         plan = server_recipe(values)
         run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
         return Server(run), plan.rounds, plan.as_json()
     recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
 
-    def training(
-        shares: Shares, network: Any, plan: Recipe, consensus: RoundPooling | None = None
-    ) -> Training:
-        return Training(
-            shares, network, plan,
-            architecture=problem.architecture, seed=seed, consensus=consensus, device=device,
-        )  # fmt: skip
+    net = problem.architecture
 
-    learner: Learner
+    def training(shares: Shares, network: Any, plan: Recipe, **more: Any) -> Together:
+        return Together(
+            plan.training(shares, network, architecture=net, seed=seed, device=device, **more), net
+        )
+
+    learner: Followed
     if part.role in ("alone", "central"):
         # Alone, each has the batches that it has in the network.
         batches = enumerate(recipe.batch_sizes(problem.shares.sizes))
@@ -361,14 +336,11 @@ def part_learner(
         one = Network(np.ones((1, 1)))
         learner = Alone([training(problem.shares.of([k]), one, plan) for k, plan in plans])
     else:
-        assert problem.network is not None
-        coded = None
-        if codec is not None:
-            layout = layout_of_beliefs(problem.architecture, recipe, seed=seed)
-            coded = CodedConsensus(problem.network, codec, layout, seed=seed, pace=recipe.rate)
-        learner = Together(training(problem.shares, problem.network, recipe, coded))
-    if part.role == "own initialisation":
-        begin_apart(learner.posterior, seed=seed)
+        network = problem.network
+        assert network is not None
+        own = part.role == "own initialisation"
+        start = initialisations_apart(net, network.agents, seed=seed) if own else None
+        learner = training(problem.shares, network, recipe, codec=codec, start=start)
     return learner, int(values["rounds_run"]), recipe.as_json()
 
 
@@ -380,7 +352,7 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     ValueError
         If there is no recipe of that name.
     """
-    from empirical.nets.recipe import FEDAVG_RECIPES
+    from empirical.train.recipe import FEDAVG_RECIPES
 
     name = values["server"]
     if name not in FEDAVG_RECIPES:
@@ -428,7 +400,7 @@ def run_net_part(
         If something is missing, or training fails; the message names agent and round.
     """
     from empirical.data import CHECKSUMS
-    from empirical.nets.curve import Schedule, follow
+    from empirical.train.curve import Schedule, follow
 
     problem = net_problem(
         row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=job.seed

@@ -103,7 +103,7 @@ def check_placed(
     """
     check_installed(what, *names)
     from empirical.data import locate
-    from empirical.nets.training import check_device
+    from empirical.train.parts import check_device
 
     check_device(device)
     locate(dataset, directory=data)

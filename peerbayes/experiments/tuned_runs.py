@@ -33,7 +33,7 @@ from theory.progress import Progress
 
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
     from empirical.train.comparing import Length, Trained
     from empirical.train.split_images import SplitImages
 
@@ -116,8 +116,8 @@ class Attempt:
 
     def run(self, data: SplitImages, *, is_test: bool, progress: Progress | None) -> dict[str, Any]:
         """What it comes to by validation or test data, or why it broke down."""
-        from empirical.nets.training import TrainingFailed
         from empirical.train.comparing import judged
+        from empirical.train.steps import TrainingFailed
 
         try:
             trained = self._trained(progress)

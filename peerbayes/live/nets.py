@@ -267,11 +267,12 @@ def own_training(share: Share) -> OwnTraining:
 def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.data import Images, load_images
     from empirical.dealing import DEALINGS, held_labels, stratified_subset
-    from empirical.live.agent import RecipeAgent, share_among
+    from empirical.live.agent import agent_of_recipe, share_among
     from empirical.nets.architecture import perceptron
-    from empirical.nets.descent import as_inputs, as_labels
     from empirical.nets.evaluation import evaluate
-    from empirical.nets.recipe import Recipe
+    from empirical.nets.shares import as_inputs, as_labels
+    from empirical.train.followed import posterior_of
+    from empirical.train.recipe import Recipe
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 
@@ -288,12 +289,13 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     size = (train.pixels.shape[1] * train.pixels.shape[2],)
     network = network_of(variant.network)
     assert isinstance(network, Network)
-    training = RecipeAgent(
+    architecture = perceptron(*size, *row.hidden, outputs=len(train.classes))
+    training = agent_of_recipe(
         agent,
         share_among(as_inputs(own, input_shape=size), as_labels(own), partition.sizes, agent),
         network,
         Recipe(**{name: value for name, value in values.items() if name != "rounds_run"}),
-        architecture=perceptron(*size, *row.hidden, outputs=len(train.classes)),
+        architecture=architecture,
         seed=seed,
     )
     test = load_images(row.dataset, split="test", directory=directory)
@@ -303,7 +305,8 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     held = [held_labels(partition, train.labels)[agent]]
 
     def score() -> Mapping[str, float]:
-        found = evaluate(training.posterior, inputs, labels, draws=0, seed=0, own_labels=held)
+        belief = posterior_of(training.belief(), architecture)
+        found = evaluate(belief, inputs, labels, draws=0, seed=0, own_labels=held)
         return {"accuracy": float(found.accuracy[0]), "nll": float(found.nll[0])}
 
     return OwnTraining(training, score, f"{len(few)} test images")
@@ -311,7 +314,7 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
 
 def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.kernels.products import products
-    from empirical.live.agent import PlanAgent
+    from empirical.live.agent import agent_of_plan
     from empirical.train.scores import score as scored
     from peerbayes.nets.reading import plan_of, read_net_file
 
@@ -319,7 +322,7 @@ def _of_file(content: Mapping[str, Any], agent: int) -> OwnTraining:
     directory = None if content["data"] is None else Path(content["data"])
     problem = read_net_file(path, directory=directory, seed=content["seed"])
     plan = plan_of(problem, None, None, source=str(path))
-    training = PlanAgent(agent, plan)
+    training = agent_of_plan(agent, plan)
     name = plan.data.names[agent]
     held_out = plan.data.validation[agent]
     if not len(held_out):

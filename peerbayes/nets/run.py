@@ -47,7 +47,7 @@ from theory.validation import fail
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from empirical.nets.consensus import Exchange
+    from empirical.nets.exchange import Exchange
     from empirical.train.plan import TrainingPlan
     from empirical.train.trained import TrainedNetwork
 
@@ -129,7 +129,7 @@ def run_plan(
         If more memory would be needed, something cannot be written or would replace the record of
         another training, or training fails.
     """
-    from empirical.nets.consensus import OneProcess
+    from empirical.nets.exchange import OneProcess
     from empirical.train.follow import checkpoints_at, follow, remove_unfinished
 
     out, exchange = how.folder, OneProcess() if exchange is None else exchange

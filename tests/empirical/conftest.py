@@ -29,6 +29,6 @@ def site(digits: Images) -> Site:
 @pytest.fixture(scope="session")
 def dealt(digits: Images, site: Site) -> Any:
     """The star's images as flat inputs, for nets."""
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
 
     return Shares.from_images(digits, site.partition, input_shape=(64,))

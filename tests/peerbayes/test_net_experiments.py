@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from empirical.nets.recipe import Recipe
+from empirical.train.recipe import Recipe
+from empirical.train.steps import share_of_rate
 from peerbayes import cli
 from peerbayes.experiments import EXPERIMENTS, find_experiment, setting
 from peerbayes.experiments.net_lines import net_lines
@@ -78,6 +79,9 @@ SETTINGS = {
 def test_shorter_rounds_are_the_same_training_with_more_consensus(role: Role, steps: int) -> None:
     row, part = ROWS["fmnist-2-unbalanced"], Part("paper", role, "", 0)
 
+    def rate(one: Recipe, number: int) -> float:
+        return share_of_rate(one.schedule, number, rounds=one.rounds, decay=one.decay)
+
     def recipe(part: Part) -> Recipe:
         values = part_values(row, part, is_quick=False)
         assert values.pop("rounds_run") == values["rounds"]
@@ -88,8 +92,8 @@ def test_shorter_rounds_are_the_same_training_with_more_consensus(role: Role, st
     assert (batches.rounds, batches.local_steps) == (epochs.rounds * of_epoch, steps)
     # The rate after as many steps is the same at each epoch's end, and in between it falls.
     for epoch in (1, 7, 100):
-        assert batches.rate(of_epoch * (epoch - 1) + 1) == pytest.approx(epochs.rate(epoch))
-    assert epochs.rate(2) < batches.rate(of_epoch // 2) < epochs.rate(1)
+        assert rate(batches, of_epoch * (epoch - 1) + 1) == pytest.approx(rate(epochs, epoch))
+    assert rate(epochs, 2) < rate(batches, of_epoch // 2) < rate(epochs, 1)
     # Nothing else differs, and such a part is run where it is asked for alone.
     changed = {"rounds", "local_steps", "decay"}
     assert {k for k, v in asdict(batches).items() if v != asdict(epochs)[k]} == changed
@@ -290,7 +294,7 @@ def check_resumption(
     codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """That a part stopped in its third round ends as a whole one does."""
-    from empirical.nets.learners import Together
+    from empirical.train.followed import Together
 
     options = ("fmnist-2-iid", "--part", "best seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))

@@ -12,12 +12,11 @@ pytest.importorskip("torch")
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import initialisations_apart, shared_initialisation
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.net_run import begin_apart
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.run import Parts
 from tests.peerbayes.commands import Patch
@@ -29,21 +28,17 @@ APART, TOGETHER = "paper own initialisation seed 0", "paper seed 0"
 def test_agents_begin_apart_by_the_law_of_the_shared_draw() -> None:
     net = perceptron(300, 200, outputs=10)
     shared = shared_initialisation(net, 3, std=0.05, seed=11)
-    apart = shared_initialisation(net, 3, std=0.05, seed=11)
-    begin_apart(apart, seed=11)
-    assert torch.equal(apart.mean[0], shared.mean[0])
-    assert torch.equal(apart.variance, shared.variance)
+    apart = initialisations_apart(net, 3, seed=11)
+    assert torch.equal(apart[0], shared.mean[0])
     weight = net.blocks[0].weight
-    first, second, third = (apart.mean[agent, weight].numpy() for agent in range(3))
+    first, second, third = (apart[agent, weight].numpy() for agent in range(3))
     for one, other in ((first, second), (second, third), (first, third)):
         # Independent draws: a correlation of 60 000 pairs is within five standard errors of 0.
         assert abs(np.corrcoef(one, other)[0, 1]) < 5 / np.sqrt(len(one))
     for one in (second, third):
         # He's variance; that of so many draws has the relative standard error √(2/n).
         assert one.var() == pytest.approx(2 / 300, rel=5 * np.sqrt(2 / len(one)))
-    again = shared_initialisation(net, 3, std=0.05, seed=11)
-    begin_apart(again, seed=11)
-    assert torch.equal(again.mean, apart.mean)
+    assert torch.equal(initialisations_apart(net, 3, seed=11), apart)
 
 
 def test_only_the_beginning_differs(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -23,7 +23,7 @@ import torch
 
 from empirical.data import Images
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.comparing import (
     Length,
     Trained,

@@ -16,7 +16,7 @@ from theory.network.labels import as_names
 from theory.validation import FloatArray, fail, read_only
 
 if TYPE_CHECKING:
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
 
 
 # Inputs and labels in units in which they have mean 0 and variance 1 -----------------------------
@@ -381,7 +381,7 @@ def _shares(parts: Sequence[Examples]) -> Shares:
     """Examples one agent after the other: inputs float32 or int64, labels int64 or float32."""
     import torch  # here, so that data are read without it
 
-    from empirical.nets.descent import Shares
+    from empirical.nets.shares import Shares
 
     labels = np.concatenate([part.labels for part in parts])
     if labels.dtype.kind == "f":

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from empirical.kernels.noise import Noise
 from empirical.kernels.sweeps import adam_step, momentum_step
+from empirical.nets.update import Adam, Tensors
 from theory.validation import as_positive, fail
 
 # What a learner has to say -----------------------------------------------------------------------
@@ -80,6 +81,16 @@ class Batch(Protocol):
         ...
 
     @property
+    def count(self) -> int:
+        """How many steps an agent takes in a round."""
+        ...
+
+    @property
+    def done(self) -> int:
+        """Which of them this is, from 1."""
+        ...
+
+    @property
     def first(self) -> bool:
         """Whether this is the first step since the last consensus."""
         ...
@@ -105,6 +116,15 @@ class Batch(Protocol):
         """
         ...
 
+    def local_step(
+        self, tensors: Tensors, adam: Adam, columns: Tensor, *, prior: bool
+    ) -> Tensor | None:
+        """:meth:`local_gradient` and :func:`empirical.nets.update.update` in one compiled pass.
+
+        None, and nothing moved, where there is none for such a net, device or type.
+        """
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Belief:
@@ -120,6 +140,11 @@ class Belief:
 
     mean: Tensor
     variance: Tensor | None
+
+    def copy(self) -> Belief:
+        """The same in tensors of its own."""
+        variance = None if self.variance is None else self.variance.clone()
+        return Belief(self.mean.clone(), variance)
 
 
 class Learner(Protocol):
@@ -145,7 +170,7 @@ class Learner(Protocol):
         ...
 
     def start(self, weights: Tensor, share: Share) -> State:
-        """Before round 1, every agent with the same weights, shape (d,)."""
+        """Before round 1, with these weights: shape (d,) for every agent alike, or (n, d)."""
         ...
 
     def begin(self, state: State, share: Share) -> State:
@@ -160,8 +185,12 @@ class Learner(Protocol):
         """What follows the last local step of a round, in place."""
         ...
 
-    def message(self, state: State) -> dict[str, Tensor]:
-        """What agents say, in coordinates that pooling is linear in; may be views of the state."""
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
+        """What agents say, in coordinates that pooling is linear in; may be views of the state.
+
+        `into` is an earlier message, which may be overwritten: fresh memory costs more than the
+        sums.
+        """
         ...
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
@@ -206,7 +235,7 @@ def words_of(learner: Any) -> dict[str, Any]:
     Of the two ways to give a prior the one that counts.
     """
     found = asdict(learner)
-    if "prior_std" in found:
+    if "prior_precision" in found:
         del found["prior_precision" if learner.prior_precision is None else "prior_std"]
     plain = {name: None if value == math.inf else value for name, value in found.items()}
     return {"learner": learner.name, **plain}
@@ -261,7 +290,7 @@ class Averaging:
 
     def start(self, weights: Tensor, share: Share) -> State:
         """The weights, and no momentum."""
-        mean = weights.repeat(len(share.held), 1)
+        mean = weights.expand(len(share.held), -1).clone()
         return {"mean": mean, "momentum": torch.zeros_like(mean)}
 
     def begin(self, state: State, share: Share) -> State:
@@ -288,7 +317,7 @@ class Averaging:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The weights, and the momentum if it is pooled."""
         names = ("mean", "momentum") if self.pool_momentum else ("mean",)
         return {name: state[name] for name in names}
@@ -316,6 +345,8 @@ class AveragingAdam:
     weighting
         As of :class:`Averaging`; with a small `epsilon` it hardly matters, since Adam takes steps
         of one length whatever a gradient is multiplied by.
+    forget
+        Whether the moments begin anew after each consensus.
 
     Raises
     ------
@@ -328,6 +359,7 @@ class AveragingAdam:
     second_beta: float = 0.999
     epsilon: float = 1e-8
     weighting: Weighting = "data"
+    forget: bool = False
 
     def __post_init__(self) -> None:
         as_positive("rate", self.rate)
@@ -343,15 +375,22 @@ class AveragingAdam:
         """Weights and two moments; a gradient; the weights."""
         return {"kept": 3, "steps": 1, "message": 1}
 
-    words = words_of
+    def words(self) -> dict[str, Any]:
+        """All settings in plain values; `forget` where it is not as it is by default."""
+        found = words_of(self)
+        if not self.forget:
+            del found["forget"]
+        return found
 
     def start(self, weights: Tensor, share: Share) -> State:
         """The weights; no moments yet."""
-        mean = weights.repeat(len(share.held), 1)
+        mean = weights.expand(len(share.held), -1).clone()
         return {"mean": mean, "first": torch.zeros_like(mean), "second": torch.zeros_like(mean)}
 
     def begin(self, state: State, share: Share) -> State:
         """An empty tensor for the gradient."""
+        if self.forget:
+            state["first"].zero_(), state["second"].zero_()
         return {
             "gradient": torch.empty_like(state["mean"]),
             "weight": weight(self.weighting, share, state["mean"]),
@@ -361,12 +400,13 @@ class AveragingAdam:
         """One step of Adam."""
         gradient = work["gradient"]
         loss = batch.gradient(state["mean"], gradient)
+        steps = torch.full_like(batch.steps, batch.done) if self.forget else batch.steps
         adam_step(
             state["mean"],
             (state["first"], state["second"]),
             gradient,
             weight=work["weight"],
-            steps=batch.steps,
+            steps=steps,
             rate=self.rate * batch.rate,
             betas=(self.first_beta, self.second_beta),
             epsilon=self.epsilon,
@@ -376,7 +416,7 @@ class AveragingAdam:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The weights."""
         return {"mean": state["mean"]}
 
@@ -396,19 +436,16 @@ def weight(weighting: Weighting, share: Share, like: Tensor) -> Tensor:
     return share.weight.to(like)
 
 
-def adam(
-    gradient: Tensor,
-    moments: tuple[Tensor, Tensor],
-    steps: Tensor,
-    *,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> Tensor:
-    """Adam's direction, its moments moved on in place; `gradient` is overwritten and returned."""
-    first, second = moments
-    first.mul_(betas[0]).add_(gradient, alpha=1.0 - betas[0])
-    second.mul_(betas[1]).addcmul_(gradient, gradient, value=1.0 - betas[1])
-    root = torch.mul(second, (1.0 / (1.0 - betas[1] ** steps)).to(gradient), out=gradient)
-    root.sqrt_().add_(epsilon)
-    torch.div(first, root, out=gradient)
-    return gradient.mul_((1.0 / (1.0 - betas[0] ** steps)).to(gradient))
+def steps_of(batch: Batch, *, forget: bool) -> Tensor:
+    """How many steps Adam's moments have seen at each step of a round, shape (steps, k, 1).
+
+    Parameters
+    ----------
+    batch
+        At the first of them.
+    forget
+        Whether moments begin anew in the round.
+    """
+    before = torch.zeros_like(batch.steps) if forget else batch.steps - 1.0
+    ahead = torch.arange(1, batch.count + 1, dtype=before.dtype, device=before.device)
+    return before + ahead[:, None, None]

@@ -1,37 +1,46 @@
-"""Bayes by backprop with the last consensus as the prior: the papers' learner.
+"""Bayes by backprop: the papers' learner.
 
-A belief N(μ, diag σ²) is trained by Adam on L(q) + c KL(q ‖ p), with p the belief after the last
-consensus and c = `divergence`/n_i (P1 eq. 5; Blundell et al. 2015). The same data are counted
-again in every round (docs: mathematics/bayesian-nets).
+A belief N(μ, diag σ²) is trained by Adam on a_i L_i(q) + c_i KL(q ‖ p_i) (Blundell et al. 2015),
+L_i the mean loss of a batch. Two priors are offered (docs: mathematics/bayesian-nets):
+
+- the belief after the last consensus (P1 eq. 5): a_i = 1, c_i = `divergence`/n_i. The same data are
+  counted again in every round;
+- N(0, `prior_std`²) for ever: a_i = n_i/(v_i n), c_i = `divergence`/n, with n_i examples at agent
+  i, n in all and v the influence of the agents, in shares of their sum. The network then lowers
+  Σ_i v_i (…) = (1/n) [Σ over all data of loss + KL(q ‖ p)]: each datum counts once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from empirical.nets.update import LARGEST_STEP
+from empirical.nets.update import Adam, Tensors, update
 from empirical.train.learners.averaging import (
     Batch,
     Belief,
     Share,
     State,
-    adam,
     at_least_zero,
     below_one,
     one_of,
+    steps_of,
     words_of,
 )
 from theory.validation import as_positive
 
+# What of a state a step moves, and what of a round's work it reads, in the order of `Tensors`.
+_MOVED = ("mean", "variance", "mean_first", "mean_second", "scale_first", "scale_second")
+_MOMENTS = _MOVED[2:]
+
 
 @dataclass(frozen=True)
 class Backprop:
-    """Bayes by backprop; the numbers of :class:`empirical.nets.recipe.Recipe`.
+    """Bayes by backprop; one draw of the noise a step.
 
     Parameters
     ----------
@@ -48,6 +57,10 @@ class Backprop:
     estimator
         ``"weights"``: one draw of the weights a step; ``"local"``: local reparameterisation where
         the net knows it (else as ``"weights"``).
+    prior_std
+        σ of a prior around 0 that stays; None: the last consensus is the prior.
+    forget
+        Whether Adam's averages begin anew after each consensus.
 
     Raises
     ------
@@ -64,6 +77,8 @@ class Backprop:
     second_beta: float = 0.999
     divergence: float = 1.0
     estimator: Literal["local", "weights"] = "local"
+    prior_std: float | None = None
+    forget: bool = False
 
     def __post_init__(self) -> None:
         for name in ("initial_std", "mean_rate", "mean_epsilon", "scale_epsilon"):
@@ -73,6 +88,8 @@ class Backprop:
         below_one("first_beta", self.first_beta)
         below_one("second_beta", self.second_beta)
         one_of("estimator", self.estimator, ("local", "weights"))
+        if self.prior_std is not None:
+            as_positive("prior_std", self.prior_std)
 
     name = "backprop"
 
@@ -81,55 +98,82 @@ class Backprop:
         """Mean, variance and Adam's four; prior, weights and two gradients; precision and shift."""
         return {"kept": 6, "steps": 6, "message": 2}
 
-    words = words_of
+    def words(self) -> dict[str, Any]:
+        """All settings in plain values; the last two where they are not as they are by default."""
+        found = words_of(self)
+        for name, usual in (("prior_std", None), ("forget", False)):
+            if found[name] == usual:
+                del found[name]
+        return found
 
     def start(self, weights: Tensor, share: Share) -> State:
         """All weights alike in σ."""
-        mean = weights.repeat(len(share.held), 1)
-        moments = ("mean_first", "mean_second", "scale_first", "scale_second")
+        mean = weights.expand(len(share.held), -1).clone()
         return {
             "mean": mean,
             "variance": torch.full_like(mean, self.initial_std**2),
-            **{name: torch.zeros_like(mean) for name in moments},
+            **{name: torch.zeros_like(mean) for name in _MOMENTS},
         }
 
     def begin(self, state: State, share: Share) -> State:
-        """The prior of this round."""
-        mean = state["mean"]
+        """The prior of this round, and the weights a_i and c_i of loss and divergence."""
+        if self.forget:
+            for name in _MOMENTS:
+                state[name].zero_()
+        prior = self.prior(Belief(state["mean"], state["variance"]))
+        assert prior.variance is not None
+        stays = self.prior_std is not None
         return {
-            "prior_mean": mean.clone(),
-            "prior_variance": state["variance"].clone(),
-            "weights": torch.empty_like(mean),
-            "gradient": torch.empty_like(mean),
-            "by_variance": torch.empty_like(mean),
-            "weight": (self.divergence / share.held).to(mean),
+            "prior_mean": prior.mean.clone(),
+            "prior_variance": prior.variance.clone(),
+            "weights": torch.empty_like(prior.mean),
+            "gradient": torch.empty_like(prior.mean),
+            "by_variance": torch.empty_like(prior.mean),
+            "loss_weight": share.weight if stays else torch.ones_like(share.held),
+            "divergence_weight": torch.full_like(share.held, self.divergence / share.total)
+            if stays
+            else self.divergence / share.held,
         }
 
+    def prior(self, before: Belief) -> Belief:
+        """What a round's divergence is from, given what is believed before the round."""
+        if self.prior_std is None:
+            return before
+        mean = torch.zeros_like(before.mean)
+        return Belief(mean, torch.full_like(mean, self.prior_std**2))
+
     def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
-        """One step of Adam of means and log σ."""
-        mean, variance = state["mean"], state["variance"]
-        gradient, scale = work["gradient"], work["by_variance"]
-        loss = self._gradient(state, work, batch)
-        scale.mul_(variance).mul_(2.0)  # by log σ
-        if not batch.first and self.divergence:  # the belief is its own prior at first
-            prior, weight = work["prior_variance"], work["weight"]
-            gap = torch.sub(mean, work["prior_mean"], out=work["weights"])
-            gradient.addcmul_(gap.div_(prior), weight)
-            scale.addcmul_(torch.div(variance, prior, out=gap).sub_(1.0), weight)
-        betas = self.first_beta, self.second_beta
-        if self.scale_rate:
-            moments = state["scale_first"], state["scale_second"]
-            move = adam(scale, moments, batch.steps, betas=betas, epsilon=self.scale_epsilon)
-            move.mul_(-2.0 * self.scale_rate * batch.rate).clamp_(-LARGEST_STEP, LARGEST_STEP)
-            variance.mul_(move.exp_())
-        moments = state["mean_first"], state["mean_second"]
-        move = adam(gradient, moments, batch.steps, betas=betas, epsilon=self.mean_epsilon)
-        mean.add_(move, alpha=-self.mean_rate * batch.rate)
+        """One step of Adam of means and log σ (:mod:`empirical.nets.update`)."""
+        tensors: Any = (
+            *(state[name] for name in _MOVED), work["prior_mean"], work["prior_variance"],
+        )  # fmt: skip
+        adam = Adam(
+            self.mean_epsilon, self.scale_epsilon, self.first_beta, self.second_beta,
+            scales=self.scale_rate > 0.0,
+        )  # fmt: skip
+        if batch.first:  # of all steps of the round
+            work["columns"] = adam.columns(
+                steps_of(batch, forget=self.forget),
+                mean_rate=self.mean_rate * batch.rate,
+                scale_rate=self.scale_rate * batch.rate,
+                loss_weight=work["loss_weight"],
+                divergence_weight=work["divergence_weight"],
+            )
+        columns = work["columns"][batch.done - 1]
+        # At the first step after a consensus the belief is its own prior: no gradient.
+        counts = self.divergence > 0.0 and not (batch.first and self.prior_std is None)
+        if self.estimator == "local":
+            loss = batch.local_step(tensors, adam, columns, prior=counts)
+            if loss is not None:
+                return loss
+        loss = self._gradient(tensors, work, batch)
+        gradients = work["gradient"], work["by_variance"]
+        update(tensors, gradients, adam, columns, prior=counts)
         return loss
 
-    def _gradient(self, state: State, work: State, batch: Batch) -> Tensor:
+    def _gradient(self, tensors: Tensors, work: State, batch: Batch) -> Tensor:
         """Losses, and the derivatives by mean and variance."""
-        mean, variance = state["mean"], state["variance"]
+        mean, variance = tensors[:2]
         gradient, scale = work["gradient"], work["by_variance"]
         if self.estimator == "local":
             loss = batch.local_gradient(mean, variance, (gradient, scale))
@@ -145,10 +189,11 @@ class Backprop:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters: 1/σ² and μ/σ²."""
-        precision = state["variance"].reciprocal()
-        return {"precision": precision, "shift": precision * state["mean"]}
+        precision, shift = (None, None) if into is None else (into["precision"], into["shift"])
+        precision = torch.reciprocal(state["variance"], out=precision)
+        return {"precision": precision, "shift": torch.mul(precision, state["mean"], out=shift)}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """Mean and variance of the product of Gaussians."""

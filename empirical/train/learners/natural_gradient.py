@@ -158,9 +158,9 @@ class NaturalGradient:
     def end(self, state: State, work: State, share: Share) -> None:
         """Does nothing: a round leaves nothing to settle."""
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters for one datum: s and s m."""
-        return natural(state)
+        return natural(state, into)
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are natural parameters of."""
@@ -184,7 +184,7 @@ def least(learner: Settings, share: Share) -> float:
 
 def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
     """The state of agents who all believe in the first weights, with one precision."""
-    mean = weights.repeat(len(share.held), 1)
+    mean = weights.expand(len(share.held), -1).clone()
     scale = torch.full_like(mean, precision)
     # How many data a precision speaks for goes along, so that a belief needs nothing else.
     data = torch.full((len(mean), 1), float(share.total), dtype=mean.dtype, device=mean.device)
@@ -222,9 +222,11 @@ def natural_descent(
     return loss
 
 
-def natural(state: State) -> dict[str, Tensor]:
+def natural(state: State, into: State | None) -> dict[str, Tensor]:
     """Precision, and precision times mean."""
-    return {"precision": state["precision"], "shift": state["precision"] * state["mean"]}
+    shift = None if into is None else into["shift"]
+    precision = state["precision"]
+    return {"precision": precision, "shift": torch.mul(precision, state["mean"], out=shift)}
 
 
 def take_in(state: State, pooled: Mapping[str, Tensor]) -> None:
@@ -370,9 +372,9 @@ class Sites:
         state["all_gradient"].addcdiv_(change, influence.expand_as(change))
         state["site_gradient"].copy_(site)
 
-    def message(self, state: State) -> dict[str, Tensor]:
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters for one datum, s and s m, and y."""
-        return {**natural(state), "gradient": state["all_gradient"]}
+        return {**natural(state, into), "gradient": state["all_gradient"]}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are of, and the pooled sum of gradients."""

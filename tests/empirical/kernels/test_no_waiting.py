@@ -18,14 +18,15 @@ from empirical.kernels.natural_sweep import (
     natural_step,
 )
 from empirical.kernels.noise import Noise, keys
-from empirical.nets import descent, update
 from empirical.nets import likelihood as passes
+from empirical.nets import update
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Beliefs, Descent, Shares
-from empirical.nets.likelihood import Categorical
-from empirical.nets.posterior import shared_initialisation
-from empirical.nets.recipe import Recipe
-from empirical.nets.update import Moments, Numbers
+from empirical.nets.shares import Shares
+from empirical.train import steps
+from empirical.train.learners import backprop
+from empirical.train.recipe import Recipe
+from empirical.train.steps import Steps
+from theory import Network
 
 WAITING = {"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "nonzero"}
 
@@ -59,26 +60,27 @@ def elsewhere(monkeypatch):
     for module in (sweeps, natural_sweep):
         monkeypatch.setattr(module, "compiled", lambda *tensors: False)
     monkeypatch.setattr(passes.dense_pass, "fits", lambda *given: False)
-    monkeypatch.setattr(passes.dense_pass, "knows", lambda *given: False)
     monkeypatch.setattr(cross_entropy, "fits", lambda *given: False)
-    monkeypatch.setattr(descent, "update", update.update_by_torch)
+    monkeypatch.setattr(steps, "APART", ())
+    monkeypatch.setattr(backprop, "update", update.update_by_torch)
 
 
 def calls_of_papers(agents: int) -> Calls:
-    architecture, steps, batch = perceptron(6, 5, outputs=3), 3, 4
-    recipe = Recipe(rounds=1, local_steps=steps, batch=batch)
-    belief = shared_initialisation(architecture, agents, std=0.1, seed=0)
-    prior = belief.mean.clone(), belief.variance.clone()
-    beliefs = Beliefs(belief.mean, belief.variance, Moments.zeros(belief.mean), prior)
     shares = Shares(torch.rand(20, 6), torch.arange(20) % 3, (torch.arange(20),) * agents)
-    taken = np.zeros(agents, dtype=np.int64)
-    numbers = Numbers(
-        1e-3, 1e-3, 1e-8, 1e-8, 0.9, 0.999, taken + np.arange(1, steps + 1)[:, None], 1.0, 0.01
-    )
-    step = Descent(architecture, Categorical(), recipe, agents=agents, batch=batch, device="cpu")
-    places = torch.randint(20, (steps, agents, batch))
+    run = Recipe(rounds=1, local_steps=3, batch=4).training(
+        shares, Network.from_topology("complete", agents=agents),
+        architecture=perceptron(6, 5, outputs=3), seed=0,
+    )  # fmt: skip
+    learner, rows = run.learner, list(range(agents))
+    state, share = learner.start(run._begin, run._share), run._share
+    taken = Steps(
+        run.net, run.likelihood, shares, places=run._places(rows), agents=rows,
+        taken=np.zeros(agents, dtype=np.int64), seed=0, rate=1.0,
+    )  # fmt: skip
+    work = learner.begin(state, share)
     with Calls() as calls:
-        step.run(beliefs, shares, places, keys=keys(0, range(agents)), taken=taken, numbers=numbers)
+        while taken.next():
+            learner.step(state, work, taken, share)
     return calls
 
 

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.live.agent import AgentTraining, PlanAgent, RecipeAgent, own_share
+from empirical.live.agent import AgentTraining, agent_of_plan, agent_of_recipe, own_share
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import data_of_arrays
 from empirical.train.data.preparing import LabelColumn, Preparation
@@ -21,6 +19,7 @@ from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.likelihoods.heads import likelihood_of
 from empirical.train.making import net_for
 from empirical.train.plan import TrainingPlan
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from theory import Network
@@ -56,12 +55,13 @@ RECIPES = {
     "paper": recipe(estimator="weights", schedule="geometric", decay=0.9),
     "best": recipe(batches="proportional", batch=10),
     "once": recipe(prior="fixed", forget=True),
+    "averaging": recipe(estimator="point"),
 }
 
 
-def recipe_agent(agent: int, how: Recipe) -> RecipeAgent:
+def recipe_agent(agent: int, how: Recipe) -> AgentTraining:
     own = own_share(shares(), agent)
-    return RecipeAgent(agent, own, STAR, how, architecture=NET, seed=5)
+    return agent_of_recipe(agent, own, STAR, how, architecture=NET, seed=5)
 
 
 def agents_data() -> AgentsData:
@@ -113,14 +113,15 @@ def beliefs(agents: Sequence[AgentTraining]) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_agents_of_a_recipe_have_the_bits_of_the_whole_run(name: str) -> None:
     how = RECIPES[name]
-    whole = Training(shares(), STAR, how, architecture=NET, seed=5)
+    whole = how.training(shares(), STAR, architecture=NET, seed=5)
     for _ in range(ROUNDS):
         whole.run_round()
     apart = [recipe_agent(k, how) for k in range(4)]
     lockstep(apart, ROUNDS)
     mean, variance = beliefs(apart)
-    assert torch.equal(mean, whole.posterior.mean)
-    assert torch.equal(variance, whole.posterior.variance)
+    assert torch.equal(mean, whole.belief().mean)
+    if variance is not None:
+        assert torch.equal(variance, whole.belief().variance)
     assert not torch.equal(mean[0], mean[1])  # they do differ
 
 
@@ -129,7 +130,7 @@ def test_agents_of_a_plan_have_the_bits_of_the_whole_run(learner: str) -> None:
     whole = whole_run(plan(learner))
     for _ in range(ROUNDS):
         whole.run_round()
-    apart = [PlanAgent(k, plan(learner)) for k in range(4)]
+    apart = [agent_of_plan(k, plan(learner)) for k in range(4)]
     lockstep(apart, ROUNDS)
     mean, variance = beliefs(apart)
     assert torch.equal(mean, whole.belief().mean)
@@ -139,7 +140,7 @@ def test_agents_of_a_plan_have_the_bits_of_the_whole_run(learner: str) -> None:
 
 MAKERS: dict[str, Callable[[int], AgentTraining]] = {
     "recipe": lambda k: recipe_agent(k, RECIPES["best"]),
-    "plan": lambda k: PlanAgent(k, plan("natural-gradient")),
+    "plan": lambda k: agent_of_plan(k, plan("natural-gradient")),
 }
 
 
@@ -229,8 +230,11 @@ def test_an_agent_holds_no_data_of_others() -> None:
 
 
 def test_what_is_not_for_processes_is_refused() -> None:
-    refused("leave \\[messages\\] out", PlanAgent, 0, plan("averaging", codec=codec_named("sign")))
+    refused(
+        "leave \\[messages\\] out", agent_of_plan, 0, plan("averaging", codec=codec_named("sign"))
+    )
     changing = rotating_star(groups=3, group_size=1, edge_confidence=0.3)
-    refused("network: expected a fixed network", PlanAgent, 0, plan("averaging", network=changing))
-    refused("estimator: expected beliefs", recipe_agent, 0, recipe(estimator="point"))
+    refused(
+        "network: expected a fixed network", agent_of_plan, 0, plan("averaging", network=changing)
+    )
     refused("agent", recipe_agent, 4, recipe())

@@ -17,7 +17,6 @@ from empirical.train.streams import Links
 from tests.empirical.messages.layouts import NAMES, layout_of, message
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, same
 from tests.empirical.support import refused
-from tests.empirical.train.test_coded_consensus import training
 from tests.empirical.train.test_rounds import NETWORKS, RING, STAR
 from tests.empirical.train.test_run import run_of
 from theory.network.structure import as_dense
@@ -348,12 +347,3 @@ def test_a_run_tells_its_codec_of_its_rate(told: list[float]) -> None:
     assert told == [run.rate(number) for number in range(1, 9) for _ in range(5)]
     assert min(told) < 0.1
     assert max(told) > 0.8
-
-
-def test_training_of_the_papers_nets_tells_it_too(told: list[float]) -> None:
-    plan = {"schedule": "geometric", "decay": 0.5}
-    train = training({"codec": "posterior"}, **plan)
-    told.clear()
-    for _ in range(3):
-        train.run_round()
-    assert told == [rate for rate in (1.0, 0.5, 0.25) for _ in range(4)]

@@ -1,6 +1,5 @@
 """The compiled passes of perceptrons against those written in torch's operations, in float64."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -9,7 +8,7 @@ from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Convolution, Dense, perceptron
 from empirical.nets.dense_pass import DensePass
 from empirical.nets.likelihood import ESTIMATORS, Categorical, gradient
-from empirical.nets.update import Moments, Numbers, rows_of, states_of, update
+from empirical.nets.update import Adam, rows_of, states_of, update
 
 AGENTS, BATCH = 3, 20
 NETS = {
@@ -74,26 +73,28 @@ def test_an_agents_numbers_are_its_own_to_the_last_bit(estimator: str) -> None:
 def test_descent_is_gradient_then_update(prior: bool, scales: bool) -> None:
     net = NETS["deep"]
     mean, variance, inputs, labels = setting(net)
-    numbers = Numbers(
-        1e-2, 1e-2, 1e-8, 1e-8, 0.9, 0.999, np.array([[1, 2, 9], [2, 3, 10]]),
-        np.array([1.0, 0.5, 2.0]), np.array([0.1, 0.0, 0.3]), scales,
+    adam = Adam(1e-8, 1e-8, 0.9, 0.999, scales)
+    columns = adam.columns(
+        torch.tensor([[2.0], [3.0], [10.0]], dtype=torch.float64), mean_rate=1e-2, scale_rate=1e-2,
+        loss_weight=torch.tensor([[1.0], [0.5], [2.0]]),
+        divergence_weight=torch.tensor([[0.1], [0.0], [0.3]]),
     )  # fmt: skip
-    believed = mean + 0.1, variance * 1.5
     ends = []
     for fused in (True, False):
-        moved, spread, moments = mean.clone(), variance.clone(), Moments.zeros(mean)
+        moved, spread = mean.clone(), variance.clone()
+        moments = [torch.zeros_like(mean) for _ in range(4)]
+        tensors = (moved, spread, *moments, mean + 0.1, variance * 1.5)
         passes = DensePass(net, agents=AGENTS, batch=BATCH, local=True)
         NOISE.normals(passes.noise)
         outputs = passes.outputs(rows_of(moved), rows_of(spread), inputs)
         _, grad = Categorical().loss(outputs, labels)
         if fused:
-            states = states_of(moved, spread, moments, believed)
-            passes.descend(grad, states, numbers, at=1, prior=prior)
+            passes.descend(grad, states_of(tensors), adam, columns, prior=prior)
         else:
             into = torch.empty_like(mean), torch.empty_like(mean)
             passes.gradient(grad, into)
-            update(moved, spread, into, moments, numbers, believed if prior else None, at=1)
-        ends.append((moved, spread, moments.mean_second, moments.scale_first))
+            update(tensors, into, adam, columns, prior=prior)
+        ends.append((moved, spread, moments[1], moments[2]))
     for one, other in zip(*ends, strict=True):
         # The same operations; one of them may be fused in one and not in the other.
         assert torch.allclose(one, other, rtol=1e-5, atol=1e-9)

@@ -3,13 +3,25 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from empirical.nets.consensus import OneProcess, block_of
 from empirical.nets.distributed import connect, routes
+from empirical.nets.exchange import OneProcess, block_of
+from tests.empirical.support import refused
 
 
 def test_without_torchrun_all_is_in_one_process() -> None:
     with connect() as exchange:
         assert exchange == OneProcess()
+
+
+@given(agents=st.integers(1, 40), processes=st.integers(1, 40))
+def test_blocks_follow_each_other_and_hold_everybody(agents: int, processes: int) -> None:
+    if processes > agents:
+        said = rf"^processes: expected at most {agents}, .*, got {processes}; start fewer"
+        refused(said, block_of, agents, processes=processes, rank=0)
+        return
+    blocks = [block_of(agents, processes=processes, rank=rank) for rank in range(processes)]
+    assert [agent for block in blocks for agent in block] == list(range(agents))
+    assert max(map(len, blocks)) - min(map(len, blocks)) <= 1
 
 
 @st.composite

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import shares_of
+from empirical.nets.shares import shares_of
 
 NET = perceptron(3, 4, outputs=2)
 X, Y = np.arange(12.0).reshape(4, 3) / 12, np.array([0, 1, 1, 0])

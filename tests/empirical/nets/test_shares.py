@@ -6,7 +6,7 @@ import torch
 
 from empirical.data import load_digits
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Order, Shares, as_inputs
+from empirical.nets.shares import Order, Shares, as_inputs
 from empirical.partition import Partition
 from tests.empirical.support import refused
 

@@ -6,17 +6,26 @@ from dataclasses import replace
 import pytest
 import torch
 
-from empirical.nets.update import LARGEST_STEP, Moments, Numbers, update, update_by_torch
+from empirical.nets.update import LARGEST_STEP, Adam, update, update_by_torch
 
 SIZE = 1001
-NUMBERS = Numbers(1e-2, 3e-2, 1e-3, 1e-8, 0.9, 0.999, 4, 0.7, 0.01)
+ADAM = Adam(1e-3, 1e-8, 0.9, 0.999)
+RATES = {"mean_rate": 1e-2, "scale_rate": 3e-2}
+
+
+def columns(steps: int, adam: Adam = ADAM, **changed: float) -> torch.Tensor:
+    """Of one agent whose loss counts .7 and whose divergence .01."""
+    weights = (torch.tensor([[weight]]) for weight in (0.7, 0.01))
+    names = ("loss_weight", "divergence_weight")
+    taken = torch.tensor([[float(steps)]], dtype=torch.float64)
+    return adam.columns(taken, **{**RATES, **changed}, **dict(zip(names, weights, strict=True)))
 
 
 def tensors(seed: int, *, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
 
     def normal() -> torch.Tensor:
-        return torch.randn(SIZE, generator=generator).to(dtype)
+        return torch.randn(1, SIZE, generator=generator).to(dtype)
 
     return {
         "mean": normal(),
@@ -29,17 +38,15 @@ def tensors(seed: int, *, dtype: torch.dtype = torch.float32) -> dict[str, torch
     }
 
 
-def stepped(function, values, *, prior: bool, scales: bool, numbers: Numbers = NUMBERS):
+def stepped(function, values, *, prior: bool, scales: bool, steps: int = 4, **rates: float):
     kept = {name: tensor.clone() for name, tensor in values.items()}
-    moments = Moments(*kept["moments"].unbind())
+    adam = replace(ADAM, scales=scales)
     function(
-        kept["mean"],
-        kept["variance"],
+        (kept["mean"], kept["variance"], *kept["moments"], kept["prior_mean"],
+         kept["prior_variance"]),
         (kept["mean_gradient"], kept["variance_gradient"]),
-        moments,
-        replace(numbers, scales=scales),
-        (kept["prior_mean"], kept["prior_variance"]) if prior else None,
-    )
+        adam, columns(steps, adam, **rates), prior=prior,
+    )  # fmt: skip
     return kept
 
 
@@ -77,7 +84,7 @@ def test_against_torchs_adam() -> None:
         betas=(0.9, 0.999),
     )
     moved, spread = values["mean"].float(), values["variance"].float()
-    moments = Moments.zeros(moved)
+    moments = [torch.zeros_like(moved) for _ in range(4)]
     prior = torch.distributions.Normal(values["prior_mean"], values["prior_variance"].sqrt())
     for step in range(1, 6):
         slope = values["mean_gradient"] * math.cos(step), values["variance_gradient"] / step
@@ -87,21 +94,18 @@ def test_against_torchs_adam() -> None:
         (a * linear + c * torch.distributions.kl_divergence(belief, prior).sum()).backward()
         optimiser.step()
         update(
-            moved,
-            spread,
+            (moved, spread, *moments, values["prior_mean"].float(),
+             values["prior_variance"].float()),
             (slope[0].float(), slope[1].float()),
-            moments,
-            replace(NUMBERS, steps=step),
-            (values["prior_mean"].float(), values["prior_variance"].float()),
-        )
+            ADAM, columns(step), prior=True,
+        )  # fmt: skip
     assert torch.allclose(moved.double(), mean.detach(), rtol=1e-4, atol=1e-5)
     assert torch.allclose(spread.double(), rho.detach().exp() ** 2, rtol=1e-4, atol=1e-7)
 
 
 def test_a_step_of_the_scale_is_held() -> None:
     values = tensors(2)
-    wild = replace(NUMBERS, scale_rate=50.0, steps=1)
-    moved = stepped(update, values, prior=True, scales=True, numbers=wild)
+    moved = stepped(update, values, prior=True, scales=True, steps=1, scale_rate=50.0)
     ratio = (moved["variance"] / values["variance"]).log().abs()
     # The polynomial for exp is right to 1e-7 at the limit.
     assert float(ratio.max()) <= LARGEST_STEP + 1e-6

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from empirical.messages.codec import Block
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.net import NoiseKey
 
 

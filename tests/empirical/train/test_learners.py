@@ -13,9 +13,9 @@ from empirical.kernels.noise import (
     normals,
 )
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Order, Shares
 from empirical.nets.likelihood import Categorical, gradient
-from empirical.nets.update import Moments, Numbers, update_by_torch
+from empirical.nets.shares import Order, Shares
+from empirical.nets.update import Adam, update_by_torch
 from empirical.train.learners import (
     LEARNERS,
     Averaging,
@@ -226,6 +226,7 @@ class OneBatch:
     noise: Any
     rate: float = 0.5
     done: int = 0
+    count: int = 6
     steps: Any = field(default_factory=lambda: torch.zeros(1, 1, dtype=torch.float64))
 
     @property
@@ -242,6 +243,9 @@ class OneBatch:
         return self.noise[self.done - 1]
 
     def local_gradient(self, mean: Any, variance: Any, into: Any) -> None:
+        return None
+
+    def local_step(self, tensors: Any, adam: Any, columns: Any, *, prior: bool) -> None:
         return None
 
 
@@ -261,7 +265,9 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
     work = learner.begin(state, share)
     batch = OneBatch(architecture, inputs, labels, noise)
     mean, variance = start[None].clone(), torch.full_like(start[None], 0.04)
-    prior, moments = (mean.clone(), variance.clone()), Moments.zeros(mean)
+    moments = [torch.zeros_like(mean) for _ in range(4)]
+    tensors = (mean, variance, *moments, mean.clone(), variance.clone())
+    adam = Adam(1e-8, 1e-8, 0.9, 0.999)
     into = torch.empty_like(mean), torch.empty_like(mean)
     for t in range(6):
         batch.done, batch.steps = t + 1, batch.steps + 1
@@ -270,8 +276,11 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
             architecture, mean, variance, inputs, labels, likelihood=Categorical(),
             estimator="weights", noise=draws[t], into=into,
         )  # fmt: skip
-        numbers = Numbers(0.005, 0.01, 1e-8, 1e-8, 0.9, 0.999, t + 1, 1.0, 1 / 40)
-        update_by_torch(mean, variance, into, moments, numbers, prior if t else None)
+        columns = adam.columns(
+            batch.steps, mean_rate=0.005, scale_rate=0.01,
+            loss_weight=torch.ones(1, 1), divergence_weight=torch.full((1, 1), 1 / 40),
+        )  # fmt: skip
+        update_by_torch(tensors, into, adam, columns, prior=t > 0)
         # Six steps of float32.
         torch.testing.assert_close(loss, other, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(state["mean"], mean, rtol=1e-5, atol=1e-6)
@@ -280,7 +289,12 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [*((name, {}) for name in LEARNERS), ("sites", {"prior_precision": 1e-5})],
+    [
+        *((name, {}) for name in LEARNERS),
+        ("sites", {"prior_precision": 1e-5}),
+        ("backprop", {"prior_std": 0.5, "forget": True}),
+        ("averaging-adam", {"forget": True}),
+    ],
 )
 def test_words_make_the_learner_again(name: str, settings: Any) -> None:
     made = learner_of(name, **settings)

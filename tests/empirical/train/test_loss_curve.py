@@ -8,7 +8,7 @@ import torch
 
 from empirical.forecast import Site
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Learner, learner_of
 from empirical.train.likelihoods.heads import Classes

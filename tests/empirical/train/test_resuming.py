@@ -16,18 +16,18 @@ import pytest
 import torch
 
 from empirical.keeping import load_tensors, save_tensors
-from empirical.nets.consensus import OneProcess
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.recipe import FedAvgRecipe, Recipe
-from empirical.nets.training import Training
+from empirical.messages.codecs import codec_named
+from empirical.nets.exchange import OneProcess
 from empirical.train.course import Course
+from empirical.train.fedavg import FedAvg
 from empirical.train.learners import LEARNERS
 from empirical.train.learners.averaging import Belief
+from empirical.train.recipe import FedAvgRecipe, Recipe
+from empirical.train.run import TrainingRun
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
-from tests.empirical.nets.test_fedavg import PERCEPTRON, RECIPES, shares
-from tests.empirical.nets.test_training import NET, RECIPE, W, blobs
 from tests.empirical.support import refused
-from tests.empirical.train.test_coded_consensus import training as coded_training
+from tests.empirical.train.test_fedavg import PERCEPTRON, RECIPES, shares
+from tests.empirical.train.test_recipe import NET, RECIPE, W, blobs
 from tests.empirical.train.test_rounds import NETWORKS
 from tests.empirical.train.test_run import run_of
 from theory import Network
@@ -39,9 +39,10 @@ def fedavg(recipe: FedAvgRecipe, seed: int = 1) -> FedAvg:
     return FedAvg(shares(), recipe, architecture=PERCEPTRON, seed=seed)
 
 
-def training(**changes: Any) -> Training:
+def training(codec: str | None = None, **changes: Any) -> TrainingRun:
     recipe = Recipe(**{**RECIPE.as_json(), **changes})
-    return Training(blobs(), Network(W), recipe, architecture=NET, seed=0)
+    how = None if codec is None else codec_named(codec)
+    return recipe.training(blobs(), Network(W), architecture=NET, seed=0, codec=how)
 
 
 def learner(name: str, network: str) -> Any:
@@ -62,7 +63,7 @@ RUNS: dict[str, Callable[[], Any]] = {
             {"estimator": "point"}, {"batches": "proportional"},
         )
     },
-    "training, replicas": lambda: coded_training({"codec": "difference", "inner": "sign"}),
+    "training, replicas": lambda: training("difference+sign"),
     **{f"{name} on last": lambda name=name: learner(name, "last") for name in LEARNERS},
     **{f"sites on {name}": lambda name=name: learner("sites", name) for name in NETWORKS},
 }  # fmt: skip
@@ -81,10 +82,8 @@ def seen(run: Any) -> dict[str, Any]:
     if isinstance(run, FedAvg):
         found = {"weights": run.weights, "served": run.served}
     else:
-        belief = run.posterior if isinstance(run, Training) else run.belief()
+        belief = run.belief()
         found = {"mean": belief.mean, "variance": belief.variance}
-    if isinstance(run, Training):
-        found["kl"] = torch.from_numpy(run.divergence())
     numbers = {name: np.array(value) for name, value in report.items() if name != "seconds"}
     return {
         **{name: None if v is None else v.numpy().copy() for name, v in found.items()},
@@ -120,7 +119,7 @@ def test_what_is_seen_is_there_before_the_next_round(name: str) -> None:
     for _ in range(3):
         one.run_round()
     again.restore({key: values.clone() for key, values in one.state().items()})
-    of = (lambda run: run.served) if name == "served" else (lambda run: run.posterior.mean)
+    of = (lambda run: run.served) if name == "served" else (lambda run: run.belief().mean)
     assert torch.equal(of(again), of(one))
     assert not torch.equal(of(make()), of(one))
 
@@ -131,7 +130,7 @@ def test_a_state_that_lacks_something_is_refused_and_changes_nothing(case: str) 
     run.run_round()
     state = {name: values.clone() for name, values in run.state().items()}
     before = {name: values.clone() for name, values in other.state().items()}
-    parts = ("streams.", "heard.", "history.", "consensus.")  # have checks of their own
+    parts = ("streams.", "heard.", "history.")  # have checks of their own
     needed = [name for name in state if not name.startswith(parts)]
     assert {"round"} < set(needed)
     for name in needed:
@@ -144,19 +143,12 @@ def test_a_state_that_lacks_something_is_refused_and_changes_nothing(case: str) 
 
 
 @pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        (lambda: coded_training({"codec": "plain"}).state(), "expected none of a codec, got"),
-        (lambda: coded_training(None).state(), "expected replicas of codec 'plain'.*got none; use"),
-        (
-            lambda: coded_training({"codec": "difference", "inner": "sign"}).state(),
-            "expected replicas of codec 'plain' .*got others; use",
-        ),
-    ],
-)
-def test_states_of_other_codecs_are_refused(state: Any, message: str) -> None:
-    run = coded_training({"codec": "plain"} if "plain" in message else None)
-    refused(f"^state: {message}", run.restore, state())
+    ("codec", "message"),
+    [(None, "expected replicas of codec 'plain'.*got none; use"),
+     ("difference+sign", "expected replicas of codec 'plain' .*got others; use")],
+)  # fmt: skip
+def test_states_of_other_codecs_are_refused(codec: str | None, message: str) -> None:
+    refused(f"^state: {message}", training("plain").restore, training(codec).state())
 
 
 # Who has patience -----------------------------------------------------------------------------

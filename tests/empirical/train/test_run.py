@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.training import TrainingFailed
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, Averaging, learner_of
 from empirical.train.likelihoods.heads import Classes
-from empirical.train.pooling import NetworkRounds, Pooling, _product
+from empirical.train.pooling import Rows, pool_rows, pool_rows_by_torch
 from empirical.train.run import TrainingRun
+from empirical.train.steps import TrainingFailed
 from exact.changing.beliefs import draw_rounds
 from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, classified, regression
@@ -52,19 +52,23 @@ def test_grouping_changes_nothing(net: Any, learner: str) -> None:
         assert same(run.state(), runs[0].state())
 
 
-def test_one_product_pools_as_sums_in_turn_do() -> None:
-    """What a GPU does, on the CPU."""
-    rounds = NetworkRounds(NETWORKS["presence"], seed=2)
-    for number in range(1, 6):
-        values = torch.randn(5, 7, generator=torch.Generator().manual_seed(number))
-        in_turn, at_once = values.clone(), values.clone()
-        zeros = {"mean": torch.zeros(7)}
-        Pooling(rounds, exchange=None, begin=zeros).pool({"mean": in_turn}, number=number)
-        _product(at_once, rounds.at(number))
-        # The same sums in float64, rounded once to float32.
-        torch.testing.assert_close(at_once, in_turn, rtol=2**-23, atol=2**-30)
-        resting = ~rounds.at(number).pools
-        assert torch.equal(at_once[resting], values[resting])
+@pytest.mark.parametrize("pool", [pool_rows, pool_rows_by_torch])
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("columns", [7, 1300])
+def test_rows_are_pooled_as_numpy_sums_them(pool: Any, apart: bool, columns: int) -> None:
+    """From a table of others, and from the rows themselves, which are overwritten meanwhile."""
+    generator = torch.Generator().manual_seed(columns)
+    values, others = (torch.randn(5, columns, generator=generator) for _ in range(2))
+    table = others if apart else values
+    weights = np.random.default_rng(0).random(6)
+    rows = Rows(np.array([0, 1, 4]), np.array([0, 3, 4, 6]), np.array([0, 2, 4, 3, 1, 0]), weights)
+    exact, wanted = table.double().numpy(), values.double().numpy().copy()
+    wanted[0] = weights[:3] @ exact[[0, 2, 4]]
+    wanted[1] = weights[3] * exact[3]
+    wanted[4] = weights[4:] @ exact[[1, 0]]
+    pool(values, table.clone() if apart else values, rows)
+    # Sums in float64, rounded once to float32.
+    np.testing.assert_allclose(values.numpy(), wanted, rtol=2**-24 + 1e-15, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -1,4 +1,4 @@
-"""Rounds of consensus and of every training, in however many processes: what the tests compare.
+"""Rounds of every training, in however many processes: what the tests compare.
 
 ``torchrun --nproc-per-node 2 -m tests.thorough.empirical.spread FILE`` writes what came out, then
 fails: an agent of the last process breaks in round 2.
@@ -13,15 +13,12 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from empirical.messages.codec import Block, Layout
-from empirical.messages.codecs import codec_from_words, codec_named
+from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.consensus import Consensus, Exchange
 from empirical.nets.distributed import connect
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
-from empirical.train.coded_pooling import CodedConsensus
+from empirical.nets.exchange import Exchange
 from empirical.train.learners import LEARNERS, learner_of
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import LinearNet, Unit, classified
 from tests.empirical.train.test_rounds import NETWORKS as CHANGING
@@ -36,66 +33,33 @@ NETWORKS: dict[str, Any] = {
     # In phases 1 and 2 of 4 the second of two processes has the centre's listeners or none.
     "rotating": rotating_star(groups=4, group_size=2, edge_confidence=0.3),
 }
-SIZE = 1500
 # As beliefs are; half as long; with a replica for each listener, where a network changes.
-CODECS: dict[str, dict[str, Any] | None] = {
-    "plain": None,
-    "half": {"codec": "plain", "kind": "bfloat16"},
-    "replica": {"codec": "difference", "inner": "sign"},
-}
+CODECS = {"none": None, "half": "plain:kind=bfloat16", "replica": "difference+sign"}
 
 
-def consensus_of(kind: str, network: Any, exchange: Exchange) -> Any:
-    """What pools in a round."""
-    words = CODECS[kind]
-    if words is None:
-        return Consensus(network, exchange=exchange)
-    ones = torch.ones(SIZE)
-    layout = Layout({"precision": ones, "shift": 0 * ones}, (Block("w", 0, (SIZE,)),))
-    codec = codec_from_words(words)
-    return CodedConsensus(network, codec, layout, seed=1, exchange=exchange)
-
-
-def consensus_only(exchange: Exchange, *, broken: bool) -> dict[str, torch.Tensor]:
-    """Beliefs after rounds of pooling with a nudge before each, and what was sent."""
+def trained(exchange: Exchange, *, broken: bool = False) -> dict[str, torch.Tensor]:
+    """A few rounds of training of little nets by a recipe; one agent may break in round 2."""
     found = {}
+    recipe = Recipe(rounds=ROUNDS, local_steps=2, batch=5, mean_rate=0.01)
     for name, network in NETWORKS.items():
-        for kind in CODECS:
-            consensus = consensus_of(kind, network, exchange)
-            own = torch.tensor(list(consensus.own))
-            generator = torch.Generator().manual_seed(5)
-            shape = (network.agents, SIZE)
-            mean = torch.randn(shape, generator=generator)[own]
-            variance = torch.exp(torch.randn(shape, generator=generator))[own]
-            for rounds in range(1, ROUNDS + 1):
-                mean += 0.1 * own[:, None]
-                if broken and rounds == 2:
-                    mean[own == network.agents - 1, 7] = torch.nan
-                sent = torch.zeros(len(own), 1, dtype=torch.int64)
-                sent[0] = consensus.pool_in_place(mean, variance, round=rounds)
-            found[f"{name}.{kind}.mean"] = consensus.collect(mean)
-            found[f"{name}.{kind}.variance"] = consensus.collect(variance)
-            found[f"{name}.{kind}.sent"] = consensus.collect(sent).sum()[None]
+        for kind, codec in CODECS.items():
+            run = recipe.training(
+                classified(9, 20, 16, seed=6), network,
+                architecture=perceptron(16, 12, outputs=3), seed=3, exchange=exchange,
+                codec=None if codec is None else codec_named(codec),
+            )  # fmt: skip
+            sent = torch.zeros(len(run.own), 1, dtype=torch.int64)
+            for number in range(1, ROUNDS + 1):
+                if broken and number == 2 and 8 in run.own:
+                    run.belief().mean[8 - run.own.start, 7] = torch.nan
+                sent[0] += run.run_round().bytes_sent
+            belief = run.belief()
+            assert belief.variance is not None
+            place = f"trained.{name}.{kind}"
+            found[f"{place}.mean"] = exchange.collect(belief.mean, 9)
+            found[f"{place}.variance"] = exchange.collect(belief.variance, 9)
+            found[f"{place}.sent"] = exchange.collect(sent, 9).sum()[None]
     return found
-
-
-def trained(exchange: Exchange) -> dict[str, torch.Tensor]:
-    """A few rounds of training of little nets."""
-    run = Training(
-        classified(9, 20, 16, seed=6),
-        NETWORKS["star"],
-        Recipe(rounds=ROUNDS, local_steps=2, batch=5, mean_rate=0.01),
-        architecture=perceptron(16, 12, outputs=3),
-        seed=3,
-        exchange=exchange,
-    )
-    for _ in range(ROUNDS):
-        run.run_round()
-    collect = run.consensus.collect
-    return {
-        "trained.mean": collect(run.posterior.mean),
-        "trained.variance": collect(run.posterior.variance),
-    }
 
 
 def lossy(frame: bytes) -> bytes | None:
@@ -133,7 +97,7 @@ def learnt(exchange: Exchange) -> dict[str, torch.Tensor]:
 
 def everything(exchange: Exchange) -> dict[str, torch.Tensor]:
     """All that the tests compare."""
-    return {**consensus_only(exchange, broken=False), **trained(exchange), **learnt(exchange)}
+    return {**trained(exchange), **learnt(exchange)}
 
 
 if __name__ == "__main__":
@@ -143,5 +107,5 @@ if __name__ == "__main__":
         if exchange.rank == 0:
             found["processes"] = torch.tensor(exchange.processes)
             save_file(found, sys.argv[1])
-        consensus_only(exchange, broken=True)
+        trained(exchange, broken=True)
         raise AssertionError("a broken belief went through")

@@ -13,7 +13,7 @@ import torch
 
 torch.set_num_threads(1)
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
+from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
 from empirical.train.likelihoods.heads import Classes

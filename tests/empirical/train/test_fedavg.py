@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.nets import fedavg
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -18,11 +17,12 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.descent import Shares
-from empirical.nets.fedavg import FedAvg, descend, epochs_of_batches
 from empirical.nets.posterior import shared_initialisation
-from empirical.nets.recipe import FEDAVG_RECIPES, FedAvgRecipe
-from empirical.nets.training import TrainingFailed
+from empirical.nets.shares import Shares
+from empirical.train import fedavg
+from empirical.train.fedavg import FedAvg, descend, epochs_of_batches
+from empirical.train.recipe import FEDAVG_RECIPES, FedAvgRecipe
+from empirical.train.steps import TrainingFailed
 from tests.empirical.nets.torch_nets import flat, module_of
 from tests.empirical.support import refused
 

@@ -1,5 +1,6 @@
-"""Training a network: exact Gaussian beliefs, resuming, resting agents, and failure."""
+"""Training by a recipe: exact Gaussian beliefs, resting agents, priors, and failure."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.descent import Shares
-from empirical.nets.likelihood import GaussianNoise, mean_probabilities
-from empirical.nets.posterior import Posterior
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training, TrainingFailed
+from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.shares import Shares
+from empirical.train.followed import posterior_of
+from empirical.train.likelihoods.gaussian import GaussianNoise
+from empirical.train.recipe import Recipe
+from empirical.train.run import TrainingRun
+from empirical.train.steps import TrainingFailed
 from exact.regression import GaussianBeliefs
 from tests.empirical.support import refused
 from theory.changing import PeriodicNetwork, Phase
@@ -36,8 +39,8 @@ RECIPE = Recipe(rounds=30, local_steps=3, batch=10, mean_rate=2e-2, scale_rate=1
 LONGER = Recipe(rounds=80, local_steps=3, batch=10, mean_rate=5e-2, scale_rate=1e-2)
 
 
-def run(recipe: Recipe = RECIPE, *, rounds: int = 30, network=None, seed: int = 0) -> Training:
-    training = Training(blobs(), network or Network(W), recipe, architecture=NET, seed=seed)
+def run(recipe: Recipe = RECIPE, *, rounds: int = 30, network=None, seed: int = 0) -> TrainingRun:
+    training = recipe.training(blobs(), network or Network(W), architecture=NET, seed=seed)
     for _ in range(rounds):
         training.run_round()
     return training
@@ -70,6 +73,7 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
         rounds=rounds,
         local_steps=1500,
         schedule="geometric",
+        initial_std=start_std,
         batch=4 * copies,
         mean_rate=2e-3,
         scale_rate=2e-3,
@@ -78,15 +82,13 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
         forget=True,
     )
     weights = np.array([[0.5, 0.5, 0], [0.25, 0.5, 0.25], [0, 0.5, 0.5]])
-    start = Posterior(net, torch.zeros(3, 4), torch.full((3, 4), start_std**2))
-    training = Training(
+    training = recipe.training(
         shares,
         Network(weights),
-        recipe,
         architecture=net,
         seed=0,
         likelihood=GaussianNoise(noise),
-        start=start,
+        start=torch.zeros(4),
     )
     beliefs = GaussianBeliefs.from_moments(np.zeros(4), start_std**2 * np.eye(4), agents=3)
     designs = np.broadcast_to(features, (3, 4, 4))
@@ -98,9 +100,10 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
     assert np.abs(off).max() < 1e-12
     # Adam with a constant rate hovers around the optimum; the square of the distance is in
     # proportion to the rate and to the noise of a step. Measured: 4 % of σ at most.
-    gap = np.abs(training.posterior.mean.numpy() - beliefs.mean)
+    found = posterior_of(training.belief(), net)
+    gap = np.abs(found.mean.numpy() - beliefs.mean)
     assert (gap < 0.05 * exact_std.min()).all()
-    assert np.abs(training.posterior.std.numpy() / exact_std - 1).max() < 0.05
+    assert np.abs(found.std.numpy() / exact_std - 1).max() < 0.05
     # The two rounds moved the beliefs far more than that: the comparison can fail.
     assert np.abs(exact_std / start_std - 1).min() > 0.5
 
@@ -111,13 +114,13 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
 def test_agents_learn_the_class_they_never_saw() -> None:
     training = run(LONGER, rounds=80)
     shares = blobs(seed=9)
-    p = mean_probabilities(training.posterior, shares.inputs)
+    p = mean_probabilities(posterior_of(training.belief(), NET), shares.inputs)
     accuracy = (p.argmax(dim=2) == shares.labels).float().mean(dim=1)
     assert float(accuracy.min()) > 0.95
-    alone = Training(blobs().of([0]), Network([[1.0]]), LONGER, architecture=NET, seed=0)
+    alone = LONGER.training(blobs().of([0]), Network([[1.0]]), architecture=NET, seed=0)
     for _ in range(80):
         alone.run_round()
-    p = mean_probabilities(alone.posterior, shares.inputs)
+    p = mean_probabilities(posterior_of(alone.belief(), NET), shares.inputs)
     assert float((p.argmax(dim=2) == shares.labels).float().mean()) < 0.75
 
 
@@ -126,30 +129,52 @@ def test_resting_agents_rest() -> None:
     rest = [[0.5, 0, 0.5], [0, 1.0, 0], [0.5, 0, 0.5]]
     network = PeriodicNetwork([Phase(half, [0, 1]), Phase(rest, [0, 2])])
     training = run(network=network, rounds=1)
-    start = run(network=network, rounds=0).posterior
-    assert torch.equal(training.posterior.mean[2], start.mean[2])
-    assert torch.equal(training.posterior.variance[2], start.variance[2])
-    before = training.posterior.mean.clone()
-    report = training.run_round(divergence=True)
+    start = run(network=network, rounds=0).belief()
+    belief = training.belief()
+    assert torch.equal(belief.mean[2], start.mean[2])
+    assert torch.equal(belief.variance[2], start.variance[2])
+    before, locally = belief.mean.clone(), []
+    report = training.run_round(before=lambda here: locally.append(here.mean.clone()))
     assert report.local_steps == 2 * RECIPE.local_steps
     assert report.bytes_sent == 2 * 8 * NET.parameters
     assert np.isnan(report.loss[1])
     assert np.isfinite(report.loss[[0, 2]]).all()
-    assert torch.equal(training.posterior.mean[1], before[1])
-    assert not torch.equal(training.posterior.mean[2], before[2])
-    assert report.divergence[1] == 0.0
-    assert (report.divergence[[0, 2]] > 0).all()
+    assert torch.equal(training.belief().mean[1], before[1])
+    assert not torch.equal(training.belief().mean[2], before[2])
+    assert torch.equal(locally[0][1], before[1])
+    assert not torch.equal(locally[0][2], before[2])
 
 
-def test_point_nets_keep_their_variances_and_average() -> None:
+def test_point_nets_average_and_send_half_as_much() -> None:
     recipe = Recipe(**{**RECIPE.as_json(), "estimator": "point"})
-    training = Training(blobs(), Network(W), recipe, architecture=NET, seed=0)
-    training.local_phase()
-    means = training.posterior.mean.double().clone()
-    training.pool()
+    training = recipe.training(blobs(), Network(W), architecture=NET, seed=0)
+    means = []
+    report = training.run_round(before=lambda belief: means.append(belief.mean.double().clone()))
     weights = torch.tensor([[0.5, 0.5, 0], [0.25, 0.5, 0.25], [0, 0.5, 0.5]], dtype=torch.float64)
-    assert torch.allclose(training.posterior.mean.double(), weights @ means, atol=1e-6)
-    assert torch.allclose(training.posterior.std, torch.tensor(0.03), rtol=1e-6)
+    assert torch.allclose(training.belief().mean.double(), weights @ means[0], rtol=2**-24, atol=0)
+    assert training.belief().variance is None
+    assert report.bytes_sent == 4 * 4 * NET.parameters
+
+
+def test_batches_of_agents_are_in_proportion_to_their_data() -> None:
+    """Beside a run of one agent with such a batch, which draws the same batches and noise."""
+    data = Shares(blobs().inputs, blobs().labels, (torch.arange(60), torch.arange(60, 80)))
+    recipe = replace(RECIPE, batch=12, batches="proportional")
+    assert recipe.batch_sizes(data.sizes) == (18, 8)
+    both = recipe.training(data, Network([[0.5, 0.5], [0.5, 0.5]]), architecture=NET, seed=0)
+    loss, _ = both.local_phase()
+    alone = replace(recipe, batch=18, batches="equal")
+    one = alone.training(data.of([0]), Network([[1.0]]), architecture=NET, seed=0)
+    assert one.local_phase()[0][0] == loss[0]
+    assert torch.equal(one.belief().mean[0], both.belief().mean[0])
+
+
+def test_agents_begin_with_weights_of_their_own() -> None:
+    start = torch.randn(3, NET.parameters, generator=torch.Generator().manual_seed(1))
+    training = RECIPE.training(blobs(), Network(W), architecture=NET, seed=0, start=start)
+    assert torch.equal(training.belief().mean, start)
+    refused("start: expected weights of shape", RECIPE.training, blobs(), Network(W),
+            architecture=NET, seed=0, start=start[:2])  # fmt: skip
 
 
 RESTING = PeriodicNetwork([Phase([[0.5, 0.5], [0, 1]], [0]), Phase([[1, 0], [0.5, 0.5]], [1])])
@@ -177,15 +202,16 @@ def test_each_datum_counts_once_with_a_fixed_prior(
         # Far above any gradient: a step is then in proportion to it, as the average needs.
         mean_epsilon=10.0, scale_epsilon=10.0,
     )  # fmt: skip
-    training = Training(
-        shares, network, recipe, architecture=perceptron(1, outputs=1), seed=1,
+    training = recipe.training(
+        shares, network, architecture=perceptron(1, outputs=1), seed=1,
         likelihood=GaussianNoise(1.0),
     )  # fmt: skip
     kept = []
     for t in range(1200):
         training.run_round()
         if t >= 400:
-            kept.append(torch.stack([training.posterior.mean[:, 1], training.posterior.std[:, 1]]))
+            belief = training.belief()
+            kept.append(torch.stack([belief.mean[:, 1], belief.variance[:, 1].sqrt()]))
     mean, std = torch.stack(kept).double().mean(dim=0)
     precision = 1 / 0.25 + 24
     assert (mean - float(y.double().sum()) / precision).abs().max() < 0.03
@@ -200,34 +226,30 @@ def test_a_loss_that_is_no_number_names_agent_and_round() -> None:
     shares = blobs()
     broken = shares.inputs.clone()
     broken[shares.indices[1]] = torch.nan
-    training = Training(
-        Shares(broken, shares.labels, shares.indices), Network(W), RECIPE, architecture=NET, seed=0
-    )
+    data = Shares(broken, shares.labels, shares.indices)
+    training = RECIPE.training(data, Network(W), architecture=NET, seed=0)
     with pytest.raises(TrainingFailed, match="agent 1 in round 1"):
         training.run_round()
 
 
 def test_beliefs_that_blow_up_name_agent_and_round() -> None:
     training = run(rounds=2)
-    training.posterior.mean[2, 0] = torch.inf
-    training.round += 1
-    with pytest.raises(TrainingFailed, match=r"agent 2.*round 3"):
-        training.pool()
+    training.belief().mean[2, 0] = torch.inf
+    with pytest.raises(TrainingFailed, match=r"agent 2 in round 3"):
+        training.run_round()
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    shares = blobs()
-    with pytest.raises(ValueError, match="network: expected weights for 3 agents"):
-        Training(shares, Network([[1.0]]), RECIPE, architecture=NET, seed=0)
-    with pytest.raises(ValueError, match="architecture"):
-        Training(shares, Network(W), RECIPE, architecture=perceptron(3, outputs=3), seed=0)
-    refused("device", Training, shares, Network(W), RECIPE, architecture=NET, seed=0, device="tpu")
+    def made(network=None, architecture=NET, **changed: object) -> TrainingRun:
+        how = {"seed": 0, **changed}
+        return RECIPE.training(blobs(), network or Network(W), architecture=architecture, **how)
+
+    refused("network: expected weights for 3 agents", made, Network([[1.0]]))
+    refused("architecture", made, architecture=perceptron(3, outputs=3))
+    refused("device", made, device="tpu")
     if not torch.cuda.is_available():
-        with pytest.raises(ValueError, match=r"CUDA.*use the device 'cpu'"):
-            Training(shares, Network(W), RECIPE, architecture=NET, seed=0, device="cuda")
-    refused("seed", Training, shares, Network(W), RECIPE, architecture=NET, seed=-1)
-    start = run(rounds=0).posterior.of([0])
-    refused("start", Training, shares, Network(W), RECIPE, architecture=NET, seed=0, start=start)
+        refused("CUDA.*use the device 'cpu'", made, device="cuda")
+    refused("seed", made, seed=-1)
 
 
 @pytest.mark.parametrize(
@@ -250,11 +272,12 @@ def test_a_recipes_numbers_are_checked(name: str, value: object) -> None:
 
 
 def test_schedules() -> None:
-    cosine = Recipe(rounds=10, local_steps=1, batch=1)
-    rates = [cosine.rate(t) for t in range(1, 11)]
+    def rate(number: int, **how: object) -> float:
+        recipe = Recipe(rounds=100, local_steps=1, batch=1, **how)
+        return recipe.training(blobs(), Network(W), architecture=NET, seed=0).rate(number)
+
+    rates = [rate(t) for t in range(1, 101)]
     assert rates[0] == 1.0
     assert all(a > b > 0 for a, b in pairwise(rates))
-    geometric = Recipe(rounds=10, local_steps=1, batch=1, schedule="geometric", decay=0.99)
-    assert geometric.rate(3) == pytest.approx(0.99**2)
-    warm = Recipe(rounds=100, local_steps=1, batch=1, warm_up=0.1)
-    assert warm.rate(5) == pytest.approx(0.5 * Recipe(rounds=100, local_steps=1, batch=1).rate(5))
+    assert rate(3, schedule="geometric", decay=0.99) == pytest.approx(0.99**2)
+    assert rate(5, warm_up=0.1) == pytest.approx(0.5 * rate(5))

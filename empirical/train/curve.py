@@ -19,10 +19,10 @@ from torch import Tensor
 from empirical.dealing import stratified_subset
 from empirical.keeping import Generations
 from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.learners import Learner
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
-from empirical.nets.training import TrainingFailed
+from empirical.train.followed import Followed
+from empirical.train.steps import TrainingFailed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 # Shares of the weights whose σ lies below the numbers on record.
@@ -144,7 +144,7 @@ class Curve:
 
 
 def follow(
-    learner: Learner,
+    learner: Followed,
     test: Test,
     *,
     rounds: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
-from empirical.nets.curve import Curve, Schedule, Test, follow
-from empirical.nets.descent import Shares, as_inputs
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.learners import Alone, Learner, Server, Together
 from empirical.nets.likelihood import mean_probabilities
-from empirical.nets.recipe import FedAvgRecipe, Recipe
-from empirical.nets.training import Training, TrainingFailed
+from empirical.nets.shares import Shares, as_inputs
+from empirical.train.curve import Curve, Schedule, Test, follow
+from empirical.train.fedavg import FedAvg
+from empirical.train.followed import Alone, Followed, Server, Together
+from empirical.train.recipe import FedAvgRecipe, Recipe
+from empirical.train.steps import TrainingFailed
 from tests.empirical.support import refused
 from theory.network import Network
 
@@ -39,14 +40,16 @@ def shares() -> Shares:
 
 
 def network(recipe: Recipe = RECIPE) -> Together:
-    training = Training(shares(), Network(WEIGHTS), recipe, architecture=NET, seed=5)
-    return Together(training)
+    return Together(recipe.training(shares(), Network(WEIGHTS), architecture=NET, seed=5), NET)
 
 
 def alone(recipe: Recipe = RECIPE) -> Alone:
-    data, one = shares(), Network(np.ones((1, 1)))
-    trainings = [Training(data.of([k]), one, recipe, architecture=NET, seed=5) for k in (0, 1)]
-    return Alone(trainings)
+    return Alone([one_alone(k, recipe) for k in (0, 1)])
+
+
+def one_alone(agent: int, recipe: Recipe = RECIPE) -> Together:
+    one = Network(np.ones((1, 1)))
+    return Together(recipe.training(shares().of([agent]), one, architecture=NET, seed=5), NET)
 
 
 def server() -> Server:
@@ -66,7 +69,7 @@ def test_set(learners: int) -> Test:
 test_set.__test__ = False  # type: ignore[attr-defined]
 
 
-def followed(learner: Learner, **options: Any) -> Curve:
+def followed(learner: Followed, **options: Any) -> Curve:
     options = {"rounds": 12, "schedule": SCHEDULE, "seed": 1} | options
     return follow(learner, test_set(learner.posterior.agents), **options)
 
@@ -122,17 +125,35 @@ def test_what_is_on_record() -> None:
     assert set(last) >= {"nll", "calibration_error", "entropy", "out_of_domain_confidence"}
 
 
+@pytest.mark.parametrize("prior", ["consensus", "fixed"])
+def test_divergences_are_from_the_prior_of_the_round(prior: Any) -> None:
+    """Written out, of Gaussians with independent coordinates."""
+    learner = network(replace(RECIPE, prior=prior, prior_std=0.4))
+    learner.advance()
+    mean, variance = (
+        part.double().clone() for part in (learner.posterior.mean, learner.posterior.variance)
+    )
+    if prior == "fixed":
+        mean, variance = torch.zeros_like(mean), torch.full_like(variance, 0.4**2)
+    step = learner.advance(before=(0, 1))
+    assert step.before is not None
+    assert step.divergence is not None
+    there, wide = step.before.mean.double(), step.before.variance.double()
+    terms = (wide + (there - mean) ** 2) / variance - 1 - (wide / variance).log()
+    np.testing.assert_allclose(step.divergence, 0.5 * terms.sum(dim=1), rtol=1e-4)
+
+
 def test_learners_alone_are_trainings_of_their_own() -> None:
     both = alone()
     for _ in range(3):
         step = both.advance(before=(0, 1))
         assert (step.local_steps, step.bytes_sent, step.before) == (4, 0, None)
-    one = Training(shares().of([1]), Network(np.ones((1, 1))), RECIPE, architecture=NET, seed=5)
+    one = one_alone(1)
     for _ in range(3):
-        one.run_round()
+        one.advance()
     assert torch.equal(both.posterior.mean[1], one.posterior.mean[0])
     assert torch.equal(both.posterior.variance[1], one.posterior.variance[0])
-    refused("trainings of one agent each", Alone, [network()._training])
+    refused("trainings of one agent each", Alone, [network()])
 
 
 def test_a_server_is_judged_by_what_it_serves() -> None:
@@ -182,12 +203,11 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
         followed(learner)
     # Of a failure in a later round there is a state before it.
     start = network()
-    training = start._training
     kept = Generations(tmp_path / "run", "f")
 
     def tick(done: int, total: int) -> None:
         if done == 3:
-            training.posterior.mean[1, 0] = float("nan")
+            start.posterior.mean[1, 0] = float("nan")
 
     with pytest.raises(
         TrainingFailed, match=r"agent 1 in round 4.*of round 1, is kept in"
@@ -197,7 +217,7 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
     found = Generations(tmp_path / "run", "f").load()
     assert found is not None
     assert len(found.words["points"]) == 1
-    assert torch.isfinite(found.tensors["mean"]).all()
+    assert torch.isfinite(found.tensors["learner.mean"]).all()
 
 
 def test_bad_input() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,9 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.fedavg import FedAvg
-from empirical.nets.posterior import Posterior
-from empirical.nets.training import Training
+from empirical.nets.architecture import Architecture
+from empirical.nets.posterior import Posterior, kl_divergence
+from empirical.train.fedavg import FedAvg
+from empirical.train.learners.averaging import Belief
+from empirical.train.learners.backprop import Backprop
+from empirical.train.run import TrainingRun
 from theory.validation import FloatArray, fail
 
 # σ of a net that is a point; predictions are made by its means alone.
@@ -46,7 +48,7 @@ class Step:
     before: Posterior | None
 
 
-class Learner(Protocol):
+class Followed(Protocol):
     """What trains in rounds and has beliefs that can be measured."""
 
     @property
@@ -77,86 +79,115 @@ class Learner(Protocol):
         ...
 
 
-class Together:
-    """The agents of a network, by their :class:`~empirical.nets.training.Training`."""
+def posterior_of(belief: Belief, architecture: Architecture) -> Posterior:
+    """Beliefs as evaluations take them; single nets have next to no width."""
+    variance = belief.variance
+    if variance is None:
+        variance = torch.full_like(belief.mean, POINT_STD**2)
+    return Posterior(architecture, belief.mean, variance)
 
-    def __init__(self, training: Training) -> None:
-        self._training = training
+
+class Together:
+    """The agents of a network, by their training.
+
+    Parameters
+    ----------
+    run, architecture
+        The training, before its first round, and the net that it trains.
+    """
+
+    def __init__(self, run: TrainingRun, architecture: Architecture) -> None:
+        self._run, self._architecture = run, architecture
 
     @property
     def round(self) -> int:
         """How many rounds are done."""
-        return self._training.round
+        return self._run.round
 
     @property
     def posterior(self) -> Posterior:
         """Of all agents, after the last consensus."""
-        return self._training.posterior
+        return posterior_of(self._run.belief(), self._architecture)
 
     @property
     def is_point(self) -> bool:
-        """Whether the recipe averages nets instead of beliefs."""
-        return self._training.recipe.estimator == "point"
+        """Whether nets are averaged, and not beliefs."""
+        return self._run.belief().variance is None
 
     def advance(self, *, before: Sequence[int] = ()) -> Step:
         """Local steps, then consensus."""
-        training = self._training
-        begin = time.perf_counter()
-        loss, steps = training.local_phase()
-        seconds = time.perf_counter() - begin
-        local = training.posterior.of(before) if before else None
-        divergence = training.divergence() if before and not self.is_point else None
-        begin = time.perf_counter()
-        sent = training.pool()
-        seconds += time.perf_counter() - begin
-        return Step(loss, divergence, steps, sent, seconds, local)
+        run, learner = self._run, self._run.learner
+        local: list[Posterior] = []
+        divergence: FloatArray | None = None
+        prior: Belief | None = None
+        if before and isinstance(learner, Backprop):
+            prior = learner.prior(run.belief()).copy()
+
+        def look(belief: Belief) -> None:
+            nonlocal divergence
+            now = posterior_of(belief, self._architecture)
+            local.append(now.of(before))
+            if prior is not None:
+                first = posterior_of(prior, self._architecture)
+                divergence = np.asarray(kl_divergence(now, first).cpu().numpy())
+
+        report = run.run_round(before=look if before else None)
+        return Step(
+            report.loss, divergence, report.local_steps, report.bytes_sent, report.seconds,
+            local[0] if local else None,
+        )  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:
         """That of the training."""
-        return self._training.state()
+        return self._run.state()
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from there."""
-        self._training.restore(state)
+        self._run.restore(state)
 
 
 class Alone:
-    """Learners that never hear of each other, each a training of one agent.
+    """Agents that never hear of each other, each followed by itself.
 
     Parameters
     ----------
-    trainings
-        Of one agent each, of one architecture, before the same round.
+    agents
+        One each, before the same round.
     """
 
-    def __init__(self, trainings: Sequence[Training]) -> None:
-        self._trainings = tuple(trainings)
-        if not self._trainings or any(one.posterior.agents != 1 for one in self._trainings):
+    def __init__(self, agents: Sequence[Together]) -> None:
+        self._agents = tuple(agents)
+        if not self._agents or any(one.posterior.agents != 1 for one in self._agents):
             raise fail(
-                "trainings",
+                "agents",
                 "trainings of one agent each",
-                [one.posterior.agents for one in self._trainings],
+                [one.posterior.agents for one in self._agents],
                 "make one for each agent, with its own share",
             )
 
     @property
     def round(self) -> int:
         """How many rounds are done."""
-        return self._trainings[0].round
+        return self._agents[0].round
 
     @property
     def posterior(self) -> Posterior:
         """Of all of them."""
-        return _stacked([one.posterior for one in self._trainings])
+        beliefs = [one.posterior for one in self._agents]
+        return Posterior(
+            beliefs[0].architecture,
+            torch.cat([one.mean for one in beliefs]),
+            torch.cat([one.variance for one in beliefs]),
+        )
 
     @property
     def is_point(self) -> bool:
-        """Whether the recipe trains single nets."""
-        return self._trainings[0].recipe.estimator == "point"
+        """Whether single nets are trained."""
+        return self._agents[0].is_point
 
     def advance(self, *, before: Sequence[int] = ()) -> Step:
         """The next round of each; nothing is sent."""
-        steps = [Together(one).advance(before=(0,) if before else ()) for one in self._trainings]
+        steps = [one.advance(before=(0,) if before else ()) for one in self._agents]
         divergences = [step.divergence for step in steps if step.divergence is not None]
         return Step(
             np.concatenate([step.loss for step in steps]),
@@ -168,22 +199,22 @@ class Alone:
         )
 
     def state(self) -> dict[str, Tensor]:
-        """Those of the trainings, each under its number."""
+        """Those of the agents, each under its number."""
         return {
             f"{agent}.{name}": tensor
-            for agent, one in enumerate(self._trainings)
+            for agent, one in enumerate(self._agents)
             for name, tensor in one.state().items()
         }
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from there."""
-        for agent, one in enumerate(self._trainings):
+        for agent, one in enumerate(self._agents):
             head = f"{agent}."
             one.restore({k.removeprefix(head): v for k, v in state.items() if k.startswith(head)})
 
 
 class Server:
-    """A server that averages what clients return, by its :class:`~empirical.nets.fedavg.FedAvg`.
+    """A server that averages what clients return, by its :class:`~empirical.train.fedavg.FedAvg`.
 
     Its net is the one learner that is measured.
     """
@@ -199,9 +230,7 @@ class Server:
     @property
     def posterior(self) -> Posterior:
         """The net it gives out, as a belief of next to no width."""
-        mean = self._run.served[None]
-        variance = torch.full_like(mean, POINT_STD**2)
-        return Posterior(self._run.architecture, mean, variance)
+        return posterior_of(Belief(self._run.served[None], None), self._run.architecture)
 
     @property
     def is_point(self) -> bool:
@@ -227,11 +256,3 @@ class Server:
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from there."""
         self._run.restore(state)
-
-
-def _stacked(beliefs: Sequence[Posterior]) -> Posterior:
-    return Posterior(
-        beliefs[0].architecture,
-        torch.cat([one.mean for one in beliefs]),
-        torch.cat([one.variance for one in beliefs]),
-    )

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture
-from empirical.nets.descent import Shares
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
-from empirical.nets.recipe import Recipe
-from empirical.nets.training import Training
+from empirical.nets.shares import Shares
 from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
+from empirical.train.followed import posterior_of
+from empirical.train.recipe import Recipe
 from theory import Network
 from theory.validation import as_integer, fail
 
@@ -108,10 +108,9 @@ def train_snapshots(
         rows.append(own.to(shares.labels.device))
     wanted = sorted({as_integer("stages", s, minimum=0, maximum=recipe.rounds) for s in stages})
     # Each net is its own prior's heir, and nobody pools: only the local half of a round is run.
-    training = Training(
+    training = replace(recipe, prior="consensus").training(
         Shares(shares.inputs, shares.labels, tuple(rows)),
         Network.from_topology("complete", agents=len(rows)),
-        replace(recipe, prior="consensus"),
         architecture=architecture,
         seed=seed,
         device=device,
@@ -120,8 +119,7 @@ def train_snapshots(
 
     def keep(done: int) -> None:
         if done in wanted:
-            now = training.posterior
-            kept.append(Posterior(architecture, now.mean[:1].clone(), now.variance[:1].clone()))
+            kept.append(posterior_of(training.belief(), architecture).of([0]).copy())
 
     keep(0)
     for done in range(1, recipe.rounds + 1):
@@ -129,7 +127,7 @@ def train_snapshots(
         keep(done)
         if progress is not None:
             progress(done, recipe.rounds)
-    nets = [training.posterior, *kept]
+    nets = [posterior_of(training.belief(), architecture), *kept]
     names = [hypothesis.name for hypothesis in hypotheses]
     stage_names = [f"{names[0]}, after {stage} rounds" for stage in wanted]
     posterior = Posterior(

@@ -1,4 +1,4 @@
-"""How federated averaging is run: everything but data, network shape and seed."""
+"""How the papers' nets are trained, as one value: everything but data, network, net and seed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,21 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from torch import Tensor
+
+from empirical.messages.codec import Codec
+from empirical.nets.architecture import Architecture
+from empirical.nets.exchange import Exchange
 from empirical.nets.likelihood import ESTIMATORS, Estimator
+from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners.averaging import AveragingAdam, Learner
+from empirical.train.learners.backprop import Backprop
+from empirical.train.likelihoods.heads import Classes, Likelihood
+from empirical.train.run import TrainingRun
+from empirical.train.steps import Schedule, share_of_rate
+from theory.changing import AnyNetwork
 from theory.validation import as_integer, as_positive, as_probability, fail
-
-# How learning rates fall over the rounds of a run ------------------------------------------------
-
-
-Schedule = Literal["cosine", "geometric"]
-
-
-def share_of_rate(schedule: Schedule, round: int, *, rounds: int, decay: float) -> float:
-    """What a learning rate is multiplied by in a round, counted from 1; 0 behind the last.
-
-    ``"cosine"``: ½ (1 + cos πt) at the share t of `rounds` that is done; ``"geometric"``:
-    decay^(round − 1), whatever `rounds` is.
-
-    Examples
-    --------
-    >>> share_of_rate("cosine", 51, rounds=100, decay=1.0)
-    0.5
-    >>> share_of_rate("geometric", 3, rounds=100, decay=0.5)
-    0.25
-    """
-    if schedule == "geometric":
-        return float(decay ** (round - 1))
-    done = min((round - 1) / rounds, 1.0)
-    return 0.5 + 0.5 * math.cos(math.pi * done) if done != 0.5 else 0.5
-
 
 # How the nets of a network are trained -----------------------------------------------------------
 
@@ -47,18 +35,9 @@ SMALLEST_BATCH = 8
 class Recipe:
     """A round is `local_steps` steps of every agent on its own data, then one consensus.
 
-    With n_i examples at agent i, n in all and v the influence of the agents, in shares of their
-    sum (which is below one where agents rest), a step lowers
-
-        a_i L_i(q) + c_i KL(q ‖ p_i),
-
-    L_i the mean loss of a batch. Two priors are offered (docs: mathematics/bayesian-nets):
-
-    - ``"consensus"``: p_i is the agent's belief after the last consensus (P1 eq. 5); a_i = 1,
-      c_i = `divergence` / n_i. Each round counts the data again.
-    - ``"fixed"``: p is N(0, prior_std²) for ever; a_i = n_i / (v_i n), c_i = `divergence` / n. The
-      network then lowers Σ_i v_i (...) = (1/n) [Σ over all data of loss + KL(q ‖ p)]: each datum
-      counts once.
+    Agents learn by :class:`~empirical.train.learners.backprop.Backprop`, which says what a step
+    lowers; with the estimator ``"point"`` by
+    :class:`~empirical.train.learners.averaging.AveragingAdam`.
 
     Parameters
     ----------
@@ -69,7 +48,7 @@ class Recipe:
         mean, and each agent's is in proportion to the data it holds, but `SMALLEST_BATCH` at least.
     estimator
         ``"local"`` reparameterisation, ``"weights"`` sampled once a batch, or ``"point"``: no
-        noise and no divergence, variances stay as they are and pooling is averaging.
+        noise, no divergence and no variances, and pooling is averaging.
     initial_std
         σ of every weight at the beginning.
     mean_rate, scale_rate
@@ -86,7 +65,8 @@ class Recipe:
     forget
         Whether Adam's averages begin anew after each consensus.
     prior, prior_std, divergence
-        As above.
+        ``"consensus"``: each datum counts again in each round; ``"fixed"``: around 0, of standard
+        deviation `prior_std`, and each datum counts once. What the divergence counts.
     draws
         How many posterior samples a sampled prediction averages.
 
@@ -120,9 +100,16 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("rounds", "local_steps", "batch", "draws"):
             as_integer(name, getattr(self, name), minimum=1)
-        for name in ("initial_std", "mean_epsilon", "scale_epsilon", "decay", "prior_std"):
+        for name in (
+            "initial_std",
+            "mean_rate",
+            "mean_epsilon",
+            "scale_epsilon",
+            "decay",
+            "prior_std",
+        ):
             as_positive(name, getattr(self, name))
-        for name in ("mean_rate", "scale_rate", "divergence"):
+        for name in ("scale_rate", "divergence"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
                 raise fail(name, "a finite number of at least 0", value, "give such a number")
@@ -140,17 +127,73 @@ class Recipe:
             if value not in words:
                 raise fail(name, " or ".join(map(repr, words)), repr(value), "choose one of them")
 
-    def rate(self, round: int) -> float:
-        """What the learning rates are multiplied by in a round, counted from 1.
+    @property
+    def learner(self) -> Learner:
+        """How agents learn."""
+        if self.estimator == "point":
+            return AveragingAdam(
+                rate=self.mean_rate,
+                first_beta=self.first_beta,
+                second_beta=self.second_beta,
+                epsilon=self.mean_epsilon,
+                weighting="data" if self.prior == "fixed" else "agents",
+                forget=self.forget,
+            )
+        return Backprop(
+            initial_std=self.initial_std,
+            mean_rate=self.mean_rate,
+            scale_rate=self.scale_rate,
+            mean_epsilon=self.mean_epsilon,
+            scale_epsilon=self.scale_epsilon,
+            first_beta=self.first_beta,
+            second_beta=self.second_beta,
+            divergence=self.divergence,
+            estimator=self.estimator,
+            prior_std=self.prior_std if self.prior == "fixed" else None,
+            forget=self.forget,
+        )
 
-        Examples
-        --------
-        >>> recipe = Recipe(rounds=100, local_steps=1, batch=50)
-        >>> recipe.rate(1), recipe.rate(51)
-        (1.0, 0.5)
+    def training(
+        self,
+        shares: Shares,
+        network: AnyNetwork,
+        *,
+        architecture: Architecture,
+        seed: int,
+        likelihood: Likelihood | None = None,
+        codec: Codec | None = None,
+        exchange: Exchange | None = None,
+        start: Tensor | None = None,
+        device: str = "cpu",
+    ) -> TrainingRun:
+        """A training by this recipe, before its first round; left out of the likelihood: classes.
+
+        Parameters and errors as of :class:`~empirical.train.run.TrainingRun`.
+
+        Raises
+        ------
+        ValueError
+            If the inputs do not fit the architecture either.
         """
-        rise = min(1.0, round / (self.warm_up * self.rounds)) if self.warm_up else 1.0
-        return rise * share_of_rate(self.schedule, round, rounds=self.rounds, decay=self.decay)
+        shares.check_fits(architecture)
+        return TrainingRun(
+            KernelNet(architecture),
+            Classes(architecture.outputs) if likelihood is None else likelihood,
+            shares,
+            network,
+            self.learner,
+            rounds=self.rounds,
+            local_steps=self.local_steps,
+            batch=self.batch_sizes(shares.sizes),
+            seed=seed,
+            schedule=self.schedule,
+            decay=self.decay,
+            warm_up=self.warm_up,
+            codec=codec,
+            exchange=exchange,
+            start=start,
+            device=device,
+        )
 
     def batch_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """How many examples each agent's batches have, from how many it holds.

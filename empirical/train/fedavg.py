@@ -23,11 +23,12 @@ import torch
 from torch import Tensor
 
 from empirical.nets.architecture import Architecture, Dense, linear, weights_of
-from empirical.nets.descent import Shares
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.posterior import shared_initialisation
-from empirical.nets.recipe import FedAvgRecipe
-from empirical.nets.training import TrainingFailed, restore_tensors
+from empirical.nets.shares import Shares
+from empirical.train.parts import restore_tensors
+from empirical.train.recipe import FedAvgRecipe
+from empirical.train.steps import TrainingFailed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
 # Plain stochastic gradient descent of many ordinary nets at once ---------------------------------
