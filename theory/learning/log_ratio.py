@@ -285,10 +285,6 @@ class LogRatioLaw(Value):
         return values
 
 
-# Beyond this an exponential leaves the range of doubles, or a sum of a million of them.
-_LARGEST_EXPONENT = 680.0
-
-
 @dataclass(frozen=True, eq=False)
 class LawStack:
     """Laws of as many atoms each, whose cumulants are taken together.
@@ -328,10 +324,8 @@ class LawStack:
         exponents = means[:, :, None] * u[:, None, :]
         if self.variances is not None:
             exponents += self.variances[which][:, :, None] * (0.5 * u * u)[:, None, :]
-        largest = np.zeros((1, 1))
-        if exponents.size and max(exponents.max(), -exponents.min()) > _LARGEST_EXPONENT:
-            largest = exponents.max(axis=1)
-            exponents -= largest[:, None, :]
+        largest = exponents.max(axis=1)
+        exponents -= largest[:, None, :]
         np.exp(exponents, out=exponents)
         values = largest + np.log((probabilities[:, None, :] @ exponents)[:, 0])
         law, place = np.nonzero(np.abs(values) < SMALL)
