@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         best_exponent,
         worst_case_exponent,
     )
-    from theory.design.failure import DesignFailed
     from theory.design.influences.influence_set import InfluenceSet
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
     from theory.design.samples.fewest_samples import FewestSamples, SampleStart, fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
+    from theory.design.time_budget import DesignFailed
 else:
     show_lazily(__name__)
 

@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.failure import DesignFailed
 from theory.design.realisation.circulation import in_units, repair, surpluses
 from theory.design.realisation.program import FlowProblem, feasible_flow
+from theory.design.time_budget import DesignFailed
 from theory.network.structure import name_groups
 from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, fail

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.failure import DesignFailed
+from theory.design.time_budget import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray
 
