@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.baseline_networks import Baseline, baselines, star_centre, star_network
-    from theory.design.certificate import Certificate
+    from theory.design.certificate import (
+        Baseline,
+        Certificate,
+        baselines,
+        star_centre,
+        star_network,
+    )
     from theory.design.changing_weights import ChangingWeights, changing_weights
     from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing

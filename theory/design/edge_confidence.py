@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory.design.baseline_networks import require_star, star_network
+from theory.design.certificate import require_star, star_network
 from theory.design.constraints import DesignGraph
 from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.baseline_networks import baselines
-from theory.design.certificate import Certificate
+from theory.design.certificate import Certificate, baselines
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
