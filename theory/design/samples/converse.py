@@ -32,8 +32,7 @@ from theory.bounds.accounting.events import EventSet
 from theory.design.certificate import Certificate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
-from theory.design.samples.bent_laws import Evidence
-from theory.design.samples.cover import CoverSearch
+from theory.design.samples.cover import CoverSearch, Evidence
 from theory.design.samples.mixing_descent import Start
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel

@@ -12,7 +12,6 @@ from theory.design.certificate import Certificate, baselines
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
-from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import (
     FewestSamples,
     Judged,
@@ -20,6 +19,7 @@ from theory.design.samples.converse import (
     every_design_bound,
     perfect_mixing,
 )
+from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
     Start,
     faster_starts,

@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import Judged, perfect_mixing
+from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import Influence, Start
 from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
