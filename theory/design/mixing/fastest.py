@@ -12,7 +12,7 @@ from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.mixing.barrier import BarrierSolution, solve_barrier
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
-from theory.design.mixing.sdp import SdpSolution, solve_sdp
+from theory.design.mixing.newton import SdpSolution, solve_sdp
 from theory.design.realisation.weights import as_influence, realise
 from theory.design.time_budget import DesignFailed
 from theory.network import Network
