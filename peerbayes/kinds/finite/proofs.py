@@ -36,10 +36,9 @@ from peerbayes.settings.questions import Analyse
 from theory import CertifiedSampleSize, account, learning_rate
 from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
-from theory.certified.ladder import certify_sample_sizes
+from theory.certified.ladder import CertifiedRounds, certify_sample_sizes
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
 from theory.certified.network import MOST_CERTIFIED_AGENTS, CertifiedNetwork
-from theory.certified.rounds import CertifiedRounds
 from theory.messages import certify_messages, message_levels
 from theory.numbers import as_fraction
 from theory.progress import Progress
