@@ -9,7 +9,7 @@ agent j's log-ratio has mean m_θj. If Σ_θ λ_θ m_θj weighted with any v of 
 at most zero, then whatever v is, some θ with λ_θ > 0 has Σ_j v_j E_{Q_θ} S_j ≤ 0; under Q_θ that θ
 wins with probability q of about a half (Berry and Esseen), and under the true law with at least
 the probability that the best test between Q_θ and the truth cannot avoid
-(:mod:`theory.design.samples.best_test`). The laws are those that the best exponent is made of, so
+(:mod:`theory.design.samples.cover`). The laws are those that the best exponent is made of, so
 that the bound is sharp to first order as δ → 0.
 
 *What one agent alone can tell.* Where priors are even and a wrong θ is told apart by agent j alone,
