@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from theory.learning.prefactor import (
         ErrorPrefactor,
         RefinedErrorProbability,
+        TiltedLaw,
         error_prefactor,
         refined_error_probability,
+        tilted_law,
     )
     from theory.learning.rate import LearningRate, learning_rate
     from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
     from theory.learning.tables import GaussianAgent, LikelihoodBounds
-    from theory.learning.tilted import TiltedLaw, tilted_law
 else:
     show_lazily(__name__)
 

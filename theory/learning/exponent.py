@@ -5,7 +5,7 @@
 with κ_j the cumulant generating function of z_j(θ*, θ) (docs: mathematics/exponent). The rate K
 describes the typical run, E the rare bad one. With identical agents K is the same for every v,
 while E is largest at uniform v: report the two side by side. What observations look like in a bad
-run is in :mod:`theory.learning.tilted`, the factor before e^{−nE} in
+run is in :mod:`theory.learning.prefactor`, the factor before e^{−nE} in
 :mod:`theory.learning.prefactor`.
 
 Where the network changes, round k's observations have weights v_k of their own in what all agents
