@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from theory.numbers.log_sum import LogSum
     from theory.numbers.rational import (
         Enclosure,
-        LogSum,
         as_ball,
         as_fmpq,
         as_fraction,
