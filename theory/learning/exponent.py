@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theory.learning.log_ratio import HALF, SMALL, LogRatioLaw, second_order
+from theory.learning.log_ratio import LawStack, LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import LearningRate, learning_rate
 from theory.network.network import Network
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from theory.changing.delays import ChangingNetwork, RandomNetwork
-
-# So few kinds are looked at one by one, and so many atoms too: they lie side by side in memory.
-_FEW_KINDS = 4
-_MOST_ATOMS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,97 +103,21 @@ class _Maximum:
     tilt: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Together:
-    """Σ_j κ_j(−t v_j) of many kinds of bounded laws at once, atom by atom.
-
-    Attributes
-    ----------
-    points, probabilities
-        Shape (A,): v_j times each value of z_j, and its probability, agent after agent.
-    means
-        Shape (N,): v_j E z_j.
-    starts, sizes
-        Shape (N,): where an agent's atoms begin, and how many there are.
-    cancels
-        Whether some E z_j has terms far above itself.
-    """
-
-    points: FloatArray
-    probabilities: FloatArray
-    means: FloatArray
-    starts: IntArray
-    sizes: IntArray
-    cancels: bool
-
-    @classmethod
-    def of(
-        cls, laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray
-    ) -> _Together | None:
-        """The sum, if kinds are many and atoms are few enough to lie side by side."""
-        sizes = np.array([law.means.size for law in laws])[assignment]
-        used = np.unique(assignment)
-        if used.size <= _FEW_KINDS or sizes.sum() > _MOST_ATOMS:
-            return None
-        if not all(laws[k].is_bounded for k in used):
-            return None
-        points = np.concatenate([laws[k].means for k in assignment]) * np.repeat(v, sizes)
-        shares = np.concatenate([laws[k].probabilities for k in assignment])
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        means = np.array([law.mean for law in laws])[assignment] * v
-        cancels = any(laws[k].mean_cancels for k in used)
-        return cls(points, shares, means, starts, sizes, cancels)
-
-    def slope(self, tilt: float) -> float:
-        """−Σ_j v_j κ_j'(−t v_j)."""
-        largest, terms = self._terms(tilt)
-        totals = self._sums(terms)
-        slopes = self._sums(terms * self.points) / totals
-        if self.cancels:
-            near = np.abs(largest + np.log(totals)) < HALF
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = self.probabilities * np.expm1(-tilt * self.points)
-                moved = self.means + self._sums(terms * self.points)
-                slopes = np.where(near, moved / (1.0 + self._sums(terms)), slopes)
-        return -float(slopes.sum())
-
-    def cumulant(self, tilt: float) -> float:
-        """Σ_j κ_j(−t v_j)."""
-        largest, terms = self._terms(tilt)
-        values = largest + np.log(self._sums(terms))
-        small = np.abs(values) < SMALL
-        if small.any():
-            beyond = self._sums(self.probabilities * second_order(-tilt * self.points))
-            values[small] = np.log1p((beyond - tilt * self.means)[small])
-        return float(values.sum())
-
-    def _sums(self, terms: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(terms, self.starts))
-
-    def _terms(self, tilt: float) -> tuple[FloatArray, FloatArray]:
-        exponents = -tilt * self.points
-        largest = np.maximum.reduceat(exponents, self.starts)
-        exponents -= np.repeat(largest, self.sizes)
-        return largest, self.probabilities * np.exp(exponents)
-
-
-def weighted_cumulant(
-    laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray, tilt: float
-) -> float:
-    """Σ_j κ_j(−t v_j): the cumulant of the network's stationary log-ratio at −t."""
-    return sum(
-        float(law.cumulant(-tilt * v[assignment == kind]).sum()) for kind, law in enumerate(laws)
-    )
-
-
-def _weighted_slope(
-    laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray, tilt: float
-) -> float:
-    total = 0.0
-    for kind, law in enumerate(laws):
-        weights = v[assignment == kind]
-        total -= float(weights @ law.cumulant_slope(-tilt * weights))
-    return total
+def _stacked(
+    laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray
+) -> list[tuple[LawStack, FloatArray]]:
+    """Laws of as many atoms and agents together, and the weights of each law's agents."""
+    counts = np.bincount(assignment, minlength=len(laws))
+    members = np.split(np.argsort(assignment, kind="stable"), np.cumsum(counts)[:-1])
+    alike: dict[tuple[int, bool, int], list[int]] = {}
+    for kind in np.flatnonzero(counts).tolist():
+        law = laws[kind]
+        key = law.means.size, law.is_bounded, int(counts[kind])
+        alike.setdefault(key, []).append(kind)
+    return [
+        (LawStack.of([laws[k] for k in kinds]), v[np.array([members[k] for k in kinds])])
+        for kinds in alike.values()
+    ]
 
 
 def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray) -> _Maximum:
@@ -225,19 +145,16 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     v, mean = np.where(silent, 0.0, v) / unit, mean / unit
     variances = np.array([law.variance for law in laws])[assignment[random]]
     upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
-    together = _Together.of(laws, assignment, v)
+    parts = [(np.arange(len(w)), stack, w) for stack, w in _stacked(laws, assignment, v)]
 
     def slope(t: float) -> float:
-        return _weighted_slope(laws, assignment, v, t) if together is None else together.slope(t)
+        return -sum(float((w * stack.slope(which, -t * w)).sum()) for which, stack, w in parts)
 
     while slope(upper) < 0:
         upper *= 2.0
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
     tilt = brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9)
-    if together is not None:
-        value = -together.cumulant(tilt)
-    else:
-        value = -weighted_cumulant(laws, assignment, v, tilt)
+    value = -sum(float(stack(which, -tilt * w).sum()) for which, stack, w in parts)
     return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
 
 

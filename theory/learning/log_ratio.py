@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from theory.showing import Value
 from theory.validation import (
@@ -207,11 +207,11 @@ class LogRatioLaw(Value):
         >>> bool(np.isclose(coin.cumulant(2.0), np.log(np.cosh(2.0))))
         True
         """
-        return self._over_blocks(u, self._cumulant_block)
+        return self._over_blocks(u, lambda part: self._stack(_ONLY, part[None])[0])
 
     def cumulant_slope(self, u: ArrayLike) -> FloatArray:
         """κ'(u) for each entry of `u`: the mean of z under the law tilted by e^{uz}."""
-        return self._over_blocks(u, self._slope_block)
+        return self._over_blocks(u, lambda part: self._stack.slope(_ONLY, part[None])[0])
 
     def cumulant_curvature(self, u: ArrayLike) -> FloatArray:
         """κ''(u) for each entry of `u`: the variance of z under the law tilted by e^{uz}."""
@@ -235,6 +235,10 @@ class LogRatioLaw(Value):
         mean = float(self.cumulant_slope(u)) if self.mean_cancels else None
         return LogRatioLaw(weights / weights.sum(), means, self.variances, self.terms, mean)
 
+    @cached_property
+    def _stack(self) -> LawStack:
+        return LawStack.of([self])
+
     def _over_blocks(
         self, u: ArrayLike, function: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
@@ -251,27 +255,6 @@ class LogRatioLaw(Value):
         if not self.is_bounded:
             exponents += np.multiply.outer(0.5 * u * u, self.variances)
         return exponents
-
-    def _cumulant_block(self, u: FloatArray) -> FloatArray:
-        return np.asarray(LawStack.of([self])(np.zeros(1, dtype=np.int64), u[None])[0])
-
-    def _slope_block(self, u: FloatArray) -> FloatArray:
-        exponents = self._exponents(u)
-        largest = exponents.max(axis=1, keepdims=True)
-        exponents -= largest
-        np.exp(exponents, out=exponents)
-        total = exponents @ self.probabilities
-        slopes = exponents @ (self.probabilities * self.means)
-        if not self.is_bounded:
-            slopes += u * (exponents @ (self.probabilities * self.variances))
-        values: FloatArray = slopes / total
-        if self.mean_cancels:
-            near = np.abs(largest[:, 0] + np.log(total)) < HALF
-            exponents = np.expm1(self._exponents(u[near]))
-            moved = np.multiply.outer(u[near], self.variances)
-            rest = (exponents * (self.means + moved) + moved) @ self.probabilities
-            values[near] = (self.mean + rest) / (1.0 + exponents @ self.probabilities)
-        return values
 
     def _curvature_block(self, u: FloatArray) -> FloatArray:
         exponents = self._exponents(u)
@@ -293,14 +276,15 @@ class LawStack:
     ----------
     probabilities, means, variances
         Shape (P, O), as of :class:`LogRatioLaw`; `variances` is None where all atoms are points.
-    mean
-        Shape (P,): E z of each law.
+    mean, cancels
+        Shape (P,): E z of each law, and whether it has terms far above itself.
     """
 
     probabilities: FloatArray
     means: FloatArray
     variances: FloatArray | None
     mean: FloatArray
+    cancels: NDArray[np.bool_]
 
     @classmethod
     def of(cls, laws: Sequence[LogRatioLaw]) -> LawStack:
@@ -313,6 +297,7 @@ class LawStack:
             np.array([law.means for law in laws]),
             variances,
             np.array([law.mean for law in laws]),
+            np.array([law.mean_cancels for law in laws]),
         )
 
     def __call__(self, which: IntArray, u: FloatArray) -> FloatArray:
@@ -320,18 +305,62 @@ class LawStack:
 
         As accurate as :meth:`LogRatioLaw.cumulant`.
         """
-        probabilities, means = self.probabilities[which], self.means[which]
-        exponents = means[:, :, None] * u[:, None, :]
+        return self._in_blocks(self._cumulants, which, u)
+
+    def slope(self, which: IntArray, u: FloatArray) -> FloatArray:
+        """κ'(u) of the laws numbered `which`, each at points of its own, shape (L, U)."""
+        return self._in_blocks(self._slopes, which, u)
+
+    def _in_blocks(
+        self, function: Callable[..., FloatArray], which: IntArray, u: FloatArray
+    ) -> FloatArray:
+        step = max(1, _CACHED // max(1, self.means.shape[1] * u.shape[1]))
+        parts = [slice(start, start + step) for start in range(0, len(u), step)]
+        return np.concatenate([function(which[part], u[part]) for part in parts])
+
+    def _exponentials(self, which: IntArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Σ_o p_o e^{x_o} has these terms without p_o, shape (L, O, U), over e to the largest x."""
+        exponents = self.means[which][:, :, None] * u[:, None, :]
         if self.variances is not None:
             exponents += self.variances[which][:, :, None] * (0.5 * u * u)[:, None, :]
         largest = exponents.max(axis=1)
         exponents -= largest[:, None, :]
-        np.exp(exponents, out=exponents)
-        values = largest + np.log((probabilities[:, None, :] @ exponents)[:, 0])
+        return np.exp(exponents, out=exponents), largest
+
+    def _cumulants(self, which: IntArray, u: FloatArray) -> FloatArray:
+        terms, largest = self._exponentials(which, u)
+        values = largest + np.log(_sums(self.probabilities[which], terms))
         law, place = np.nonzero(np.abs(values) < SMALL)
         if law.size:
-            at = u[law, place]
-            atoms = means[law].T, None if self.variances is None else self.variances[which[law]].T
-            beyond = (probabilities[law].T * beyond_mean(*atoms, at)).sum(axis=0)
-            values[law, place] = np.log1p(at * self.mean[which[law]] + beyond)
+            at, law = u[law, place], which[law]
+            atoms = self.means[law].T, None if self.variances is None else self.variances[law].T
+            beyond = (self.probabilities[law].T * beyond_mean(*atoms, at)).sum(axis=0)
+            values[np.abs(values) < SMALL] = np.log1p(at * self.mean[law] + beyond)
         return np.asarray(values)
+
+    def _slopes(self, which: IntArray, u: FloatArray) -> FloatArray:
+        terms, largest = self._exponentials(which, u)
+        p, m, s = self.probabilities[which], self.means[which], self.variances
+        total, slopes = _sums(p, terms), _sums(p * m, terms)
+        if s is not None:
+            slopes += u * _sums(p * s[which], terms)
+        values = slopes / total
+        near = self.cancels[which][:, None] & (np.abs(largest + np.log(total)) < HALF)
+        law, place = np.nonzero(near)
+        if law.size:
+            at, p, m = u[law, place][:, None], p[law], m[law]
+            moved = 0.0 * m if s is None else at * s[which[law]]
+            grown = np.expm1(at * (m + 0.5 * moved))
+            rest = (p * (grown * (m + moved) + moved)).sum(axis=1)
+            values[near] = (self.mean[which[law]] + rest) / (1.0 + (p * grown).sum(axis=1))
+        return np.asarray(values)
+
+
+_ONLY = np.zeros(1, dtype=np.int64)
+# Entries that stay near the processor: 1 MiB.
+_CACHED = 1 << 17
+
+
+def _sums(weights: FloatArray, terms: FloatArray) -> FloatArray:
+    """Σ_o weights_o terms_o, shape (L, U) for shapes (L, O) and (L, O, U)."""
+    return np.asarray((weights[:, None, :] @ terms)[:, 0])

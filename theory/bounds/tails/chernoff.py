@@ -96,6 +96,8 @@ def _tail(
 
 
 Cumulant = Callable[[FloatArray], FloatArray]
+# κ(u) of the hypotheses numbered `which`, shape (P,), at points of shape (P, U).
+Cumulants = Callable[[IntArray, FloatArray], FloatArray]
 
 # Multiples of t*. Steps of 1.5 % around it lose 6e-5 of the exponent. Early rounds, in which some
 # agents hear much of the evidence and others little, want smaller and larger tilts.
@@ -111,9 +113,8 @@ _LARGEST = 1e140
 # Laws with more atoms than this (data sets) are tabulated once and interpolated.
 DIRECT_ATOMS = 64
 _NODES = 256
-# Entries of one block of weights times tilts: 4 million, 32 MiB; and of atoms, near the processor.
+# Entries of one block of weights times tilts: 4 million, 32 MiB.
 _BLOCK = 1 << 22
-_CACHED = 1 << 17
 # The first step between tilts that are looked at.
 _STRIDE = 4
 # Beyond so many rounds at once all tilts are looked at.
@@ -172,39 +173,23 @@ def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
     """The union over agents and the single event, on one grid of tilts and one set of tables."""
     tilts = tilt_grid(events)
     lowest = -float(tilts.max())
-    kinds = [_Cumulants.of(laws, lowest) for laws in zip(*events.laws, strict=True)]
+    kinds = [_together(laws, lowest) for laws in zip(*events.laws, strict=True)]
     small = np.multiply.outer(tilts.min(axis=1), _SMALL)
     return [_union(events, tilts, kinds), _single(events, np.hstack([small, tilts]), kinds)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Cumulants:
+def _together(laws: Sequence[LogRatioLaw], lowest: float) -> Cumulants:
     """κ of one kind of agent for every wrong hypothesis: of a stack, or of tables one by one."""
-
-    all_laws: LawStack | tuple[Cumulant, ...]
-
-    @classmethod
-    def of(cls, laws: Sequence[LogRatioLaw], lowest: float) -> _Cumulants:
-        if laws[0].means.size <= DIRECT_ATOMS:
-            return cls(LawStack.of(laws))
-        return cls(tuple(tabulated(law, lowest) for law in laws))
-
-    def __call__(self, which: IntArray, u: FloatArray) -> FloatArray:
-        """κ(u) for hypotheses numbered `which`, shape (P,), at points of shape (P, U)."""
-        laws = self.all_laws
-        values = np.empty(u.shape)
-        atoms = laws.means.shape[1] if isinstance(laws, LawStack) else 1
-        step = max(1, _CACHED // max(1, atoms * u.shape[1]))
-        for start in range(0, len(u), step):
-            part = slice(start, start + step)
-            if isinstance(laws, LawStack):
-                values[part] = laws(which[part], u[part])
-            else:
-                values[part] = [laws[w](x) for w, x in zip(which[part], u[part], strict=True)]
-        return values
+    if laws[0].means.size <= DIRECT_ATOMS:
+        return LawStack.of(laws)
+    return partial(_one_by_one, [tabulated(law, lowest) for law in laws])
 
 
-def _union(events: ErrorEvents, tilts: FloatArray, kinds: list[_Cumulants]) -> ErrorBound | None:
+def _one_by_one(tables: list[Cumulant], which: IntArray, u: FloatArray) -> FloatArray:
+    return np.array([tables[k](points) for k, points in zip(which, u, strict=True)])
+
+
+def _union(events: ErrorEvents, tilts: FloatArray, kinds: list[Cumulants]) -> ErrorBound | None:
     """One event per agent and wrong hypothesis; None where that is too much work.
 
     An upper bound for every grid of `tilts`, shape (wrong, T), rigorous up to rounding and the
@@ -233,7 +218,7 @@ class UnionTerms:
 
     events: ErrorEvents
     tilts: FloatArray
-    kinds: tuple[_Cumulants, ...]
+    kinds: tuple[Cumulants, ...]
 
     @cached_property
     def _powers(self) -> FloatArray:
@@ -375,7 +360,7 @@ def _union_tail(offset: FloatArray, later: FloatArray, horizon: int, n: FloatArr
     return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
 
 
-def _single(events: ErrorEvents, tilts: FloatArray, kinds: list[_Cumulants]) -> ErrorBound | None:
+def _single(events: ErrorEvents, tilts: FloatArray, kinds: list[Cumulants]) -> ErrorBound | None:
     """One event per wrong hypothesis that covers all agents at once; None where D is unknown.
 
     An upper bound: exp(n Σ_j κ_j(−t v_j) + t c), c as in :attr:`ErrorEvents.transient`.
