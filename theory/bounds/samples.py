@@ -31,9 +31,8 @@ import numpy as np
 from theory.bounds.accounting import CertifiedSampleSize, account
 from theory.bounds.tails.chernoff import chernoff_bounds, hoeffding_bounds
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
-from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, check_same_agents
+from theory.learning.rate import ErrorExponent, LearningRate, check_same_agents
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown, Value

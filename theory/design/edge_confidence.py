@@ -20,9 +20,9 @@ import numpy as np
 
 from theory.design.certificate import require_star, star_network
 from theory.design.constraints import DesignGraph
-from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.rate import largest_decay
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

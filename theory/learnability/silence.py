@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.learning import FiniteModel
-from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.rate import largest_decay
 from theory.validation import FloatArray, IntArray
 
 # Numbers handled at a time: 64 MiB.

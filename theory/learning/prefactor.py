@@ -28,10 +28,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.rate import ErrorExponent, error_exponent
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown

@@ -21,9 +21,8 @@ from theory.bounds.accounting.inversion import LogBounds
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
-from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate
+from theory.learning.rate import ErrorExponent, LearningRate
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown

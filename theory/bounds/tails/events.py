@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, learning_rate
+from theory.learning.rate import ErrorExponent, LearningRate, error_exponent, learning_rate
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.scientific import logsumexp

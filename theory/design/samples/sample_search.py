@@ -40,9 +40,8 @@ from theory.design.samples.weight_variables import (
     weight_variables,
 )
 from theory.design.time_budget import is_spent
-from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import learning_rate
+from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.validation import FloatArray, as_probability, fail

@@ -21,8 +21,8 @@ from theory.design.constraints import Constraints, DesignGraph
 from theory.design.samples.converse import Judged, perfect_mixing
 from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import Influence, Start
-from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
+from theory.learning.rate import error_exponent
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.validation import FloatArray, IntArray
