@@ -12,8 +12,7 @@ from fractions import Fraction
 
 import flint
 
-from theory.numbers.precision import precision
-from theory.numbers.rational import Exact, as_fraction
+from theory.numbers.rational import Exact, as_fraction, precision
 from theory.showing import Shown
 from theory.validation import fail
 
