@@ -5,13 +5,6 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.certificate import (
-        Baseline,
-        Certificate,
-        baselines,
-        star_centre,
-        star_network,
-    )
     from theory.design.changing_weights import ChangingWeights, changing_weights
     from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
@@ -36,7 +29,14 @@ if TYPE_CHECKING:
     from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
     from theory.design.samples.fewest_samples import FewestSamples, SampleStart, fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
-    from theory.design.time_budget import DesignFailed
+    from theory.design.time_budget import (
+        Baseline,
+        Certificate,
+        DesignFailed,
+        baselines,
+        star_centre,
+        star_network,
+    )
 else:
     show_lazily(__name__)
 

@@ -34,8 +34,7 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
-from theory.design.certificate import Certificate
-from theory.design.time_budget import is_spent
+from theory.design.time_budget import Certificate, is_spent
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
 from theory.scientific import sparse
