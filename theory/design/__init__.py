@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
     from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
-    from theory.design.edges.edge_budget import ChosenEdges, choose_edges
     from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges, rank_edges, rank_removals
+    from theory.design.edges.edge_variants import ChosenEdges, choose_edges
     from theory.design.exponent.best_exponent import (
         BestExponent,
         BindingHypothesis,

@@ -20,7 +20,7 @@ import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.directed.directed_mixing import local_mixing
-from theory.design.edges.edge_budget import choose_edges
+from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
