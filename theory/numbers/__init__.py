@@ -7,7 +7,8 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from theory.numbers.enclosure import Enclosure
     from theory.numbers.log_sum import LogSum
-    from theory.numbers.rational import as_ball, as_fmpq, as_fraction, exact_distribution, precision
+    from theory.numbers.precision import precision
+    from theory.numbers.rational import as_ball, as_fmpq, as_fraction, exact_distribution
 else:
     show_lazily(__name__)
 

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import flint
 
-from theory.numbers.rational import Exact, as_fraction, precision
+from theory.numbers.precision import precision
+from theory.numbers.rational import Exact, as_fraction
 from theory.showing import Shown
 from theory.validation import fail
 

@@ -12,34 +12,14 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import flint
+from theory.validation import SUM_TOLERANCE, fail
 
-from theory.validation import SUM_TOLERANCE, as_integer, fail
-
-# The precision of ball arithmetic ----------------------------------------------------------------
-
-
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Compute with balls of `bits` bits (53 is that of a double), then as before.
-
-    Raises
-    ------
-    ValueError
-        If `bits` is not a whole number of at least 2.
-    """
-    wanted = as_integer("bits", bits, minimum=2)
-    with flint.ctx.workprec(wanted):
-        yield
-
-
-# Rationals ---------------------------------------------------------------------------------------
-
+if TYPE_CHECKING:
+    import flint
 
 # Of a number as text: what takes microseconds to read, and can be written out again.
 LONGEST_NUMBER = 4000
