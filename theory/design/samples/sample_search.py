@@ -43,7 +43,11 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
-from theory.validation import FloatArray, as_probability, fail
+from theory.typed import typed
+from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
+
+# A search over W for few certified samples -------------------------------------------------------
+
 
 Progress = Callable[[int, int], None]
 
@@ -388,3 +392,72 @@ class SampleSearch:
         if (self.limits.availability_on(self.graph) < 1).any():
             notes.append("samples are those of E[W], not of links that fail at random")
         return "; ".join(notes)
+
+
+# Fewest samples ----------------------------------------------------------------------------------
+
+
+ProgressDUP = Callable[[int, int], None]
+__all__ = ["FewestSamples", "SampleStart", "fewest_samples"]
+
+
+@typed
+def fewest_samples(
+    graph: DesignGraph | Network,
+    model: FiniteModel,
+    *,
+    delta: float,
+    target: int | str | None = None,
+    constraints: Constraints | None = None,
+    minimum_influence: float | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
+    progress: ProgressDUP | None = None,
+) -> FewestSamples:
+    """Search for the W on a graph that needs the fewest certified samples.
+
+    Parameters
+    ----------
+    graph
+        Who may listen to whom; of a network, its links, and its weights are one more start.
+    model
+        As many agents as the graph.
+    delta
+        δ in (0, 1).
+    target
+        The hypothesis to settle on; may be left out if one is best for every agent.
+    constraints
+        Limits on W. Where links fail, samples are those of E[W].
+    minimum_influence
+        v_min; 1/(10N) if left out.
+    seed
+        Decides the random restarts.
+    effort
+        Multiplies the number of descents, steps and networks certified.
+    progress
+        Called as progress(done, total), in networks looked at.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, graph and model have different numbers of agents, the target
+        is none, constraints clash, or no start settles on the target with a sample size that can
+        be bounded.
+
+    Examples
+    --------
+    >>> from theory import FiniteModel, GaussianAgent
+    >>> agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    >>> model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[2])
+    >>> pair = DesignGraph.from_edges([[0, 1]], agents=2)
+    >>> found = fewest_samples(pair, model, delta=0.05)
+    >>> found.certificate.value, found.certificate.bound  # both average: Φ(−√(n/2)) ≤ .05
+    (6.0, 6.0)
+    """
+    search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
+    return search.run(
+        graph if isinstance(graph, Network) else None,
+        seed=as_integer("seed", seed, minimum=0),
+        effort=as_positive("effort", effort),
+        progress=progress,
+    )
