@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.certified.cumulant import Evidence
     from theory.certified.information import Reference, decide_reference
     from theory.certified.ladder import (
         CertifiedLadder,
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
         verify_rounds,
     )
     from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
+    from theory.certified.maximum import Evidence
     from theory.certified.network import CertifiedNetwork, certify_network
 else:
     show_lazily(__name__)

@@ -22,9 +22,9 @@ from theory.certified.chernoff import (
     HoeffdingSingle,
     HoeffdingUnion,
 )
-from theory.certified.cumulant import START_BITS, Evidence, extreme
+from theory.certified.cumulant import extreme
 from theory.certified.information import Reference
-from theory.certified.maximum import BallPowers
+from theory.certified.maximum import START_BITS, BallPowers, Evidence
 from theory.numbers import Enclosure, precision
 from theory.showing import Shown
 from theory.typed import typed

@@ -20,9 +20,9 @@ from tests.theory.certified.cases import (
 )
 from theory.certified import ladder as ladders
 from theory.certified.chernoff import ChernoffUnion, HoeffdingSingle, HoeffdingUnion
-from theory.certified.cumulant import Evidence
 from theory.certified.information import Reference, certify_exponent, decide_reference
 from theory.certified.ladder import Ladder, certify_sample_sizes, enclose_rounds, verify_rounds
+from theory.certified.maximum import Evidence
 from theory.numbers import Enclosure, as_ball
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork

@@ -397,7 +397,6 @@ class SampleSearch:
 # Fewest samples ----------------------------------------------------------------------------------
 
 
-ProgressDUP = Callable[[int, int], None]
 __all__ = ["FewestSamples", "SampleStart", "fewest_samples"]
 
 
@@ -412,7 +411,7 @@ def fewest_samples(
     minimum_influence: float | None = None,
     seed: int = 0,
     effort: float = 1.0,
-    progress: ProgressDUP | None = None,
+    progress: Progress | None = None,
 ) -> FewestSamples:
     """Search for the W on a graph that needs the fewest certified samples.
 

@@ -41,7 +41,7 @@ from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
-ProgressDUP = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 OBJECTIVES: tuple[Objective, ...] = ("rate", "exponent")
 
 # Linear programs for each share, with an effort of up to one: fewer save little.
@@ -133,7 +133,7 @@ def trade_off(
     minimum_influence: float | None = None,
     seed: int = 0,
     effort: float = 1.0,
-    progress: ProgressDUP | None = None,
+    progress: Progress | None = None,
 ) -> TradeOff:
     """The curve of K (or E) against the subdominant modulus, and the network of fewest samples.
 
