@@ -240,33 +240,33 @@ class ChernoffUnion:
     name: str = "Chernoff, union over agents"
     _tilts: dict[tuple[int, int], arb] = field(default_factory=dict)
     _sorts: dict[int, tuple[int, list[_Alike]]] = field(default_factory=dict)
-    _terms: _Terms | None = None
+    _round: tuple[int, list[_Event]] = field(default=(0, []))
 
     def value(self, rounds: int) -> arb:
         """A ball around the bound at one round."""
         with precision(self.powers.bits):
-            return sum((e.count * e.least.value for e in self._at(rounds).events), arb(0))
+            return sum((e.count * e.least.value for e in self._at(rounds)), arb(0))
 
     def for_ever(self, rounds: int) -> arb:
         """An upper bound on the bound at that round and all later ones."""
         with precision(self.powers.bits):
             total = arb(0)
-            for event in self._at(rounds).events:
+            for event in self._at(rounds):
                 drop = (event.ratio.shift - event.later.least_share).upper()
                 total += event.count * _for_ever(event.least, event.ratio, drop, event.later.falls)
             return total
 
-    def _at(self, rounds: int) -> _Terms:
+    def _at(self, rounds: int) -> list[_Event]:
         """All events at one round; the last round asked for is kept."""
-        if self._terms is None or self._terms.rounds != rounds:
+        if self._round[0] != rounds:
             known = self.powers.reach(rounds)
             events = [
                 self._event(index, sort, group, rounds - known)
                 for index in range(len(self.events))
                 for sort, group in enumerate(self._alike(index, known))
             ]
-            self._terms = _Terms(rounds, events)
-        return self._terms
+            self._round = rounds, events
+        return self._round[1]
 
     def _alike(self, index: int, known: int) -> list[_Alike]:
         """The agents by what they have heard up to the last power, of one wrong hypothesis."""
@@ -289,11 +289,10 @@ class ChernoffUnion:
 
     def _event(self, index: int, sort: int, group: _Alike, more: int) -> _Event:
         """One agent's event, `more` rounds after the last power."""
-        ratio = Weighed((), group.share, group.heard)
+        ratio = Weighed((), group.share, (group.heard,))
         if more:
-            later = group.later.hull.terms
-            parts = tuple((w, law, more * count) for w, law, count in later)
-            ratio = Weighed(parts, union(group.later.shares), group.heard)
+            later = group.later
+            ratio = Weighed((), union(later.shares), (group.heard, later.again(more)))
         # The last tilt of this event, else that of another agent, is near the best one.
         guess = self._tilts.get((index, sort), self._tilts.get((index, sort - 1)))
         least = _least(ratio, guess)
@@ -338,14 +337,6 @@ class _Event:
     later: _Later
 
 
-@dataclass(frozen=True)
-class _Terms:
-    """The events of one round."""
-
-    rounds: int
-    events: list[_Event]
-
-
 class _Later:
     """What all rounds after the last power that is known have in common, for one wrong θ."""
 
@@ -356,7 +347,15 @@ class _Later:
         ]
         self.least_share = extreme(self.shares, largest=False)
         self.hull = Weighed(together(heard(powers.hull(known), event.laws)), arb(0))
+        self._again = 0, self.hull
         self._rows = [heard(row, event.laws) for row in table]
+
+    def again(self, rounds: int) -> Weighed:
+        """A sum around what so many later rounds add; the last one asked for is kept."""
+        if self._again[0] != rounds:
+            terms = tuple((w, law, rounds * count) for w, law, count in self.hull.terms)
+            self._again = rounds, Weighed(terms, arb(0))
+        return self._again[1]
 
     def falls(self, t: arb) -> bool:
         """Whether κ̄(t) ≤ 0: at this tilt no later round raises the bound."""

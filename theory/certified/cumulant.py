@@ -283,31 +283,30 @@ class Weighed:
         (w, law, count): a weight w ≥ 0 as a ball, the law of z, and how many independent copies.
     shift
         A ball.
-    base
-        Another sum, that this one begins with; what is computed of it serves all that do.
+    others
+        Sums that are part of this one; what is computed of them serves all that have them.
     """
 
     terms: tuple[Part, ...]
     shift: arb
-    base: Weighed | None = None
+    others: tuple[Weighed, ...] = ()
 
     @property
     def is_bounded(self) -> bool:
         """Whether S has a least value."""
-        return all(law.is_bounded for _, law, _ in self.terms) and (
-            self.base is None or self.base.is_bounded
-        )
+        bounded = [law.is_bounded for _, law, _ in self.terms]
+        return all(bounded + [other.is_bounded for other in self.others])
 
     @cached_property
     def mean(self) -> arb:
         """A ball around E S."""
-        start = self.shift if self.base is None else self.shift + self.base.mean
+        start = sum((other.mean for other in self.others), self.shift)
         return sum((count * w * law.mean for w, law, count in self.terms), start)
 
     @cached_property
     def variance(self) -> arb:
         """A ball around Var S."""
-        start = arb(0) if self.base is None else self.base.variance
+        start = sum((other.variance for other in self.others), arb(0))
         return sum((count * w * w * law.variance for w, law, count in self.terms), start)
 
     @cached_property
@@ -315,8 +314,8 @@ class Weighed:
         """A ball around the least value of S; None if there is none."""
         if not self.is_bounded:
             return None
-        total = self.shift if self.base is None else self.shift + (self.base.minimum or 0)
-        return sum((count * w * (law.minimum or 0) for w, law, count in self.terms), total)
+        total = sum((other.minimum or 0 for other in self.others), self.shift)
+        return total + sum((n * w * (law.minimum or 0) for w, law, n in self.terms), arb(0))
 
     @cached_property
     def _lots(self) -> tuple[list[_Lot], list[Part]]:
@@ -336,9 +335,9 @@ class Weighed:
         for lot in lots:
             if not t <= lot.limit:
                 left += lot.parts
-        if self.base is not None:
-            more, others = self.base._sums(t)
-            return jets + more, left + others
+        for other in self.others:
+            more, parts = other._sums(t)
+            jets, left = jets + more, left + parts
         return jets, left
 
     def value(self, t: arb) -> arb:

@@ -89,7 +89,7 @@ def test_many_weights_of_one_law_are_summed_as_a_series(name: str, t: str) -> No
         law, point = BallLaw.from_rational(LAWS[name]), as_ball(Fraction(t))
         exact = Weighed(tuple((as_ball(w), law, 2) for w in weights), arb(0))
         wide = Weighed(tuple((w + arb(0, 1e-9), law, c) for w, law, c in exact.terms), arb(0))
-        jet, loose, later = exact.jet(point), wide.jet(point), Weighed((), arb(1), exact)
+        jet, loose, later = exact.jet(point), wide.jet(point), Weighed((), arb(1), (exact,))
         assert later.value(point).overlaps(point + exact.value(point))
     with mpmath.workdps(60):
         x = mpmath.mpf(Fraction(t).numerator) / Fraction(t).denominator

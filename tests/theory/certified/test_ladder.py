@@ -187,7 +187,7 @@ def test_agents_that_hear_alike_are_one_event_that_counts_several_times() -> Non
             truth = chernoff_union(network, model, bounds.best, bounds.wrong, n)
             assert union.value(n).contains(truth)
             assert float(union.value(n).rad()) <= 1e-5 * truth
-        assert len(union._at(3).events) == sorts * len(bounds.wrong)
+        assert len(union._at(3)) == sorts * len(bounds.wrong)
 
 
 def test_a_prior_that_favours_the_truth_delays_the_answer() -> None:
