@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets
     from theory.design.realisation import realise, realise_exactly
-    from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
-    from theory.design.samples.sample_search import FewestSamples, SampleStart, fewest_samples
+    from theory.design.samples.converse import (
+        EveryDesignBound,
+        FewestSamples,
+        SampleStart,
+        every_design_bound,
+        perfect_mixing,
+    )
+    from theory.design.samples.sample_search import fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
     from theory.design.time_budget import (
         Baseline,

@@ -159,15 +159,7 @@ h, s = sympy.symbols("h s", positive=True)
 S_ring = sympy.Symbol("S_ring", real=True)
 n = N - 1
 
-HUB_CONFIDENCE = Parameter(
-    "centre_confidence",
-    c,
-    "weight of the hub on itself",
-    Fraction(0),
-    Fraction(1),
-    open_upper=True,
-    default=1 / N,
-)
+HUB_CONFIDENCE = replace(CENTRE_CONFIDENCE, meaning="weight of the hub on itself")
 TO_HUB = Parameter(
     "hub_weight",
     h,

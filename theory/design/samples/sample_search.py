@@ -397,9 +397,6 @@ class SampleSearch:
 # Fewest samples ----------------------------------------------------------------------------------
 
 
-__all__ = ["FewestSamples", "SampleStart", "fewest_samples"]
-
-
 @typed
 def fewest_samples(
     graph: DesignGraph | Network,
