@@ -9,8 +9,9 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from exact.dense_kernel import LANES
+from exact.dense_kernel import DOUBLE
 
+LANES = DOUBLE.lanes
 # Sums that do not wait for each other: two units of four or five cycles want ten.
 CHAINS = 12
 

@@ -1,4 +1,4 @@
-"""A step of the nets of `gae`, all nodes: compiled convolutions, against modules one by one.
+"""A step of the nets of `gae`, all nodes: rows of one tensor, against modules one by one.
 
 Convolutions of 32 and 64 channels, max-pool, dropout and three dense layers, 613 514 weights each;
 gradient and Adam, random images, float32 unless said otherwise:
@@ -9,7 +9,6 @@ gradient and Adam, random images, float32 unless said otherwise:
 ``loop``                 node after node, each a torch module with autograd and torch's Adam
 ``channels last``        the same with torch's other layout of images
 ``channels last, bf16``  the same under autocast to bfloat16
-``grouped``              the nets of all nodes as one, by grouped convolutions and batched products
 =======================  =========================================================================
 
 CPU seconds on one thread. And, by the clock, how many times quicker `stacked` is by two threads
@@ -36,10 +35,8 @@ from torch import Tensor, nn
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.data import Images
-from empirical.gae.adam import Moments, step
-from empirical.gae.local import side_by_side
-from empirical.gae.net import initial
-from empirical.gae.passes import Compiled
+from empirical.gae.net import Moments, Passes, initial, side_by_side, step
+from empirical.gae.recipe import Recipe
 from empirical.nets.threads import one_thread
 
 # Multiplications of an image: forward, by the weights, and by the inputs of all but the first.
@@ -49,19 +46,18 @@ _DROPOUT = 0.25
 
 @dataclass(frozen=True)
 class Size:
-    """One line of the table; `grouped`: whether its activations fit the memory."""
+    """One line of the table."""
 
     nodes: int
     batch: int
-    grouped: bool = False
 
     @property
     def name(self) -> str:
         return f"{self.nodes} nodes, batch {self.batch}"
 
 
-SIZES = (Size(16, 64, grouped=True), Size(16, 256), Size(2, 2048))
-TOY_SIZES = (Size(2, 4, grouped=True),)
+SIZES = (Size(16, 64), Size(16, 256), Size(2, 2048))
+TOY_SIZES = (Size(2, 4),)
 
 
 def module() -> nn.Sequential:
@@ -73,22 +69,22 @@ def module() -> nn.Sequential:
 
 
 class Stacked:
-    """All nodes by the compiled convolutions."""
+    """All nodes as `gae` trains them."""
 
     def __init__(self, size: Size, images: Images) -> None:
-        self.passes, self.size = Compiled(images), size
+        self.passes, self.size = Passes(images), size
         self.weights = initial(np.random.default_rng(0)).repeat(size.nodes, 1)
         self.moments = Moments.none(self.weights)
         self.random = [np.random.Generator(np.random.SFC64(node)) for node in range(size.nodes)]
         self.rows = np.arange(size.nodes * size.batch).reshape(size.nodes, size.batch)
 
     def __call__(self, workers: int = 1) -> None:
-        side_by_side(self.one, self.size.nodes, workers=workers)
+        side_by_side(self.one, range(self.size.nodes), workers=workers)
 
     def one(self, node: int) -> None:
         rows, random = self.rows[node], self.random[node]
         _, found = self.passes.gradient(self.weights[node], rows, _DROPOUT, random)
-        step(self.weights, self.moments, node, found)
+        step(self.weights, self.moments, node, found, Recipe())
 
     def gain(self, repeats: int) -> float:
         """How many times quicker two threads are than one, by the clock."""
@@ -125,35 +121,6 @@ class Loop:
             optimiser.step()
 
 
-class Grouped:
-    """All nets as one."""
-
-    def __init__(self, size: Size, inputs: Tensor, labels: Tensor) -> None:
-        nodes = size.nodes
-        self.nodes, self.labels = nodes, labels
-        self.images = inputs.view(nodes, size.batch, 28, 28).transpose(0, 1).contiguous()
-        self.first = nn.Conv2d(nodes, 32 * nodes, 3, groups=nodes)
-        self.second = nn.Conv2d(32 * nodes, 64 * nodes, 3, groups=nodes)
-        shapes = ((9216, 64), (64, 64), (64, 10))
-        self.dense = [nn.Parameter(torch.randn(nodes, a, b) / a**0.5) for a, b in shapes]
-        self.biases = [nn.Parameter(torch.zeros(nodes, 1, b)) for _, b in shapes]
-        self.optimiser = torch.optim.Adam(
-            [*self.first.parameters(), *self.second.parameters(), *self.dense, *self.biases]
-        )
-
-    def __call__(self) -> None:
-        self.optimiser.zero_grad()
-        held = torch.relu(self.second(torch.relu(self.first(self.images))))
-        held = nn.functional.dropout(torch.max_pool2d(held, 2), _DROPOUT)
-        held = held.view(len(held), self.nodes, 9216).transpose(0, 1)
-        for number, (weights, biases) in enumerate(zip(self.dense, self.biases, strict=True)):
-            held = torch.baddbmm(biases, held, weights)
-            held = torch.relu(held) if number < 2 else held
-        losses = nn.functional.cross_entropy(held.flatten(0, 1), self.labels, reduction="sum")
-        (losses / len(self.images)).backward()
-        self.optimiser.step()
-
-
 def measure(size: Size, *, repeats: int) -> dict[str, Any]:
     random, count = np.random.default_rng(0), size.nodes * size.batch
     pixels = random.integers(0, 256, (count, 28, 28)) * (random.random((count, 28, 28)) < 0.2)
@@ -168,24 +135,20 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
         "channels last": Loop(size, inputs, labels, last=True, bf16=False),
         "channels last, bf16": Loop(size, inputs, labels, last=True, bf16=True),
     }
-    if size.grouped:
-        tasks["grouped"] = Grouped(size, inputs, labels)
     found = turns(tasks, repeats=repeats)
     seconds = {name: statistics.median(values) for name, values in found.items()}
     rate = limit.flops / seconds["limit"]
     needed = 2.0 * count * (2 * _FIRST + 3 * _REST) / rate
-    others = ("loop", "channels last", "channels last, bf16", "grouped")
+    others = ("loop", "channels last", "channels last, bf16")
     return {
         "size": size.name,
         "limit rate": rate / 1e9,
         "milliseconds": {
             "limit": 1e3 * needed,
             "stacked": 1e3 * seconds["stacked"],
-            **{name: 1e3 * seconds[name] if name in seconds else None for name in others},
+            **{name: 1e3 * seconds[name] for name in others},
         },
-        "times stacked": {
-            name: seconds[name] / seconds["stacked"] if name in seconds else None for name in others
-        },
+        "times stacked": {name: seconds[name] / seconds["stacked"] for name in others},
         "two threads": stacked.gain(repeats),
         "spread_share": spread(found),
     }

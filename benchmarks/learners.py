@@ -33,10 +33,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.tables import Row, report, shown
 from benchmarks.trials import Trials
 from empirical.data import Images, load_digits
-from empirical.dealing import DEALINGS
+from empirical.dealing import DEALINGS, Dirichlet
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.comparing import Length, judged, train_network
-from empirical.train.data.dealing import Dirichlet
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments.tuned_runs import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner

@@ -42,10 +42,10 @@ from torch import Tensor
 from benchmarks.learners import Task, data_of
 from benchmarks.tables import Row, report, shown
 from benchmarks.trials import Trials
+from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import KernelNet
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores, score
 from peerbayes.experiments.tuned_search import Settings, grid, recorded_learner

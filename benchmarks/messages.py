@@ -32,8 +32,9 @@ from empirical.data import load_digits, load_images
 from empirical.messages.beliefs import Scales
 from empirical.messages.codec import Codec, Coder, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
+from empirical.messages.codecs.quantised import largest
 from empirical.messages.codecs.samples import Posterior
-from empirical.messages.entropy import Writer
+from empirical.messages.entropy import Tape
 from empirical.messages.limit import groups_limit, measured, moves, primed, shannon_limit
 from empirical.messages.selected import (
     FORMER,
@@ -41,7 +42,6 @@ from empirical.messages.selected import (
     Flags,
     Kinds,
     enumeration_bits,
-    largest,
     subset,
 )
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
@@ -180,7 +180,7 @@ def sets(layout: Layout, said: Sequence[Said], *, kept: int) -> list[Row]:
 
 def bits_of(chosen: Flags, kinds: IntArray) -> int:
     """Of a set, in whole words."""
-    writer = Writer()
+    writer = Tape()
     subset(writer, chosen, kinds)
     return 8 * len(writer.done())
 

@@ -112,8 +112,9 @@ def loss(table: str, settings: dict[str, float], seed: int, rounds: int) -> floa
 
     trained = pb.train(
         build, [(x[own], y[own]) for own in np.array_split(rows, AGENTS)],
-        pb.Network.from_topology("ring", agents=AGENTS), settings=settings, rounds=rounds,
-        local_steps=LOCAL_STEPS, batch=BATCH, validation=0.3, every=rounds, seed=seed,
+        pb.Network.from_topology("ring", agents=AGENTS), rounds=rounds, seed=seed,
+        local_steps=LOCAL_STEPS, learner={"learner": "natural-gradient", **settings},
+        examples=pb.Examples(batch=BATCH, validation=0.3, every=rounds),
     )  # fmt: skip
     scores = trained.metrics.validation
     assert scores is not None

@@ -33,10 +33,10 @@ from benchmarks.tables import Row, report
 from empirical.kernels.noise import keys, normals
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
+from empirical.likelihoods.laws import Classes
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network

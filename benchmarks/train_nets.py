@@ -27,9 +27,9 @@ from torch import Tensor, nn
 
 from benchmarks.limits import spread, turns
 from benchmarks.tables import report
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
 

@@ -32,16 +32,15 @@ from these very images.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
 from empirical.data import Images
-from empirical.partition import Partition
+from empirical.partition import Partition, in_proportion
 from theory.learning import FiniteAgent, FiniteModel
 from theory.showing import Shown
 from theory.validation import (
@@ -53,6 +52,9 @@ from theory.validation import (
     fail,
     read_only,
 )
+
+# Ten trained classifiers as a finite set of hypotheses, and agents that hold real images ---------
+
 
 # The share of the uniform law in every prediction: likelihoods are at least 0.002 for ten classes.
 UNIFORM_SHARE = 0.02
@@ -96,12 +98,9 @@ class Recipe:
     def __post_init__(self) -> None:
         shares = np.array(self.balance, dtype=np.float64)
         if not np.isfinite(shares).all() or (shares < 0).any() or (shares > 0).sum() < 2:
-            raise fail(
-                "balance",
-                "finite shares of at least 0, two of them positive",
-                list(self.balance),
-                "give at least two classes a positive share",
-            )
+            wanted = "finite shares of at least 0, two of them positive"
+            remedy = "give at least two classes a positive share"
+            raise fail("balance", wanted, list(self.balance), remedy)
         as_integer("images", self.images, minimum=2)
         as_positive("penalty", self.penalty)
 
@@ -173,36 +172,32 @@ class Classifier(Shown):
 class LikelihoodTable(Shown):
     """What every hypothesis says about every image.
 
-    Parameters
+    Attributes
     ----------
     hypotheses
-        M names.
+        M distinct names.
     log_likelihoods
         Shape (M, n), in nats: log ℓ(y | θ, x) of each image's own label; read-only.
     accuracies
         Shape (M,): the share of the n images whose label is the most likely one.
     classifiers
-        The M trained classifiers.
+        The M trained classifiers, if the hypotheses are such.
     """
 
     hypotheses: tuple[str, ...]
     log_likelihoods: FloatArray
     accuracies: FloatArray
-    classifiers: tuple[Classifier, ...]
+    classifiers: tuple[Classifier, ...] = ()
 
-
-class Likelihoods(Protocol):
-    """What a table of classifiers has to have: M names, and shape (M, n) of log ℓ(y | θ, x)."""
-
-    @property
-    def hypotheses(self) -> tuple[str, ...]:
-        """M distinct names."""
-        ...
-
-    @property
-    def log_likelihoods(self) -> FloatArray:
-        """Shape (M, n), in nats."""
-        ...
+    def only(self, chosen: Iterable[int]) -> LikelihoodTable:
+        """The table of some of the hypotheses, by their numbers."""
+        rows = list(chosen)
+        return LikelihoodTable(
+            tuple(self.hypotheses[k] for k in rows),
+            read_only(self.log_likelihoods[rows]),
+            read_only(self.accuracies[rows]),
+            tuple(self.classifiers[k] for k in rows if self.classifiers),
+        )
 
 
 def image_features(images: Images) -> FloatArray:
@@ -236,12 +231,9 @@ def training_sample(labels: IntArray, recipe: Recipe, *, seed: int) -> IntArray:
     wanted = np.flatnonzero(shares)
     available = np.bincount(labels, minlength=shares.size)
     if (available[wanted] == 0).any():
-        raise fail(
-            "images",
-            f"images of every class in the recipe {recipe.name!r}",
-            f"none of class {wanted[available[wanted] == 0][0]}",
-            "leave the class out of the recipe",
-        )
+        asked = f"images of every class in the recipe {recipe.name!r}"
+        got = f"none of class {wanted[available[wanted] == 0][0]}"
+        raise fail("images", asked, got, "leave the class out of the recipe")
     size = min(recipe.images, float((available[wanted] / 2 / shares[wanted]).min()))
     generator = np.random.default_rng(seed)
     chosen = [
@@ -332,12 +324,9 @@ def likelihood_table(
     classes = len(images.classes)
     for recipe in recipes:
         if len(recipe.balance) != classes:
-            raise fail(
-                f"recipe {recipe.name!r}",
-                f"one share for each of the {classes} classes",
-                len(recipe.balance),
-                "match the data set's classes",
-            )
+            wanted = f"one share for each of the {classes} classes"
+            remedy = "match the data set's classes"
+            raise fail(f"recipe {recipe.name!r}", wanted, len(recipe.balance), remedy)
     features, labels = image_features(images), images.labels
     everyone = np.arange(len(images))
     classifiers, rows, accuracies = [], [], []
@@ -358,7 +347,7 @@ def likelihood_table(
     )
 
 
-def classifier_model(table: Likelihoods, partition: Partition) -> FiniteModel:
+def classifier_model(table: LikelihoodTable, partition: Partition) -> FiniteModel:
     """The hypotheses of `table`, seen by agents that draw their own images with replacement.
 
     D_j(θ) is the exact mean of −log ℓ over the agent's images, in nats per image (floating
@@ -372,13 +361,54 @@ def classifier_model(table: Likelihoods, partition: Partition) -> FiniteModel:
     images = table.log_likelihoods.shape[1]
     largest = max(int(own[-1]) for own in partition.indices)
     if largest >= images:
-        raise fail(
-            "partition",
-            f"positions below {images}, the number of images in the table",
-            largest,
-            "partition the labels of the same data set",
-        )
+        wanted = f"positions below {images}, the number of images in the table"
+        raise fail("partition", wanted, largest, "partition the labels of the same data set")
     agents = [
         FiniteAgent.from_log_likelihoods(table.log_likelihoods[:, own]) for own in partition.indices
     ]
     return FiniteModel.from_agents(table.hypotheses, agents)
+
+
+# What images look like to the simplest of classifiers --------------------------------------------
+
+
+def look_table(images: Images, *, per: int = 1000) -> IntArray:
+    """Shares of looks, shape (classes, classes), as whole numbers of which each row sums to `per`.
+
+    The *look* of an image is the class whose mean image is nearest to it, pixel by pixel. The table
+    q[y, x] = the share of class y's images that look like class x says how much alike classes are
+    before anything finer than a mean image is learnt. No random number is involved.
+
+    Row y counts class y's images by the class of the nearest mean image, and is rounded by the
+    method of largest remainders.
+
+    Raises
+    ------
+    ValueError
+        If a class has no image, or `per` is less than 1.
+
+    Examples
+    --------
+    >>> from empirical import load_digits
+    >>> table = look_table(load_digits())
+    >>> table.sum(axis=1).tolist() == [1000] * 10, int(table[4, 4])
+    (True, 928)
+    """
+    if per < 1:
+        raise fail("per", "a whole number of at least 1", per, "use 1000")
+    classes = len(images.classes)
+    present = np.bincount(images.labels, minlength=classes)
+    if (present == 0).any():
+        got = f"none of class {int(present.argmin())}"
+        raise fail("images", "images of every class", got, "use images of all classes")
+    pixels = images.pixels.reshape(len(images), -1).astype(np.float64)
+    # Sums of whole numbers below 2^53: exact, so that the means are the same on every machine.
+    sums = np.array([pixels[images.labels == y].sum(axis=0) for y in range(classes)])
+    means = sums / present[:, None]
+    # ‖pixels − mean‖² less ‖pixels‖², which is the same for every mean.
+    distances = (means * means).sum(axis=1) - 2 * pixels @ means.T
+    looks = distances.argmin(axis=1)
+    counts = np.array(
+        [np.bincount(looks[images.labels == y], minlength=classes) for y in range(classes)]
+    )
+    return np.array([in_proportion(row, per) for row in counts])

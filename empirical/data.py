@@ -45,54 +45,35 @@ TIMEOUT = (4.0, 15.0)
 # without end fails its checksum instead of filling the memory.
 MOST_BYTES = 1 << 26
 
-# SHA-256 of the decompressed files.
+SPLITS = {"train": "train", "test": "t10k"}
+_KINDS = ("images-idx3", "labels-idx1")
+_FILES = tuple(f"{split}-{kind}-ubyte.gz" for split in SPLITS.values() for kind in _KINDS)
+# SHA-256 of the decompressed files: images and labels for training, then for the test.
 CHECKSUMS: dict[str, dict[str, str]] = {
-    "fashion-mnist": {
-        "train-images-idx3-ubyte.gz": (
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
-        ),
-        "train-labels-idx1-ubyte.gz": (
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"
-        ),
-        "t10k-images-idx3-ubyte.gz": (
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"
-        ),
-        "t10k-labels-idx1-ubyte.gz": (
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
-        ),
-    },
-    "mnist": {
-        "train-images-idx3-ubyte.gz": (
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-        ),
-        "train-labels-idx1-ubyte.gz": (
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-        ),
-        "t10k-images-idx3-ubyte.gz": (
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-        ),
-        "t10k-labels-idx1-ubyte.gz": (
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-        ),
-    },
+    name: dict(zip(_FILES, sums.split(), strict=True))
+    for name, sums in {
+        "fashion-mnist": """
+        c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888
+        bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9
+        5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b
+        0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34""",
+        "mnist": """
+        ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db
+        65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5
+        0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7
+        ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2""",
+    }.items()
 }
+# fmt: off
 CLASSES: dict[str, tuple[str, ...]] = {
     "fashion-mnist": (
-        "T-shirt/top",
-        "trouser",
-        "pullover",
-        "dress",
-        "coat",
-        "sandal",
-        "shirt",
-        "sneaker",
-        "bag",
-        "ankle boot",
+        "T-shirt/top", "trouser", "pullover", "dress", "coat",
+        "sandal", "shirt", "sneaker", "bag", "ankle boot",
     ),
     "mnist": tuple("0123456789"),
     "digits": tuple("0123456789"),
 }
-SPLITS = {"train": "train", "test": "t10k"}
+# fmt: on
 
 
 class DataNotFound(ValueError):  # noqa: N818  # it names what is missing, as FileNotFound does
@@ -132,26 +113,18 @@ class Images:
         pixels = np.array(self.pixels, dtype=np.uint8)
         labels = np.array(self.labels, dtype=np.int64)
         if pixels.ndim != 3 or pixels.shape[0] == 0:
-            raise fail(
-                "pixels",
-                "shape (images, height, width) with at least one image",
-                f"shape {pixels.shape}",
-                "stack the images along the first axis",
-            )
+            wanted = "shape (images, height, width) with at least one image"
+            remedy = "stack the images along the first axis"
+            raise fail("pixels", wanted, f"shape {pixels.shape}", remedy)
         if labels.shape != pixels.shape[:1]:
-            raise fail(
-                "labels",
-                f"shape {pixels.shape[:1]}",
-                f"shape {labels.shape}",
-                "give one label per image",
-            )
+            wanted, got = f"shape {pixels.shape[:1]}", f"shape {labels.shape}"
+            raise fail("labels", wanted, got, "give one label per image")
         if labels.min() < 0 or labels.max() >= len(self.classes):
-            raise fail(
-                "labels",
+            wanted, got = (
                 f"classes from 0 to {len(self.classes) - 1}",
                 f"{labels.min()} to {labels.max()}",
-                "use the indices of classes",
             )
+            raise fail("labels", wanted, got, "use the indices of classes")
         object.__setattr__(self, "pixels", read_only(pixels))
         object.__setattr__(self, "labels", read_only(labels))
 
@@ -179,21 +152,14 @@ def read_idx(content: bytes, *, ndim: int, source: str = "IDX content") -> NDArr
     """
     magic = bytes([0, 0, 8, ndim])
     if content[:4] != magic:
-        raise fail(
-            source,
-            f"an IDX file of bytes with {ndim} axes (magic {magic.hex()})",
-            f"magic {content[:4].hex() or 'nothing'}",
-            "use the published file",
-        )
+        wanted = f"an IDX file of bytes with {ndim} axes (magic {magic.hex()})"
+        got = f"magic {content[:4].hex() or 'nothing'}"
+        raise fail(source, wanted, got, "use the published file")
     start = 4 + 4 * ndim
     shape = tuple(int.from_bytes(content[4 + 4 * k : 8 + 4 * k], "big") for k in range(ndim))
     if len(content) != start + math.prod(shape):
-        raise fail(
-            source,
-            f"{start + math.prod(shape)} bytes for the shape {shape} it announces",
-            f"{len(content)} bytes",
-            "use the published file",
-        )
+        wanted = f"{start + math.prod(shape)} bytes for the shape {shape} it announces"
+        raise fail(source, wanted, f"{len(content)} bytes", "use the published file")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
@@ -222,8 +188,7 @@ def load_images(
         raise fail("split", " or ".join(map(repr, SPLITS)), repr(split), "choose one of them")
     folder = locate(dataset, directory=directory, download=download)
     images, labels = (
-        _verified(folder / f"{SPLITS[split]}-{kind}-ubyte.gz", dataset)
-        for kind in ("images-idx3", "labels-idx1")
+        _verified(folder / f"{SPLITS[split]}-{kind}-ubyte.gz", dataset) for kind in _KINDS
     )
     return Images(
         read_idx(images, ndim=3, source=f"the {split} images in {folder}"),
@@ -299,22 +264,15 @@ def locate(
 def _given(directory: Path, dataset: str) -> Path:
     directory = directory.expanduser()
     if not directory.is_dir():
-        raise fail(
-            "data directory",
-            f"a directory with the {dataset} files",
-            f"{directory}, which is no directory",
-            "correct the path",
-        )
+        wanted, got = f"a directory with the {dataset} files", f"{directory}, which is no directory"
+        raise fail("data directory", wanted, got, "correct the path")
     named = directory / dataset
     folder = named if named.is_dir() else directory
     missing = _missing(folder, dataset)
     if missing:
-        raise fail(
-            "data directory",
-            f"{missing} in {directory} or in {named}",
-            "no such file",
-            f"put the four {dataset} files there ({DOWNLOADS[dataset]})",
-        )
+        remedy = f"put the four {dataset} files there ({DOWNLOADS[dataset]})"
+        wanted = f"{missing} in {directory} or in {named}"
+        raise fail("data directory", wanted, "no such file", remedy)
     return folder
 
 
@@ -338,12 +296,8 @@ def _decompressed(path: Path) -> bytes:
         with gzip.open(path) as file:
             return file.read(MOST_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise fail(
-            str(path),
-            "a readable gzip file",
-            f"{type(error).__name__} ({error})",
-            "fetch the file again",
-        ) from None
+        got = f"{type(error).__name__} ({error})"
+        raise fail(str(path), "a readable gzip file", got, "fetch the file again") from None
 
 
 def _verified(path: Path, dataset: str) -> bytes:
@@ -353,12 +307,8 @@ def _verified(path: Path, dataset: str) -> bytes:
     if got != expected:
         known = {value: (s, f) for s, files in CHECKSUMS.items() for f, value in files.items()}
         note = " (that of {1} of {0})".format(*known[got]) if got in known else ""
-        raise fail(
-            str(path),
-            f"{dataset} content with SHA-256 {expected}",
-            f"{got}{note}",
-            f"fetch the file again from {DOWNLOADS[dataset]}",
-        )
+        remedy = f"fetch the file again from {DOWNLOADS[dataset]}"
+        raise fail(str(path), f"{dataset} content with SHA-256 {expected}", f"{got}{note}", remedy)
     return content
 
 

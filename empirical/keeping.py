@@ -1,70 +1,78 @@
-"""Training on disk: tensors in safetensors files, checksummed, written whole or not at all.
+"""Tensors on disk: safetensors files, checksummed, written whole or not at all.
 
-A file is plain safetensors, which any program can read, with two texts in its metadata: ``words``,
-JSON that says what the tensors are, and ``sha256``, over the words and every tensor's name, type,
-shape and bytes (:mod:`empirical.tensor_files`). Nothing is pickled. An unfinished run keeps its
-last two checkpoints in two files and always writes over the older: while the newest is written, or
-if it is damaged afterwards, the one before is whole.
+A file is plain safetensors (https://github.com/huggingface/safetensors, *Format*), which any
+program can read: eight bytes with the header's length, a header in JSON, and the tensors' bytes,
+little-endian. The library's own writer puts metadata in an order that changes from run to run, and
+leaves a file of its own behind when it is killed; what is written here has the same bytes whenever
+the content is the same. Three texts are in the metadata: ``format``, ``words``, JSON that says what
+the tensors are, and ``sha256``, over the words and every tensor's name, type, shape and bytes.
+Nothing is pickled.
 
-This module needs torch and safetensors: in a checkout,
-``pip install -c constraints.txt '.[empirical]'``.
+An unfinished run keeps its last two checkpoints in two files and always writes over the older:
+while the newest is written, or if it is damaged afterwards, the one before is whole.
+
+Tensors are torch's; files are checked, and their words read, without it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import mmap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from empirical.tensor_files import (
-    AGAIN,
-    FORMAT,
-    RawTensor,
-    as_words,
-    changed,
-    check_metadata,
-    checksum,
-    save_file,
-)
 from exact.checkpoint import Clock
-from exact.whole_files import remove_leftovers, replacing
+from exact.whole_files import open_regular, remove_leftovers, replacing
 from theory.validation import as_integer, fail, install_extra
 
-try:
-    import torch
-    from safetensors import SafetensorError, safe_open
+if TYPE_CHECKING:
     from torch import Tensor
-except ModuleNotFoundError:
-    raise ImportError(
-        f"tensors on disk need torch and safetensors; {install_extra('empirical')}"
-    ) from None
 
-Tensors = Mapping[str, Tensor]
+FORMAT = "peerbayes-tensors 1"
+AGAIN = "write it again, by repeating the run"
+# Types by their name in the file: as torch calls them, and the bytes of an entry.
+# fmt: off
+_TYPES = {
+    "F64": ("float64", 8), "F32": ("float32", 4), "F16": ("float16", 2), "BF16": ("bfloat16", 2),
+    "I64": ("int64", 8), "I32": ("int32", 4), "I16": ("int16", 2), "I8": ("int8", 1),
+    "U64": ("uint64", 8), "U32": ("uint32", 4), "U16": ("uint16", 2), "U8": ("uint8", 1),
+    "BOOL": ("bool", 1),
+}
+# fmt: on
+_CODES = {name: code for code, (name, _) in _TYPES.items()}
+# As in the library.
+_MOST_HEADER = 100_000_000
+
+
+# One file ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """A file as read back.
+    """A file whose checksum is right.
 
     Attributes
     ----------
-    tensors
-        By name, on the CPU.
     words
-        What was said of them.
+        What was said of its tensors.
     sha256
         Of both.
+    tensors
+        By name, on the CPU; none where the file was only verified.
     """
 
-    tensors: dict[str, Tensor]
     words: dict[str, Any]
     sha256: str
+    tensors: dict[str, Tensor]
 
 
-def save_tensors(path: Path, tensors: Tensors, words: Mapping[str, Any]) -> str:
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], words: Mapping[str, Any]) -> str:
     """Replace `path` by a file with these tensors in one step, and return its SHA-256.
 
     Parameters
@@ -77,44 +85,202 @@ def save_tensors(path: Path, tensors: Tensors, words: Mapping[str, Any]) -> str:
     Raises
     ------
     ValueError
-        If the folder or the file cannot be written; in one line.
+        If a type has no place in such files, or the folder or the file cannot be written; in one
+        line.
     """
-    raw = {name: _raw(tensor) for name, tensor in tensors.items()}
+    raw = {name: _Raw.of(name, tensor) for name, tensor in sorted(tensors.items())}
     text = json.dumps(words, separators=(",", ":"), allow_nan=False)
-    sha256 = checksum(raw, text)
+    checksum = _checksum(text)
+    for name, one in raw.items():
+        checksum.update(_label(name, one.kind, one.shape))
+        checksum.update(one.data)
+    sha256 = checksum.hexdigest()
     try:
         with replacing(path) as file:
             save_file(raw, file, metadata={"format": FORMAT, "words": text, "sha256": sha256})
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise fail(
-            str(path), "a file that can be written", reason, "choose another folder"
-        ) from None
+        remedy = "choose another folder"
+        raise fail(str(path), "a file that can be written", reason, remedy) from None
     return sha256
 
 
 def load_tensors(path: Path) -> Kept:
-    """Read a file back and verify its checksum.
+    """Read a file back and verify its checksum; needs torch.
 
     Raises
     ------
     ValueError
         In one line, if it cannot be read, is truncated or changed, or is none of ours.
     """
+    return _read(path, keep=True)
+
+
+def verify_file(path: Path) -> Kept:
+    """Check a file from its first byte to its last; the tensors themselves are not kept.
+
+    Raises
+    ------
+    ValueError
+        As :func:`load_tensors`.
+    """
+    return _read(path, keep=False)
+
+
+def read_words(path: Path) -> dict[str, Any]:
+    """What a file says of its tensors, by its header alone: the tensors are not looked at.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it has no header that says something; in one line.
+    """
+    with _explained(path), open_regular(path) as file:
+        return _words(_header(file)["__metadata__"]["words"], path)
+
+
+def save_file(tensors: Mapping[str, _Raw], file: BinaryIO, *, metadata: Mapping[str, str]) -> None:
+    """Write tensors and metadata; the same content always as the same bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    # Wide entries first, as in the library, so that each tensor starts at a multiple of its width.
+    order = sorted(tensors, key=lambda name: (-_TYPES[_CODES[tensors[name].kind]][1], name))
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
+    end = 0
+    for name in order:
+        tensor = tensors[name]
+        begin, end = end, end + len(tensor.data)
+        code, shape = _CODES[tensor.kind], list(tensor.shape)
+        header[name] = {"dtype": code, "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in order:
+        file.write(tensors[name].data)
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    """A tensor's type as torch calls it, shape, and entries, the last axis first."""
+
+    kind: str
+    shape: tuple[int, ...]
+    data: memoryview | bytes
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor) -> _Raw:
+        """The bytes in the tensor's own memory if it lies there in one piece, on the CPU."""
+        plain = tensor.detach().to("cpu").contiguous()
+        kind = str(tensor.dtype).removeprefix("torch.")
+        if kind not in _CODES:
+            wanted = f"one of {', '.join(_CODES)}"
+            raise fail(f"tensor {name!r}", wanted, kind, "convert the tensor")
+        data = plain.reshape(-1).view(_torch().uint8).numpy().data if plain.numel() else b""
+        return cls(kind, tuple(tensor.shape), data)
+
+
+def _read(path: Path, *, keep: bool) -> Kept:
     if not path.is_file():
-        raise fail(str(path), "a safetensors file", "no such file", "correct the path")
+        raise fail(str(path), "a safetensors file", "no such file", f"correct the path, or {AGAIN}")
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        reason = f"a damaged or truncated file ({' '.join(str(error).split())[:80]})"
-        raise fail(str(path), "a safetensors file", reason, AGAIN) from None
-    check_metadata(metadata, path)
-    raw = {name: _raw(tensor) for name, tensor in tensors.items()}
-    if checksum(raw, metadata["words"]) != metadata["sha256"]:
-        raise changed(path)
-    return Kept(tensors, as_words(metadata["words"], path), metadata["sha256"])
+        with _explained(path), open_regular(path) as file:
+            return _verified(file, path, keep=keep)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "correct its permissions"
+        raise fail(str(path), "a file that can be read", reason, remedy) from None
+
+
+def _verified(file: BinaryIO, path: Path, *, keep: bool) -> Kept:
+    header = _header(file)
+    start = file.tell()
+    metadata = header.pop("__metadata__", {})
+    if metadata.get("format") != FORMAT or not {"words", "sha256"} <= metadata.keys():
+        raise fail(str(path), "tensors written by peerbayes", "another safetensors file", AGAIN)
+    end = 0
+    for entry in sorted(header.values(), key=lambda entry: tuple(entry["data_offsets"])):
+        begin, own_end = entry["data_offsets"]
+        if begin != end or own_end - begin != prod(entry["shape"]) * _TYPES[entry["dtype"]][1]:
+            raise ValueError("holes, or another size")
+        end = own_end
+    if end != path.stat().st_size - start:
+        raise ValueError("another size")
+    # Mapped: pages are read when they are looked at, and copied where they are changed.
+    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))[start:]
+    tensors: dict[str, Tensor] = {}
+    checksum = _checksum(metadata["words"])
+    for name, entry in sorted(header.items()):
+        kind, shape = _TYPES[entry["dtype"]][0], tuple(entry["shape"])
+        data = content[slice(*entry["data_offsets"])]
+        checksum.update(_label(name, kind, shape))
+        checksum.update(data)
+        if keep:
+            torch = _torch()
+            dtype = getattr(torch, kind)
+            flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+            tensors[name] = flat.reshape(shape)
+    if checksum.hexdigest() != metadata["sha256"]:
+        got = "changed or damaged content"
+        raise fail(str(path), "content that fits its checksum", got, AGAIN)
+    return Kept(_words(metadata["words"], path), metadata["sha256"], tensors)
+
+
+def _header(file: BinaryIO) -> dict[str, Any]:
+    length = int.from_bytes(file.read(8), "little")
+    if length > _MOST_HEADER:
+        raise ValueError("no header")
+    header: dict[str, Any] = json.loads(file.read(length))
+    return header
+
+
+def _words(text: str, path: Path) -> dict[str, Any]:
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, dict):
+        raise fail(str(path), "words that are a JSON object", "others", AGAIN)
+    return words
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say in one line that a header is none, unless the error says it of the file already."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        if str(error).startswith(str(path)):
+            raise
+        got = "a damaged or truncated file"
+        raise fail(str(path), "a safetensors file", got, AGAIN) from None
+
+
+def _checksum(words: str) -> hashlib._Hash:
+    """The SHA-256 of words, to which tensors are added in the order of their names."""
+    return hashlib.sha256(f"{FORMAT} {len(words.encode())}:{words}".encode())
+
+
+def _label(name: str, kind: str, shape: tuple[int, ...]) -> bytes:
+    """What the checksum takes in before a tensor's bytes; types are written as torch does."""
+    return f"{len(name.encode())}:{name} torch.{kind} {shape}:".encode()
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        remedy = install_extra("empirical")
+        raise ImportError(f"tensors on disk need torch; {remedy}") from None
+    return torch
+
+
+# The last two checkpoints of one run -------------------------------------------------------------
 
 
 @dataclass
@@ -184,7 +350,7 @@ class Generations:
         """Whether it is time: 10 s after the last one, and 20 times what writing it took."""
         return self.clock.due(time.monotonic())
 
-    def save(self, done: int, tensors: Tensors, words: Mapping[str, Any]) -> None:
+    def save(self, done: int, tensors: Mapping[str, Tensor], words: Mapping[str, Any]) -> None:
         """Keep the state after `done` rounds, over the older of the two.
 
         Raises
@@ -213,10 +379,3 @@ class Generations:
     def _say(self, sentence: str) -> None:
         if self.notice is not None:
             self.notice(sentence)
-
-
-def _raw(tensor: Tensor) -> RawTensor:
-    """The tensor's bytes: in its own memory if it lies there in one piece, on the CPU."""
-    plain = tensor.detach().to("cpu").contiguous()
-    data = plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b""
-    return RawTensor(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data)

@@ -68,28 +68,16 @@ class Partition:
         held = tuple(np.sort(np.array(own, dtype=np.int64)) for own in self.indices)
         for agent, own in enumerate(held):
             if own.ndim != 1 or own.size == 0 or own[0] < 0:
-                raise fail(
-                    f"indices[{agent}]",
-                    "at least one image, by its position",
-                    f"shape {own.shape}",
-                    "give every agent an image",
-                )
+                wanted, remedy = "at least one image, by its position", "give every agent an image"
+                raise fail(f"indices[{agent}]", wanted, f"shape {own.shape}", remedy)
         everything = np.sort(np.concatenate(held)) if held else np.array([], dtype=np.int64)
         twice = everything[1:][np.diff(everything) == 0]
         if everything.size == 0 or twice.size:
-            raise fail(
-                "indices",
-                "disjoint sets of images",
-                f"image {twice[0]} more than once" if twice.size else "no agents",
-                "give each image to one agent",
-            )
+            got = f"image {twice[0]} more than once" if twice.size else "no agents"
+            raise fail("indices", "disjoint sets of images", got, "give each image to one agent")
         if as_integer("informative", self.informative, minimum=0) >= len(held):
-            raise fail(
-                "informative",
-                f"an agent from 0 to {len(held) - 1}",
-                self.informative,
-                "name one of them",
-            )
+            wanted = f"an agent from 0 to {len(held) - 1}"
+            raise fail("informative", wanted, self.informative, "name one of them")
         object.__setattr__(self, "indices", tuple(read_only(own) for own in held))
 
     @property
@@ -159,36 +147,60 @@ def star_partition(
     >>> shares.sizes
     (2, 2, 2)
     """
-    values = np.asarray(labels, dtype=np.int64)
-    if values.ndim != 1:
-        raise fail("labels", "one axis", f"shape {values.shape}", "give one label per image")
+    values = as_labels(np.asarray(labels, dtype=np.int64))
     edges = as_integer("edges", edges, minimum=1)
     seed = as_integer("seed", seed, minimum=0)
     centre, rim = (np.unique(np.fromiter(side, np.int64)) for side in (centre_labels, edge_labels))
-    for argument, side in (("centre_labels", centre), ("edge_labels", rim)):
-        absent = np.setdiff1d(side, values)
-        if side.size == 0 or absent.size:
-            raise fail(
-                argument,
-                "labels that occur in the data",
-                f"{absent.tolist()}, which do not" if absent.size else "none",
-                "choose labels of the data set",
-            )
+    occurring("centre_labels", centre, values)
+    occurring("edge_labels", rim, values)
     both = np.intersect1d(centre, rim)
     if both.size:
-        raise fail(
-            "edge_labels",
-            "labels other than the centre's",
-            f"{both.tolist()} on both sides",
-            "give each label to one side",
-        )
+        wanted, got = "labels other than the centre's", f"{both.tolist()} on both sides"
+        raise fail("edge_labels", wanted, got, "give each label to one side")
     shared = np.flatnonzero(np.isin(values, rim))
     if shared.size < edges:
-        raise fail(
-            "edges",
-            f"at most {shared.size}, the number of images to share",
-            edges,
-            "use fewer edges",
-        )
+        wanted = f"at most {shared.size}, the number of images to share"
+        raise fail("edges", wanted, edges, "use fewer edges")
     dealt = np.array_split(np.random.default_rng(seed).permutation(shared), edges)
     return Partition((np.flatnonzero(np.isin(values, centre)), *dealt))
+
+
+def as_labels(labels: ArrayLike) -> IntArray:
+    """One whole number per image, shape (n,), n ≥ 1; anything else is refused."""
+    try:
+        values = np.asarray(labels)
+    except ValueError:
+        values = np.empty((0, 0))
+    if values.ndim != 1 or values.size == 0:
+        got = f"shape {values.shape}"
+        raise fail("labels", "shape (n,), n ≥ 1", got, "give one label per image")
+    if values.dtype.kind not in "iu":
+        raise fail("labels", "whole numbers", f"{values.dtype} entries", "number the labels")
+    return values.astype(np.int64)
+
+
+def occurring(argument: str, wanted: ArrayLike, labels: IntArray) -> None:
+    """See that labels, one at least, are among those of the images.
+
+    Raises
+    ------
+    ValueError
+        If not; the line names those that are missing.
+    """
+    absent = np.setdiff1d(wanted, labels).tolist()
+    if absent or not np.size(wanted):
+        got = f"{absent}, which do not" if absent else "none"
+        raise fail(argument, "labels that occur in the data", got, "choose labels of the data set")
+
+
+def in_proportion(counts: IntArray, size: int) -> IntArray:
+    """`size` things in proportion to counts, rounded by the method of largest remainders.
+
+    >>> in_proportion(np.array([60, 40, 7]), 5).tolist()
+    [3, 2, 0]
+    """
+    total = int(counts.sum())
+    rounded = counts * size // total
+    left = size - int(rounded.sum())
+    rounded[np.argsort(-(counts * size % total), kind="stable")[:left]] += 1
+    return rounded

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -143,20 +144,15 @@ def rank_correlation(
     y = np.asarray(measured, dtype=np.float64)
     y = y[:, None] if y.ndim == 1 else y
     if x.ndim != 1 or x.size < 3 or y.ndim != 2 or y.shape[0] != x.size or y.shape[1] < 1:
-        raise fail(
-            "measured",
-            "shape (points,) or (points, replicates), for at least 3 predicted points",
-            f"shape {y.shape} for {x.shape}",
-            "give each predicted point its measurements",
-        )
+        wanted = "shape (points,) or (points, replicates), for at least 3 predicted points"
+        got, remedy = f"shape {y.shape} for {x.shape}", "give each predicted point its measurements"
+        raise fail("measured", wanted, got, remedy)
     for name, values, bad in (("predicted", x, ~np.isfinite(x)), ("measured", y, np.isnan(y))):
         if bad.any():
-            raise fail(
-                name,
-                "finite numbers" if name == "predicted" else "numbers, infinite at most",
-                f"{values[bad][0]} at {np.argwhere(bad)[0].tolist()}",
-                "write inf for what was never reached, and leave out what was not measured",
-            )
+            wanted = "finite numbers" if name == "predicted" else "numbers, infinite at most"
+            got = f"{values[bad][0]} at {np.argwhere(bad)[0].tolist()}"
+            remedy = "write inf for what was never reached, and leave out what was not measured"
+            raise fail(name, wanted, got, remedy)
     middle = _median(y)
     for name, values in (("predicted", x), ("measured", middle)):
         if (values == values[0]).all():
@@ -167,16 +163,15 @@ def rank_correlation(
     generator = np.random.default_rng(as_integer("seed", seed, minimum=0))
     rho = _spearman(x[None], middle[None])[0]
     exact, p_value = _permutation_test(x, middle, rho, resamples, generator)
+    resampled = partial(_bootstrap, x, y, confidence, resamples, generator)
     return RankCorrelation(
         spearman=float(rho),
         kendall=float(kendalltau(rankdata(x), rankdata(middle)).statistic),
         points=x.size,
         replicates=y.shape[1],
         confidence=confidence,
-        seeds=None
-        if y.shape[1] == 1
-        else _bootstrap(x, y, confidence, resamples, generator, redraw_points=False),
-        over_points=_bootstrap(x, y, confidence, resamples, generator, redraw_points=True),
+        seeds=None if y.shape[1] == 1 else resampled(redraw_points=False),
+        over_points=resampled(redraw_points=True),
         certain=kendall_interval(_concordance(x, middle), x.size, confidence=confidence),
         p_value=p_value,
         exact=exact,

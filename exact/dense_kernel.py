@@ -1,21 +1,22 @@
-"""Several rounds B ← z + W B of a small dense W in one sweep, compiled with explicit vectors.
+"""Compiled inner loops: draws of outcomes, sparse and dense rounds, and the product under these.
 
-The columns of B do not meet in a product with W. A band of them is therefore carried through all
-rounds of a block while it stays in the core's first cache, and only the observations z stream in:
+Several rounds B ← z + W B of a small dense W go in one sweep. The columns of B do not meet in a
+product with W: a band of them is carried through all rounds of a block while it stays in the core's
+first cache, and only the observations z stream in:
 
-    band of columns → round → four rows of W at a time → strip of columns → neighbour j,
+    band of columns → round → some rows of W at a time → strip of columns → neighbour j.
 
-where the sums of four rows and one strip live in registers: four loads of B and four of W serve
-sixteen multiplications and additions. Libraries of linear algebra reach their best rates at
-hundreds of rows; this does from four agents on, and on some processors it takes wider vectors than
-they do (docs: benchmarks).
+The last two are generated code, which nets share (:mod:`empirical.kernels.product`): D ← C + A B
+for a few rows of A. The sums of some rows and columns fill registers and are added up over k, where
+a few loads of B and numbers of A serve rows · strips multiplications and additions. An entry is
+C + A₀ B₀ + A₁ B₁ + ..., added in this order, each step rounded once where the processor has fused
+multiply-adds. It does not depend on other rows and columns, on how they are cut up or on the width
+of the vectors.
 
-An entry is z_i + W_i0 B_0 + W_i1 B_1 + ..., added in this order, each step rounded once where the
-processor has fused multiply-adds. It does not depend on the other columns, on how they are cut up
-or on the width of the vectors.
-
-numba has no words for vectors, and what LLVM makes of plain loops here takes half of the widest
-ones. The inner loops are hence written in LLVM's own terms. Imported only where they run.
+Numba has no words for vectors, and what LLVM makes of plain loops takes half of the widest ones:
+hence a function for each number of rows, in LLVM's own terms. In one run on a core with AVX-512 it
+was 2 to 4 times as fast as plain loops; beside numba's ``np.dot`` 1.5 to 2.2 times in rounds of up
+to 16 agents, .9 to 1.4 times in a step of nets. Imported only where it runs.
 """
 
 from __future__ import annotations
@@ -32,8 +33,182 @@ from numpy.typing import NDArray
 
 from theory.validation import FloatArray, IntArray
 
-# The two inner loops that numpy has no words for, compiled by numba ------------------------------
+# D ← C + A B for a few rows of A, with explicit vectors ------------------------------------------
 
+
+class Registers(NamedTuple):
+    """What the sums of a tile fill: `rows` · `strips` registers of `lanes` numbers each."""
+
+    lanes: int
+    rows: int
+    strips: int
+
+    @property
+    def strip(self) -> int:
+        """Columns of a tile."""
+        return self.lanes * self.strips
+
+
+def registers(features: str, bits: int) -> Registers:
+    """The tile that fills a processor's registers and leaves some for the factors.
+
+    `features` is LLVM's list: 32 registers of 512 bits with AVX-512, else at least 16, of 256 bits
+    with AVX and 128 without. A number has `bits`.
+    """
+    if "+avx512f" in features:
+        rows, strips = (8, 3) if bits == 32 else (4, 4)
+        return Registers(512 // bits, rows, strips)
+    wide = "+avx," in f"{features},"
+    return Registers((256 if wide else 128) // bits, rows=4, strips=3)
+
+
+_FEATURES = cpu_target.target_context.codegen().magic_tuple()[2]
+SINGLE, DOUBLE = registers(_FEATURES, 32), registers(_FEATURES, 64)
+_INDEX, _PLACE = ir.IntType(64), ir.IntType(32)
+_NUMBERS = {32: ir.FloatType(), 64: ir.DoubleType()}
+# Of the arguments below: the places of addresses.
+_ADDRESSES = (0, 3, 5, 7)
+
+
+class _Tile:
+    """Some rows of a strip of columns, or of one vector under a mask."""
+
+    def __init__(self, builder: ir.IRBuilder, bits: int, lanes: int, mask: ir.Value | None) -> None:
+        self.builder, self.lanes, self.mask = builder, lanes, mask
+        self.vector = ir.VectorType(_NUMBERS[bits], lanes)
+        self.zero = ir.Constant(self.vector, [0.0] * lanes)
+        self._align, self._kind = bits // 8, f"v{lanes}f{bits}"
+
+    def load(self, pointer: ir.Value) -> ir.Value:
+        """The vector that begins at an address."""
+        place = self.builder.bitcast(pointer, self.vector.as_pointer())
+        if self.mask is None:
+            return self.builder.load(place, align=self._align)
+        return self._call("masked.load", place, _PLACE(self._align), self.mask, self.zero)
+
+    def store(self, vector: ir.Value, pointer: ir.Value) -> None:
+        """Write it there."""
+        place = self.builder.bitcast(pointer, self.vector.as_pointer())
+        if self.mask is None:
+            self.builder.store(vector, place, align=self._align)
+        else:
+            self._call("masked.store", vector, place, _PLACE(self._align), self.mask)
+
+    def fused(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        """A b + c."""
+        return self._call("fmuladd", a, b, c)
+
+    def _call(self, name: str, *values: ir.Value) -> ir.Value:
+        result = ir.VoidType() if name == "masked.store" else self.vector
+        kind = ir.FunctionType(result, [value.type for value in values])
+        full = f"llvm.{name}.{self._kind}{'.p0' if 'masked' in name else ''}"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, full)
+        return self.builder.call(function, values)
+
+
+def _everywhere(builder: ir.IRBuilder, number: ir.Value, lanes: int) -> ir.Value:
+    """One number in all lanes."""
+    none = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
+    first = builder.insert_element(none, number, _PLACE(0))
+    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(_PLACE, lanes), None))
+
+
+def _function(module: ir.Module, bits: int, rows: int, shape: Registers) -> ir.Function:
+    """The function for so many rows; arguments as of :func:`add_single`, less their number."""
+    name = f"add_product_of_{rows}_rows_{bits}"
+    if name in module.globals:
+        return module.globals[name]
+    pointer = _NUMBERS[bits].as_pointer()
+    kinds = [pointer if place in _ADDRESSES else _INDEX for place in range(11)]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    columns = function.args[-1]
+    whole = builder.sub(columns, builder.urem(columns, _INDEX(shape.strip)))
+    with cgutils.for_range_slice(builder, _INDEX(0), whole, _INDEX(shape.strip)) as (column, _):
+        tile = _Tile(builder, bits, shape.lanes, None)
+        _add(tile, function.args, column, rows, shape.strips)
+    with cgutils.for_range_slice(builder, whole, columns, _INDEX(shape.lanes)) as (column, _):
+        lanes = ir.Constant(ir.VectorType(_INDEX, shape.lanes), list(range(shape.lanes)))
+        left = _everywhere(builder, builder.sub(columns, column), shape.lanes)
+        tile = _Tile(builder, bits, shape.lanes, builder.icmp_signed("<", lanes, left))
+        _add(tile, function.args, column, rows, 1)
+    builder.ret_void()
+    return function
+
+
+def _add(tile: _Tile, values: Any, column: ir.Value, rows: int, strips: int) -> None:
+    """Add the code of one tile, which begins at a column."""
+    a, a_row, a_step, b, b_step, c, c_row, d, d_row, count, _ = values
+    builder = tile.builder
+
+    def at(pointer: ir.Value, step: ir.Value, number: ir.Value, strip: int = 0) -> ir.Value:
+        place = builder.gep(pointer, [builder.mul(step, number)])
+        return builder.gep(place, [builder.add(column, _INDEX(strip * tile.lanes))])
+
+    # Places in memory, which LLVM makes registers.
+    sums = {
+        (row, strip): cgutils.alloca_once(builder, tile.vector)
+        for row in range(rows)
+        for strip in range(strips)
+    }
+    with builder.if_else(cgutils.is_null(builder, c)) as (fresh, held):
+        with fresh:
+            for total in sums.values():
+                builder.store(tile.zero, total)
+        with held:
+            for (row, strip), total in sums.items():
+                builder.store(tile.load(at(c, c_row, _INDEX(row), strip)), total)
+    with cgutils.for_range(builder, count) as loop:
+        right = [tile.load(at(b, b_step, loop.index, strip)) for strip in range(strips)]
+        for row in range(rows):
+            place = builder.gep(a, [builder.mul(a_row, _INDEX(row))])
+            place = builder.gep(place, [builder.mul(a_step, loop.index)])
+            left = _everywhere(builder, builder.load(place), tile.lanes)
+            for strip in range(strips):
+                total = sums[row, strip]
+                builder.store(tile.fused(left, right[strip], builder.load(total)), total)
+    for (row, strip), total in sums.items():
+        tile.store(builder.load(total), at(d, d_row, _INDEX(row), strip))
+
+
+def _generated(bits: int, shape: Registers) -> Any:
+    def add_product(typing: Any, numbers: Any) -> Any:
+        signature = types.void(types.UniTuple(types.int64, 12))
+
+        def generate(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            rows, *values = cgutils.unpack_tuple(builder, args[0])
+            for place in _ADDRESSES:
+                values[place] = builder.inttoptr(values[place], _NUMBERS[bits].as_pointer())
+            after = builder.append_basic_block()
+            choice = builder.switch(rows, after)
+            for count in range(1, shape.rows + 1):
+                case = builder.append_basic_block()
+                choice.add_case(_INDEX(count), case)
+                builder.position_at_end(case)
+                builder.call(_function(builder.module, bits, count, shape), values)
+                builder.branch(after)
+            builder.position_at_end(after)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return intrinsic(add_product)
+
+
+add_single = _generated(32, SINGLE)
+"""D ← C + A B of float32 for compiled callers, whose one argument is a tuple of integers: how many
+rows, at most those of SINGLE; the address of A, its steps from row to row and from k to k; the
+address of B and its step from k to k; the address of C, 0 for zeros, and its step from row to row;
+the same of D; how many k; how many columns. Steps are in numbers; columns are contiguous.
+"""
+
+add_double = _generated(64, DOUBLE)
+"""The same of float64, with the rows of DOUBLE."""
+
+
+# The two inner loops that numpy has no words for, compiled by numba ------------------------------
 
 Words = NDArray[np.uint64]
 
@@ -133,186 +308,12 @@ def sparse_rounds(
                         out[m] += a * u[m]
 
 
-# Several rounds B ← z + W B of a small dense W in one sweep, compiled with explicit vectors ------
+# Several rounds B ← z + W B of a small dense W in one sweep --------------------------------------
 
-
-class Registers(NamedTuple):
-    """What the sums of one step fill: `rows` · `strips` registers of `lanes` numbers each."""
-
-    lanes: int
-    rows: int
-    strips: int
-
-
-def registers(features: str) -> Registers:
-    """The sums that a processor keeps in registers, leaving some for the factors.
-
-    `features` is LLVM's list: 32 registers of eight numbers with AVX-512, else at least 16, of four
-    numbers with AVX.
-    """
-    if "+avx512f" in features:
-        return Registers(lanes=8, rows=4, strips=4)
-    return Registers(lanes=4 if "+avx" in features else 2, rows=4, strips=3)
-
-
-_NUMBER_BYTES, _CACHE_LINE = 8, 8
-LANES, ROWS, STRIPS = registers(cpu_target.target_context.codegen().magic_tuple()[2])
-STRIP = LANES * STRIPS
-# Strips of a band are unrolled. Bands of up to 16 agents, old and new, stay in 32 KiB.
+_CACHE_LINE = 8
+ROWS, STRIP = DOUBLE.rows, DOUBLE.strip
+# Bands of up to 16 agents, old and new, stay in 32 KiB.
 BAND = 4 * STRIP
-
-_INDEX, _NUMBER = ir.IntType(64), ir.DoubleType()
-_VECTOR, _POINTER = ir.VectorType(_NUMBER, LANES), ir.DoubleType().as_pointer()
-
-
-def _index(value: int) -> ir.Constant:
-    return ir.Constant(_INDEX, value)
-
-
-class _Code:
-    """Loads, stores and steps of vectors, added to a function in LLVM's terms."""
-
-    def __init__(self, builder: ir.IRBuilder) -> None:
-        self.builder = builder
-        self.fused = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(_VECTOR, [_VECTOR] * 3),
-            f"llvm.fmuladd.v{LANES}f64",
-        )
-
-    def at(self, pointer: ir.Value, *offsets: ir.Value) -> ir.Value:
-        """The address so many numbers further on."""
-        for offset in offsets:
-            pointer = self.builder.gep(pointer, [offset])
-        return pointer
-
-    def strip(self, pointer: ir.Value) -> list[ir.Value]:
-        """The vectors of a strip."""
-        return [
-            self.builder.load(self._vector(pointer, s), align=_NUMBER_BYTES) for s in range(STRIPS)
-        ]
-
-    def keep(self, vectors: list[ir.Value], pointer: ir.Value) -> None:
-        """Store the vectors of a strip."""
-        for s, vector in enumerate(vectors):
-            self.builder.store(vector, self._vector(pointer, s), align=_NUMBER_BYTES)
-
-    def everywhere(self, pointer: ir.Value) -> ir.Value:
-        """One number in all lanes."""
-        none = ir.Constant(_VECTOR, ir.Undefined)
-        first = ir.Constant(ir.IntType(32), 0)
-        number = self.builder.insert_element(none, self.builder.load(pointer), first)
-        lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return self.builder.shuffle_vector(number, none, lanes)
-
-    def _vector(self, pointer: ir.Value, s: int) -> ir.Value:
-        place = self.at(pointer, _index(s * LANES))
-        return self.builder.bitcast(place, _VECTOR.as_pointer())
-
-
-def _rows_function(module: ir.Module, rows: int, width: int) -> ir.Function:
-    """A function for `rows` rows of W and `width` columns, a multiple of a strip.
-
-    Its arguments are addresses, of the first of these rows in W, z and the new B and of agent 0's
-    row in the old B; and how many numbers lie between two rows of each of them.
-    """
-    name = f"pool_{rows}_rows_of_{width}"
-    if name in module.globals:
-        return module.globals[name]
-    kind = ir.FunctionType(ir.VoidType(), [_POINTER] * 4 + [_INDEX] * 4)
-    function = ir.Function(module, kind, name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    weights, seen, new, old, agents, seen_step, new_step, old_step = function.args
-    builder = ir.IRBuilder(function.append_basic_block())
-    code = _Code(builder)
-    row_of, seen_of, new_of = (
-        [builder.mul(step, _index(row)) for row in range(rows)]
-        for step in (agents, seen_step, new_step)
-    )
-    for first in range(0, width, STRIP):
-        begun = [code.strip(code.at(seen, row, _index(first))) for row in seen_of]
-        entry = builder.block
-        loop, done = builder.append_basic_block(), builder.append_basic_block()
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        j = builder.phi(_INDEX)
-        j.add_incoming(_index(0), entry)
-        sums = [[builder.phi(_VECTOR) for _ in range(STRIPS)] for _ in range(rows)]
-        heard = code.strip(code.at(old, builder.mul(j, old_step), _index(first)))
-        for row in range(rows):
-            weight = code.everywhere(code.at(weights, row_of[row], j))
-            for s, total in enumerate(sums[row]):
-                total.add_incoming(begun[row][s], entry)
-                begun[row][s] = builder.call(code.fused, [weight, heard[s], total])
-                total.add_incoming(begun[row][s], loop)
-        after = builder.add(j, _index(1))
-        j.add_incoming(after, loop)
-        builder.cbranch(builder.icmp_signed("<", after, agents), loop, done)
-        builder.position_at_end(done)
-        for row in range(rows):
-            code.keep(begun[row], code.at(new, new_of[row], _index(first)))
-    builder.ret_void()
-    return function
-
-
-def _pool_rows_in_llvm(
-    typing: Any,
-    wide: Any,
-    count: Any,
-    weights: Any,
-    first: Any,
-    rows: Any,
-    seen: Any,
-    memory: Any,
-    new: Any,
-    old: Any,
-    seen_step: Any,
-    new_step: Any,
-    old_step: Any,
-) -> Any:
-    """Agents first, ..., first + count − 1 in one round, for a band or, if not `wide`, a strip.
-
-    `count` is at most ROWS. `seen` is the place in `rows`, `new` that in `memory`, where the first
-    of these agents' rows begin, `old` where agent 0's row of the old B does; the steps are those
-    from agent to agent. All arrays are contiguous.
-    """
-    signature = types.void(
-        *(wide, count, weights, first, rows, seen, memory, new, old),
-        *(seen_step, new_step, old_step),
-    )
-
-    def generate(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        wide, count, _, first, _, seen, _, new, old, *steps = args
-        matrix, observed, work = (
-            context.make_array(sig.args[k])(context, builder, args[k]) for k in (2, 4, 6)
-        )
-        agents = builder.extract_value(matrix.shape, 0)
-        arguments = [
-            builder.gep(matrix.data, [builder.mul(first, agents)]),
-            builder.gep(observed.data, [seen]),
-            builder.gep(work.data, [new]),
-            builder.gep(work.data, [old]),
-            *(agents, *steps),
-        ]
-        after = builder.append_basic_block()
-        # A case for each number of rows, once for a strip and once for a band.
-        chosen = builder.add(count, builder.mul(builder.zext(wide, _INDEX), _index(ROWS)))
-        choice = builder.switch(chosen, after)
-        for number in range(2 * ROWS):
-            case = builder.append_basic_block()
-            choice.add_case(_index(number + 1), case)
-            builder.position_at_end(case)
-            width = STRIP if number < ROWS else BAND
-            builder.call(_rows_function(builder.module, number % ROWS + 1, width), arguments)
-            builder.branch(after)
-        builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-_pool_rows: Any = intrinsic(_pool_rows_in_llvm)
 
 
 def work_space(agents: int, columns: int) -> int:
@@ -330,7 +331,7 @@ def dense_rounds(weights: FloatArray, rows: FloatArray, memory: FloatArray, at: 
     weights
         W, shape (N, N).
     rows
-        z of the rounds, shape (T, N, K), with K of at least STRIP.
+        z of the rounds, shape (T, N, K).
     memory
         :func:`work_space` numbers, of which two copies of B come first.
     at
@@ -339,11 +340,8 @@ def dense_rounds(weights: FloatArray, rows: FloatArray, memory: FloatArray, at: 
     rounds, agents, columns = rows.shape
     blocks = (agents + ROWS - 1) // ROWS
     size, bands = agents * columns, memory.size - 2 * agents * BAND
-    column = 0
-    while column < columns:
-        wide = column + BAND <= columns
-        # The last strip goes back over columns that are done already: they come out the same.
-        column = min(column, columns - STRIP)
+    w, z, b = weights.ctypes.data, rows.ctypes.data, memory.ctypes.data
+    for column in range(0, columns, BAND):
         old, old_step = at * size + column, columns
         for t in range(rounds):
             new, new_step = (1 - at) * size + column, columns
@@ -353,11 +351,11 @@ def dense_rounds(weights: FloatArray, rows: FloatArray, memory: FloatArray, at: 
             for block in range(blocks):
                 # Blocks as equal as can be: short of rows, sums wait for each other.
                 count = (agents - first + blocks - block - 1) // (blocks - block)
-                _pool_rows(
-                    *(wide, count, weights, first, rows),
-                    *((t * agents + first) * columns + column, memory),
-                    *(new + first * new_step, old, columns, new_step, old_step),
-                )
+                add_double((
+                    count, w + 8 * first * agents, agents, 1, b + 8 * old, old_step,
+                    z + 8 * ((t * agents + first) * columns + column), columns,
+                    b + 8 * (new + first * new_step), new_step,
+                    agents, min(BAND, columns - column),
+                ))  # fmt: skip
                 first += count
             old, old_step = new, new_step
-        column += BAND if wide else STRIP

@@ -243,29 +243,26 @@ class CompiledPropagation:
     def __init__(
         self, network: Network, table: ObservationTable, *, replicates: int, plan: Plan
     ) -> None:
-        from exact.dense_kernel import STRIP, work_space
+        from exact.dense_kernel import work_space
 
         columns = replicates * table.columns
-        room = max(columns, STRIP)
-        shape = (plan.depth, network.agents, room)
+        shape = (plan.depth, network.agents, columns)
         self._weights = np.ascontiguousarray(dense(network))
         self._table = table
         self._depth = plan.depth
-        self._columns = columns
         self._shape = (network.agents, replicates, table.columns)
         self._rows = aligned(shape)
         self._rows[:] = 0.0
-        self._looked_up = self._rows if room == columns else np.empty((*shape[:2], columns))
-        self._memory = aligned((work_space(network.agents, room),))
+        self._memory = aligned((work_space(network.agents, columns),))
         self._memory[:] = 0.0
-        self._states = self._memory[: 2 * network.agents * room].reshape(2, *shape[1:])
+        self._states = self._memory[: 2 * network.agents * columns].reshape(2, *shape[1:])
         self._at = 0
 
     def start(self, prior: FloatArray, draws: Draws) -> None:
         """Set B_1 from the prior log-ratios, shape (N, C), and one round of draws."""
         self._at = 0
         self._states[0] = self._observed(draws.symbols, draws.noise)[0]
-        self._states[0, :, : self._columns] += np.tile(prior, self._shape[1])
+        self._states[0] += np.tile(prior, self._shape[1])
 
     def advance(self, draws: Draws) -> None:
         """Carry B on through the rounds of `draws`."""
@@ -278,15 +275,12 @@ class CompiledPropagation:
         """W B, shape (N, R, C): valid until the next call."""
         self._rows[0] = 0.0
         self._carry(self._rows[:1])
-        private = self._states[1 - self._at][:, : self._columns]
-        return np.asarray(private.reshape(self._shape))
+        return np.asarray(self._states[1 - self._at].reshape(self._shape))
 
     def _observed(self, symbols: IntArray, noise: FloatArray) -> FloatArray:
-        rounds = len(symbols)
-        self._table.look_up(symbols, noise, self._looked_up[:rounds])
-        if self._looked_up is not self._rows:
-            self._rows[:rounds, :, : self._columns] = self._looked_up[:rounds]
-        return self._rows[:rounds]
+        rows = self._rows[: len(symbols)]
+        self._table.look_up(symbols, noise, rows)
+        return rows
 
     def _carry(self, rows: FloatArray) -> None:
         from exact.dense_kernel import dense_rounds

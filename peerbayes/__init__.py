@@ -17,8 +17,9 @@
   problems and results; `explore` shows a problem on a page, where it can be moved;
 - **live networks**: `launch` runs the agents of a problem as processes of this machine;
 - **live agents**: `watch` listens to agents that run as processes, beside what theory predicts;
-- **nets of one's own**: `train` a torch module on a network, `train_file` what a net file says,
-  `load_trained` what they left;
+- **nets of one's own**: `train` a torch module on a network (what is not said each time is said
+  by `Examples`, `Method` and `Job`), `train_file` what a net file says, `load_trained` what they
+  left;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`, `account` (the probability
   of error round by round, between bounds), `expected_log_ratio`;
 - **records**: `read_record`, `write_report`.
@@ -68,6 +69,9 @@ if TYPE_CHECKING:
     from peerbayes.problem.problems import RegressionProblem as RegressionProblem
     from peerbayes.records import read_record as read_record
     from peerbayes.report.page import write_report as write_report
+    from peerbayes.settings.nets import Examples as Examples
+    from peerbayes.settings.nets import Job as Job
+    from peerbayes.settings.nets import Method as Method
     from theory.bounds import account as account
     from theory.bounds import sample_sizes as sample_sizes
     from theory.changing import DelayedNetwork as DelayedNetwork

@@ -70,7 +70,15 @@ def training(learner: str, codec: str | None) -> None:
     rows = [(x, (x[:, 0] > 0).astype(int)) for x in rng.normal(size=(3, 40, 2))]
     net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     ring = pb.Network.from_topology("ring", agents=3)
-    pb.train(lambda: net, rows, ring, rounds=2, local_steps=2, learner=learner, codec=codec)
+    pb.train(
+        lambda: net,
+        rows,
+        ring,
+        rounds=2,
+        local_steps=2,
+        learner=learner,
+        method=pb.Method(codec=codec),
+    )
 
 
 def training_of_the_papers() -> None:
@@ -105,18 +113,17 @@ def autoencoder() -> None:
     import numpy as np
 
     from empirical.data import Images
-    from empirical.gae.local import stream
-    from empirical.gae.net import initial
-    from empirical.gae.passes import passes
+    from empirical.gae.messages import coder_of
+    from empirical.gae.net import Passes, initial, stream
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes, coder_of, one_round
+    from empirical.gae.rounds import Nodes, one_round
 
     images = Images(np.ones((16, 28, 28), np.uint8), np.arange(16) % 10, "", tuple("0123456789"))
     recipe = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned", nodes=2)
     start = initial(stream(0, 9))
     nodes, shares = Nodes.begin(start, 2), [np.arange(8), np.arange(8, 16)]
     coder = coder_of(recipe, start, autoencoder=None)
-    one_round(nodes, passes(images, device="cpu"), shares, coder, recipe, seed=0)
+    one_round(nodes, Passes(images, device="cpu"), shares, coder, recipe, seed=0)
 
 
 def compiled(work: Callable[[], None]) -> str:

@@ -1,4 +1,8 @@
-"""Training the autoencoder on snapshots, and what it is worth on those that it has not seen.
+"""The autoencoder: the snapshots that it learns from, its training, and what it is worth on others.
+
+A trajectory is one training of the local net from fresh weights, on all images in one place, with a
+snapshot after each epoch: the N_p weights of largest square, in ascending order. Trajectories are
+kept in a file each, so that making them can be interrupted.
 
 The paper draws its 500 validation snapshots at random from trajectories that the other 5 000 are
 of, so that nearly every one has a neighbour of an epoch away among them. Beside that split,
@@ -7,21 +11,149 @@ of, so that nearly every one has a neighbour of an epoch away among them. Beside
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.gae.adam import Moments, step
-from empirical.gae.local import stream
-from empirical.gae.net import SIZE
+from empirical.data import Images
+from empirical.gae.messages import largest_places
+from empirical.gae.net import SIZE, Moments, Passes, epoch, initial, side_by_side, step, stream
 from empirical.gae.recipe import Recipe
-from empirical.keeping import Generations
+from empirical.keeping import Generations, load_tensors, save_tensors
 from empirical.messages.autoencoder import Autoencoder, untrained
 from theory.progress import Progress
 from theory.validation import as_integer, fail
+
+# What the autoencoder learns from ----------------------------------------------------------------
+
+
+KIND = "gae-trajectory"
+_SNAPSHOTS = 2  # the first place of its streams
+
+
+@dataclass(frozen=True)
+class SnapshotPlan:
+    """How many snapshots, of what.
+
+    Attributes
+    ----------
+    trajectories, epochs
+        Trainings from fresh weights, and epochs of each: 110 of 50 make the paper's 5 500
+        ([C] started afresh every 50 epochs; [P] 5 000 and 500).
+    batch
+        Images a step ([C]).
+    kept
+        N_p.
+    seed
+        Of these trainings alone: no run of GAE shares it.
+    """
+
+    trajectories: int = 110
+    epochs: int = 50
+    batch: int = 6000
+    kept: int = 50_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("trajectories", "epochs", "batch", "kept"):
+            as_integer(name, getattr(self, name), minimum=1)
+        if self.kept > SIZE:
+            raise fail("kept", f"at most {SIZE}, the weights of the net", self.kept, "keep fewer")
+
+
+def snapshots(
+    plan: SnapshotPlan,
+    passes: Passes,
+    images: Images,
+    folder: Path,
+    *,
+    recipe: Recipe,
+    device: str = "cpu",
+    workers: int = 1,
+    progress: Progress | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Tensor:
+    """All snapshots, shape (trajectories, epochs, kept), made or read back from `folder`.
+
+    Parameters
+    ----------
+    recipe
+        Of the net and its training; its batch is the plan's instead.
+    workers
+        Trajectories made side by side, each by a thread; no bit depends on them.
+    notice
+        Told of files that are made again.
+
+    Raises
+    ------
+    ValueError
+        If training breaks down, or a file cannot be written.
+    """
+    found = torch.empty(plan.trajectories, plan.epochs, plan.kept)
+    own = replace(recipe, batch=plan.batch, nodes=1, exchange="none")
+    words = {**asdict(plan), **own.as_json(), "kind": KIND, "images": len(images)}
+    del words["trajectories"]  # more of them may be added
+    paths = [folder / f"trajectory-{n:03d}.safetensors" for n in range(plan.trajectories)]
+    make, missing = partial(_trajectory, plan, passes, len(images), own, device), []
+    for number, path in enumerate(paths):
+        kept = _kept_before(path, words, notice)
+        if kept is None:
+            missing.append(number)
+        else:
+            found[number] = kept
+    for start in range(0, len(missing), workers):
+        numbers = missing[start : start + workers]
+        if progress is not None:
+            progress(plan.trajectories - len(missing) + start, plan.trajectories)
+        made = side_by_side(make, numbers, workers=workers)
+        for number, kept in zip(numbers, made, strict=True):
+            save_tensors(paths[number], {"sorted": kept}, words)
+            found[number] = kept
+    if progress is not None:
+        progress(plan.trajectories, plan.trajectories)
+    return found
+
+
+def _kept_before(
+    path: Path, words: dict[str, Any], notice: Callable[[str], None] | None
+) -> Tensor | None:
+    if not path.exists():
+        return None
+    try:
+        kept = load_tensors(path)
+    except ValueError as error:
+        if notice is not None:
+            notice(str(error))
+        return None
+    if kept.words != words:
+        if notice is not None:
+            notice(f"{path}: not used, for it is of other settings")
+        return None
+    return kept.tensors["sorted"]
+
+
+def _trajectory(
+    plan: SnapshotPlan, passes: Passes, images: int, recipe: Recipe, device: str, number: int
+) -> Tensor:
+    """One of them; shape (epochs, kept)."""
+    weights = initial(stream(plan.seed, _SNAPSHOTS, number))[None].to(device)
+    moments, found = Moments.none(weights), torch.empty(plan.epochs, plan.kept)
+    for place in range(plan.epochs):
+        random = stream(plan.seed, _SNAPSHOTS, number, place)
+        epoch(passes, weights, moments, 0, np.arange(images), recipe, random)
+        found[place] = weights[0, largest_places(weights[0], plan.kept)].sort().values
+    return found
+
+
+# Training the autoencoder on snapshots, and what it is worth on those that it has not seen -------
+
 
 SPLITS = ("random", "trajectories")
 _FITTING = 3  # the first place of its streams
@@ -60,10 +192,6 @@ class FitPlan:
             wanted = " or ".join(map(repr, SPLITS))
             raise fail("split", wanted, repr(self.split), "choose one of them")
 
-    def as_json(self) -> dict[str, Any]:
-        """All settings, in plain values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -91,6 +219,7 @@ def fit(
     plan: FitPlan,
     recipe: Recipe,
     *,
+    device: str = "cpu",
     generations: Generations | None = None,
     progress: Progress | None = None,
 ) -> Fit:
@@ -110,7 +239,7 @@ def fit(
     ValueError
         If there are too few snapshots to hold some out.
     """
-    w = recipe.exact
+    w, curves = recipe.exact, curves.to(device)
     between = curves.shape[-1] - 2 * w
     taken = _halves(curves, plan)[0][:, w : w + between]
     held_out = held_out_curves(curves, plan, recipe)
@@ -119,26 +248,25 @@ def fit(
         random=stream(plan.seed, _FITTING),
     )  # fmt: skip
     flat = torch.cat([part.reshape(-1) for layer in own.layers for part in layer])[None]
-    moments, training, validation = Moments.none(flat), list[float](), list[float]()
+    tensors = {"weights": flat, **Moments.none(flat).tensors()}
+    training, validation = list[float](), list[float]()
     kept = None if generations is None else generations.load()
     if kept is not None:
-        flat, first = kept.tensors["weights"], kept.tensors["first"]
-        moments = Moments(first, kept.tensors["second"], kept.tensors["steps"])
+        tensors = kept.tensors
         training, validation = kept.words["training"], kept.words["validation"]
+    steps = tensors.pop("steps")  # which are counted on the CPU
+    flat, first, second = (tensors[name].to(device) for name in ("weights", "first", "second"))
+    moments = Moments(first, second, steps)
     for number in range(len(training), plan.epochs):
         training.append(_epoch(flat, moments, taken, own, plan, number))
         validation.append(_error(_with(own, flat[0]), held_out))
         if progress is not None:
             progress(number + 1, plan.epochs)
         if generations is not None and generations.due():
-            tensors = {
-                "weights": flat, "first": moments.first, "second": moments.second,
-                "steps": moments.steps,
-            }  # fmt: skip
             words = {"training": training, "validation": validation, "rounds": plan.epochs}
-            generations.save(number + 1, tensors, words)
+            generations.save(number + 1, {"weights": flat, **moments.tensors()}, words)
     variance = float((held_out - taken.mean(dim=0)).square().mean())
-    return Fit(_with(own, flat[0]), tuple(training), tuple(validation), variance)
+    return Fit(_with(own, flat[0].cpu()), tuple(training), tuple(validation), variance)
 
 
 def held_out_curves(curves: Tensor, plan: FitPlan, recipe: Recipe) -> Tensor:
@@ -172,7 +300,7 @@ def _epoch(
         model = _with(own, free)
         error = functional.mse_loss(model.decode(model.encode(some)), some)
         (gradient,) = torch.autograd.grad(error, free)
-        step(flat, moments, 0, gradient)
+        step(flat, moments, 0, gradient, Recipe())  # Adam's numbers are the library's
         total += float(error.detach()) * len(some)
     return total / len(curves)
 

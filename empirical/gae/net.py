@@ -1,4 +1,4 @@
-"""The local net: its weights as one vector, their initialisation, and passes over a batch.
+"""The local net, and what a node does with it alone: passes over a batch, Adam, an epoch.
 
 Two 3 x 3 convolutions (32 and 64 channels, no padding, ReLU), max-pool of 2 x 2, dropout, dense
 layers of 64 and 64 units (ReLU) and 10 outputs: 613 514 weights. Channels come last, as in the
@@ -6,25 +6,34 @@ library that the paper's authors used, and so the weights' order is theirs: by l
 biases, a convolution's by row, column, channel in, channel out. The nets of M nodes are the rows
 of one tensor of shape (M, 613 514).
 
-On a CPU the convolutions are compiled (:mod:`empirical.gae.scaled_rows`) and run over some images
-at a time, so that nothing large leaves the caches; elsewhere torch differentiates
-(:mod:`empirical.gae.passes`).
+Torch multiplies and differentiates, on any of its devices. One channel is too few for its
+convolutions: the first is a product of windows of nine pixels. The max-pool comes before bias and
+ReLU, which gives the same on a quarter of the pixels.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from empirical.gae.scaled_rows import FEATURES, backward, drop, forward
-from empirical.gae.winograd import POOLED, Floats, transformed
+from empirical.data import Images
+from empirical.gae.recipe import Recipe
+from empirical.kernels.products import products
+from empirical.kernels.sweeps import adam_step
 from empirical.messages.codec import Block, Layout
+from theory.validation import IntArray, fail
 
+# Numbers that the max-pool leaves of an image.
+FEATURES = 12 * 12 * 64
 SHAPES: dict[str, tuple[int, ...]] = {
     "convolution-1.weight": (3, 3, 1, 32),
     "convolution-1.bias": (32,),
@@ -37,22 +46,20 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "dense-3.weight": (64, 10),
     "dense-3.bias": (10,),
 }
-SIZE = sum(math.prod(shape) for shape in SHAPES.values())
-CLASSES = 10
+_SIZES = [math.prod(shape) for shape in SHAPES.values()]
+SIZE = sum(_SIZES)
 # Name of the one vector that a message of this net has.
 WEIGHTS = "weights"
-# Images at a time: 128 of what the max-pool leaves are 5 MB.
-_SOME = 128
+# Images at a time: on a CPU, what is kept of 64 of them stays in its caches.
+_ON_CPU, _ELSEWHERE = 64, 8192
 _WHITE = 255.0
+Result = TypeVar("Result")
 
 
 def blocks() -> tuple[Block, ...]:
     """The tensors of the net, in the order of their weights."""
-    found, start = [], 0
-    for name, shape in SHAPES.items():
-        found.append(Block(name, start, shape))
-        start += math.prod(shape)
-    return tuple(found)
+    starts = [sum(_SIZES[:number]) for number in range(len(_SIZES))]
+    return tuple(Block(*own) for own in zip(SHAPES, starts, SHAPES.values(), strict=True))
 
 
 def layout(begin: Tensor) -> Layout:
@@ -60,136 +67,182 @@ def layout(begin: Tensor) -> Layout:
     return Layout({WEIGHTS: begin}, blocks())
 
 
+def stream(seed: int, *place: int) -> np.random.Generator:
+    """Random numbers of one purpose, by seed and place alone: nothing is to be remembered."""
+    state = np.random.SeedSequence(seed, spawn_key=place)
+    return np.random.Generator(np.random.SFC64(state))
+
+
 def initial(generator: np.random.Generator) -> Tensor:
     """Glorot's uniform weights and zero biases, shape (613 514,), float32."""
     weights = np.zeros(SIZE, np.float32)
-    for name, view in tensors(weights).items():
-        if name.endswith("weight"):
-            window = math.prod(view.shape[:-2])
-            limit = math.sqrt(6 / (window * (view.shape[-2] + view.shape[-1])))
-            view[...] = generator.uniform(-limit, limit, view.shape)
+    for one in blocks():
+        if one.name.endswith("weight"):
+            size = math.prod(one.shape)
+            limit = math.sqrt(6 / (size / one.shape[-2] + size / one.shape[-1]))
+            weights[one.start : one.start + size] = generator.uniform(-limit, limit, size)
     return torch.from_numpy(weights)
 
 
-def tensors(weights: Floats) -> dict[str, Floats]:
-    """The tensors of one net's weights, shape (613 514,), as views by name."""
-    return {
-        one.name: weights[one.start : one.start + math.prod(one.shape)].reshape(one.shape)
-        for one in blocks()
-    }
-
-
-def as_inputs(pixels: NDArray[np.uint8]) -> Floats:
+def as_inputs(pixels: NDArray[np.uint8]) -> Tensor:
     """Grey values over 255, float32; shape (n, 28, 28) as given."""
-    inputs: Floats = np.ascontiguousarray(pixels, np.float32) / np.float32(_WHITE)
-    return inputs
+    return torch.from_numpy(np.ascontiguousarray(pixels, np.float32) / np.float32(_WHITE))
 
 
-def gradient(
-    weights: Floats,
-    images: Floats,
-    labels: NDArray[np.int64],
-    *,
-    dropout: float,
-    random: np.random.Generator,
-    out: Floats,
-) -> float:
-    """Fills `out` with the gradient of a batch's mean cross-entropy; returns the sum of its losses.
+def scores(
+    weights: Tensor, images: Tensor, *, dropout: float = 0.0, drawn: Tensor | None = None
+) -> Tensor:
+    """What the output layer says of images, before softmax, shape (n, 10); differentiable.
 
     Parameters
     ----------
-    weights, out
+    weights
         Shape (613 514,).
-    images, labels
-        Shapes (n, 28, 28) and (n,).
-    dropout
-        Share of what the max-pool leaves that is set to 0, a multiple of 1/256; the rest is
-        divided by one less the share.
-    random
-        Draws a byte for each of them.
+    images
+        Shape (n, 28, 28).
+    dropout, drawn
+        Share of what the max-pool leaves that is set to 0, a multiple of 1/256, and random bytes,
+        shape (n, 9216), that say which; the rest is divided by one less the share.
     """
-    out[:] = 0
-    net, into = _Flat(tensors(weights)), _Flat(tensors(out))
-    loss, size = 0.0, len(images)
-    for start in range(0, size, _SOME):
-        own = slice(start, start + _SOME)
-        loss += _some(net, into, images[own], labels[own], dropout, random, size)
-    return loss
+    parts = zip(torch.split(weights, _SIZES), SHAPES.values(), strict=True)
+    c1, b1, c2, b2, *dense = (part.view(shape) for part, shape in parts)
+    windows = images.unfold(1, 3, 1).unfold(2, 3, 1)
+    held = torch.relu(torch.addmm(b1, windows.reshape(-1, 9), c1.view(9, -1)))
+    held = held.view(*windows.shape[:3], -1).permute(0, 3, 1, 2)
+    held = torch.max_pool2d(torch.conv2d(held, c2.permute(3, 2, 0, 1)), 2)
+    held = torch.relu(held.permute(0, 2, 3, 1) + b2).flatten(1)
+    if drawn is not None:
+        held = held * (drawn >= round(256 * dropout)) / (1 - dropout)
+    for number in range(0, len(dense), 2):
+        held = torch.addmm(dense[number + 1], held, dense[number])
+        held = torch.relu(held) if number < len(dense) - 2 else held
+    return held
 
 
-def scores(weights: Floats, images: Floats) -> Floats:
-    """What the output layer says of images, before softmax, without dropout; shape (n, 10)."""
-    net = _Flat(tensors(weights))
-    found = np.empty((len(images), CLASSES), np.float32)
-    for start in range(0, len(images), _SOME):
-        own = slice(start, start + _SOME)
-        pooled, _ = net.convolved(images[own])
-        found[own] = net.dense(pooled.reshape(len(pooled), FEATURES))[-1]
-    return found
+class Passes:
+    """A data set's images at hand where the nets are; several threads may ask at once."""
+
+    def __init__(self, images: Images, *, device: str = "cpu") -> None:
+        self._inputs = as_inputs(images.pixels).to(device)
+        self._labels = torch.tensor(images.labels).to(device)
+        self._some = _ON_CPU if device == "cpu" else _ELSEWHERE
+
+    def gradient(
+        self, weights: Tensor, chosen: IntArray, dropout: float, random: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """The sum of the losses of some images in nats, and their mean's gradient, shape (d,)."""
+        total, summed = weights.new_zeros(()), torch.zeros_like(weights)
+        for some in torch.split(torch.from_numpy(chosen).to(weights.device), self._some):
+            free = weights.detach().requires_grad_()
+            drawn = self._drawn(len(some), random) if dropout else None
+            said = scores(free, self._inputs[some], dropout=dropout, drawn=drawn)
+            loss = functional.cross_entropy(said.float(), self._labels[some], reduction="sum")
+            (found,) = torch.autograd.grad(loss / len(chosen), free)
+            total += loss.detach()
+            summed += found
+        return total, summed
+
+    def _drawn(self, count: int, random: np.random.Generator) -> Tensor:
+        """Bytes of the stream itself on a CPU; elsewhere made on the device, seeded by it."""
+        shape, device = (count, FEATURES), self._inputs.device
+        if device.type == "cpu":
+            return torch.from_numpy(random.integers(0, 256, shape, np.uint8))
+        generator = torch.Generator(device).manual_seed(int(random.integers(2**63)))
+        drawn = torch.empty(shape, dtype=torch.uint8, device=device)
+        return drawn.random_(generator=generator)
+
+    @torch.no_grad()
+    def right(self, weights: Tensor) -> int:
+        """How many images one net puts into their class."""
+        inputs, labels = (torch.split(own, self._some) for own in (self._inputs, self._labels))
+        said = (scores(weights, some).argmax(1) for some in inputs)
+        return int(sum((one == own).sum() for one, own in zip(said, labels, strict=True)))
 
 
-class _Flat:
-    """One net's tensors with windows as rows."""
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What Adam remembers of M rows; of a row and not of a step: merges of weights leave it alone.
 
-    def __init__(self, by_name: dict[str, Floats]) -> None:
-        c1, b1, c2, b2, *dense = by_name.values()
-        self.convolutions = (c1.reshape(9, 32), b1, c2.reshape(-1, 64), b2)
-        self.layers = list(zip(dense[::2], dense[1::2], strict=True))
+    Attributes
+    ----------
+    first, second
+        Means of gradients and of their squares, shape (M, d).
+    steps
+        Steps so far, shape (M,), int64.
+    """
 
-    @cached_property
-    def filters(self) -> Floats:
-        """Those of the second convolution as the forward pass takes them, made once a net."""
-        return transformed(self.convolutions[2])
+    first: Tensor
+    second: Tensor
+    steps: Tensor
 
-    def convolved(self, images: Floats) -> tuple[Floats, NDArray[np.uint8]]:
-        shape = (len(images), POOLED * POOLED, 64)
-        pooled, places = np.empty(shape, np.float32), np.empty(shape, np.uint8)
-        first, first_biases, _, second_biases = self.convolutions
-        forward(images, first, first_biases, self.filters, second_biases, pooled, places)
-        return pooled, places
+    @classmethod
+    def none(cls, weights: Tensor) -> Moments:
+        """Those before the first step."""
+        steps = torch.zeros(len(weights), dtype=torch.int64)
+        return cls(torch.zeros_like(weights), torch.zeros_like(weights), steps)
 
-    def dense(self, features: Floats) -> list[Floats]:
-        """What each dense layer is given, and what the last one says."""
-        held = [features]
-        for number, (weights, biases) in enumerate(self.layers, start=1):
-            out = held[-1] @ weights + biases
-            held.append(np.maximum(out, 0, out=out) if number < len(self.layers) else out)
-        return held
+    def tensors(self) -> dict[str, Tensor]:
+        """All of it by name, as it is kept in files."""
+        return {"first": self.first, "second": self.second, "steps": self.steps}
 
 
-def _some(
-    net: _Flat,
-    into: _Flat,
-    images: Floats,
-    labels: NDArray[np.int64],
-    dropout: float,
+def step(weights: Tensor, moments: Moments, row: int, gradient: Tensor, recipe: Recipe) -> None:
+    """One step of Adam of one row, in place.
+
+    The library of the paper's authors adds ε to the root before its bias is corrected:
+    θ ← θ − η √(1 − β₂ᵗ) / (1 − β₁ᵗ) · m / (√v + ε).
+    """
+    one = slice(row, row + 1)
+    moments.steps[row] += 1
+    count = int(moments.steps[row])
+    adam_step(
+        weights[one], (moments.first[one], moments.second[one]), gradient[None],
+        weight=(1.0,), steps=(count,), rate=recipe.rate,
+        betas=(recipe.first_decay, recipe.second_decay),
+        epsilon=recipe.epsilon / math.sqrt(1 - recipe.second_decay**count),
+    )  # fmt: skip
+
+
+def epoch(
+    passes: Passes,
+    weights: Tensor,
+    moments: Moments,
+    row: int,
+    images: IntArray,
+    recipe: Recipe,
     random: np.random.Generator,
-    batch: int,
 ) -> float:
-    """Adds the gradients of some images of a batch; returns the sum of their losses."""
-    n, scale = len(images), np.float32(1 / (1 - dropout))
-    pooled, places = net.convolved(images)
-    if dropout:
-        drawn = np.frombuffer(random.bytes(pooled.size), np.uint8)
-        drop(pooled.reshape(-1), drawn, round(256 * dropout), scale)
-    held = net.dense(pooled.reshape(n, FEATURES))
-    shifted = held[-1] - held[-1].max(axis=1, keepdims=True)
-    mass = np.exp(shifted)
-    total = mass.sum(axis=1, keepdims=True)
-    rows = np.arange(n)
-    loss = float((np.log(total[:, 0]) - shifted[rows, labels]).sum(dtype=np.float64))
-    flow = mass / total
-    flow[rows, labels] -= 1
-    flow /= np.float32(batch)
-    for number in reversed(range(len(net.layers))):
-        into.layers[number][0][...] += held[number].T @ flow
-        into.layers[number][1][...] += flow.sum(axis=0)
-        flow = flow @ net.layers[number][0].T
-        if number:
-            flow *= held[number] > 0
-    if dropout:
-        flow *= scale  # where nothing was kept, nothing flows
-    first, first_biases, second, _ = net.convolutions
-    upstream = flow.reshape(pooled.shape)
-    backward(images, first, first_biases, second, pooled, places, upstream, into.convolutions)
-    return loss
+    """Trains one row of weights, shape (M, d), once over its images in a new order, in place.
+
+    Returns its mean loss on the way, in nats.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not finite.
+    """
+    order, total = random.permutation(images), weights.new_zeros((), dtype=torch.float64)
+    with products(recipe.products, device=weights.device.type):
+        for start in range(0, len(order), recipe.batch):
+            chosen = order[start : start + recipe.batch]
+            loss, gradient = passes.gradient(weights[row], chosen, recipe.dropout, random)
+            total += loss  # which nothing waits for on the way
+            step(weights, moments, row, gradient, recipe)
+    mean = float(total) / len(order)
+    if not math.isfinite(mean):
+        raise fail(f"loss of node {row}", "a finite number", mean, "lower the learning rate")
+    return mean
+
+
+def side_by_side(
+    work: Callable[[int], Result], rows: Sequence[int], *, workers: int
+) -> list[Result]:
+    """What `work` gives for each row, in their order, by so many threads of one core each.
+
+    Rows are trained from streams of their own, so that who shares the work changes no bit. After an
+    error no other row is begun.
+    """
+    if workers == 1:
+        return [work(row) for row in rows]
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(work, rows))

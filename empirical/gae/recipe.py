@@ -18,6 +18,7 @@ SPLITS = ("balanced", "unbalanced", "unbalanced-all")
 EXCHANGES = ("none", "full", "pruned", "autoencoder", "spline", "codec")
 NEIGHBOURS = ("fixed", "random")
 MERGES = ("zeros", "masked")
+PRODUCTS = ("highest", "medium", "bfloat16")
 
 ORIGINS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,6 +48,7 @@ ORIGINS: Mapping[str, str] = MappingProxyType(
         "epsilon": "[C] the library's default, which is added to the root before its bias is "
         "corrected",
         "moments": "[C] Adam's moments survive merging",
+        "products": "ours: float32, 'highest', or factors rounded on the way, 'bfloat16'",
     }
 )
 """Every field's origin."""
@@ -93,6 +95,8 @@ class Recipe:
         Share of what the max-pool leaves that is set to 0, a multiple of 1/256.
     rate, first_decay, second_decay, epsilon, moments
         Adam's; `moments`: what becomes of its moments in a merge, ``"kept"``.
+    products
+        What training multiplies by: one of PRODUCTS (:func:`empirical.kernels.products.products`).
 
     Raises
     ------
@@ -122,6 +126,7 @@ class Recipe:
     second_decay: float = 0.999
     epsilon: float = 1e-7
     moments: str = "kept"
+    products: str = "highest"
 
     def __post_init__(self) -> None:
         for name in ("nodes", "rounds", "every", "batch", "kept", "latent"):
@@ -130,7 +135,7 @@ class Recipe:
             as_integer(name, getattr(self, name), minimum=0)
         for name, known in (
             ("split", SPLITS), ("exchange", EXCHANGES), ("neighbour", NEIGHBOURS),
-            ("merge", MERGES), ("moments", ("kept",)),
+            ("merge", MERGES), ("moments", ("kept",)), ("products", PRODUCTS),
         ):  # fmt: skip
             if getattr(self, name) not in known:
                 wanted = " or ".join(map(repr, known))
@@ -166,9 +171,10 @@ class Recipe:
 
         So that records from before there were any others stay valid.
         """
-        paper = {"codec": None, "every": 1, "closing": 0, "closing_codec": None}
+        ours = ("codec", "every", "closing", "closing_codec", "products")
+        plain = {field.name: field.default for field in fields(self) if field.name in ours}
         own = asdict(self)
-        return {name: own[name] for name in own if (name, own[name]) not in paper.items()}
+        return {name: own[name] for name in own if (name, own[name]) not in plain.items()}
 
 
 if {field.name for field in fields(Recipe)} != ORIGINS.keys():

@@ -13,113 +13,24 @@ u (eq. 8), steer nothing: they are kept beside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.gae.adam import Moments
-from empirical.gae.local import epoch, side_by_side, stream
-from empirical.gae.net import WEIGHTS, layout
-from empirical.gae.passes import Passes
+from empirical.gae.messages import (
+    LOSS_BITS,
+    check_computed,
+    computed,
+    computed_bits,
+    largest_places,
+)
+from empirical.gae.net import WEIGHTS, Moments, Passes, epoch, side_by_side, stream
 from empirical.gae.recipe import SPLITS, Recipe
-from empirical.messages.autoencoder import load_autoencoder
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
-from empirical.messages.codecs import codec_from_words
-from empirical.messages.codecs.low_rank import Plain
-from empirical.messages.codecs.pruned import AutoencoderCoder, Pruned, Spline, largest
-from empirical.messages.index_lists import index_bits
 from theory.validation import IntArray, as_integer, fail
-
-# What nodes send ---------------------------------------------------------------------------------
-
-
-FLOAT_BITS = 32
-# Each message also carries its sender's loss (eq. 3), which eqs 4 to 6 leave out.
-LOSS_BITS = FLOAT_BITS
-
-
-def coder_of(recipe: Recipe, begin: Tensor, *, autoencoder: Path | None) -> Coder | None:
-    """The coder of a recipe's exchange; None where nothing is sent.
-
-    Parameters
-    ----------
-    begin
-        The weights that all nodes begin with, shape (d,).
-    autoencoder
-        The file of a trained autoencoder, where the exchange needs one.
-
-    Raises
-    ------
-    ValueError
-        If it is missing, or made for other nets or another recipe; more weights are to be kept
-        than there are; or a codec does not fit, or remembers what was said to nodes that change.
-    """
-    nets = layout(begin)
-    if recipe.exchange == "none" or recipe.nodes == 1:
-        return None
-    if recipe.exchange == "full":
-        return Plain().coder(nets)
-    if recipe.exchange == "pruned":
-        return Pruned(recipe.kept).coder(nets)
-    if recipe.exchange == "spline":
-        return Spline(recipe.kept, recipe.exact, recipe.latent).coder(nets)
-    if recipe.codec is not None:
-        coder = codec_from_words(recipe.codec).coder(nets)
-        if recipe.neighbour == "random" and coder.memory():
-            wanted = f"'fixed', for {recipe.codec['codec']!r} needs every message of a sender"
-            raise fail("neighbour", wanted, "'random'", "use a codec that remembers nothing")
-        return coder
-    if autoencoder is None:
-        remedy = "train it by 'peerbayes run gae --part autoencoder'"
-        raise fail("autoencoder", "a trained autoencoder", "none", remedy)
-    own = load_autoencoder(autoencoder)
-    got = (own.kept, own.exact, own.latent)
-    if got != (recipe.kept, recipe.exact, recipe.latent):
-        wanted = f"one for (kept, exact, latent) = {recipe.kept, recipe.exact, recipe.latent}"
-        raise fail(str(autoencoder), wanted, got, "train one by this recipe")
-    return AutoencoderCoder.of(own, nets)
-
-
-def closing_coder_of(recipe: Recipe, begin: Tensor, coder: Coder | None) -> Coder | None:
-    """The coder of the exchanges after the last round; that of the others, if none is named.
-
-    Raises
-    ------
-    ValueError
-        If it does not fit, or remembers something that the other does not.
-    """
-    if recipe.closing_codec is None or coder is None:
-        return coder
-    closing = codec_from_words(recipe.closing_codec).coder(layout(begin))
-    kept = coder.memory().keys()
-    if not closing.memory().keys() <= kept:
-        wanted = f"one that remembers no more than {sorted(kept)}, as 'codec' does"
-        remedy = "put both into the same outer codec, such as 'replica'"
-        raise fail("closing_codec", wanted, sorted(closing.memory()), remedy)
-    return closing
-
-
-def printed_bits(recipe: Recipe, size: int) -> Mapping[str, int]:
-    """Bits of a message of a net of `size` weights, by exchange, as eqs 4 to 6 count them.
-
-    A codec's are counted when it has written; eq. 5, which it competes with, stands for it.
-    """
-    index, few = index_bits(size), 2 * recipe.exact + recipe.latent + 1
-    coded = recipe.kept * index + few * FLOAT_BITS
-    pruned = recipe.kept * (index + FLOAT_BITS)
-    return {
-        "none": 0,
-        "full": size * FLOAT_BITS,
-        "pruned": pruned,
-        "codec": pruned,
-        "autoencoder": coded,
-        "spline": coded,
-    }
-
 
 # Rounds of GAE -----------------------------------------------------------------------------------
 
@@ -229,7 +140,7 @@ def one_round(
         random = stream(seed, TRAINING, number, node)
         return epoch(passes, nodes.weights, nodes.moments, node, shares[node], recipe, random)
 
-    nodes.losses.append(side_by_side(trained, len(shares), workers=workers))
+    nodes.losses.append(side_by_side(trained, range(len(shares)), workers=workers))
     nodes.sent_bits.append(0)
     nodes.edges = ()
     if coder is not None:
@@ -254,7 +165,14 @@ def exchange(
     heard_by = sources(recipe, stream(seed, LISTENING, number))
     if not nodes.memories:
         nodes.memories = [coder.memory() for _ in nodes.weights]
-    bodies, said = _exchanged(nodes, coder, {*heard_by}, number, workers)
+    bits = computed_bits(nodes.weights, recipe)
+    if bits is None:
+        sizes, said = _exchanged(nodes, coder, {*heard_by}, number, workers)
+    else:
+        sizes = [bits] * recipe.nodes
+        said = {node: computed(own, coder, recipe) for node, own in enumerate(nodes.weights)}
+        if (number + 1).bit_count() == 1:
+            check_computed(nodes.weights[0], said[0], coder, bits)
     if recipe.aliased:
         prune(nodes.weights[0], recipe)
     for node, sender in enumerate(heard_by):
@@ -263,7 +181,7 @@ def exchange(
         else:
             merge(nodes.weights[node], said[sender], recipe)
     nodes.edges = tuple(
-        Edge(sender, node, 8 * len(bodies[sender]), LOSS_BITS, nodes.losses[-1][sender])
+        Edge(sender, node, sizes[sender], LOSS_BITS, nodes.losses[-1][sender])
         for node, sender in enumerate(heard_by)
     )
     nodes.sent_bits[-1] += sum(edge.bandwidth for edge in nodes.edges)
@@ -271,8 +189,8 @@ def exchange(
 
 def _exchanged(
     nodes: Nodes, coder: Coder, senders: set[int], number: int, workers: int
-) -> tuple[list[bytes], dict[int, Heard]]:
-    """All bodies, and what those of `senders` say to who has heard all before.
+) -> tuple[list[int], dict[int, Heard]]:
+    """Bits of all bodies, and what those of `senders` say to who has heard all before.
 
     Raises
     ------
@@ -280,20 +198,21 @@ def _exchanged(
         If a reader remembers anything else than the writer.
     """
 
-    def one(node: int) -> tuple[bytes, Heard | None]:
+    def one(node: int) -> tuple[int, Heard | None]:
         memory = nodes.memories[node]
         heard = {name: values.clone() for name, values in memory.items()}
         body = coder.encode({WEIGHTS: nodes.weights[node].cpu()}, memory, seed=number)
         if node not in senders:
-            return body, None
+            return 8 * len(body), None
         said = coder.decode(body, heard, seed=number)
         if not all(torch.equal(memory[name], values) for name, values in heard.items()):
             remedy = "this is a fault of the codec"
             raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
-        return body, said
+        return 8 * len(body), said
 
-    bodies, said = zip(*side_by_side(one, len(nodes.weights), workers=workers), strict=True)
-    return list(bodies), {node: heard for node, heard in enumerate(said) if heard is not None}
+    everyone = range(len(nodes.weights))
+    sizes, said = zip(*side_by_side(one, everyone, workers=workers), strict=True)
+    return list(sizes), {node: heard for node, heard in enumerate(said) if heard is not None}
 
 
 def towards(
@@ -331,16 +250,14 @@ def prune(own: Tensor, recipe: Recipe) -> None:
     """Sets all but the largest weights of a node to 0, in place; nothing where none are pruned."""
     if recipe.exchange in ("none", "full", "codec"):
         return
-    kept = torch.zeros(own.shape, dtype=torch.bool)
-    kept[torch.from_numpy(largest(own.cpu().numpy(), recipe.kept))] = True
-    own.mul_(kept.to(own.device))
+    places = largest_places(own, recipe.kept)
+    own.copy_(torch.zeros_like(own).scatter(0, places, own[places]))
 
 
 def accuracies(nodes: Nodes, test: Passes, images: int, *, workers: int = 1) -> list[float]:
     """Each node's share of test images that it puts into their class; by so many threads."""
-    right = side_by_side(
-        lambda node: test.right(nodes.weights[node]), len(nodes.weights), workers=workers
-    )
+    everyone = range(len(nodes.weights))
+    right = side_by_side(lambda node: test.right(nodes.weights[node]), everyone, workers=workers)
     return [one / images for one in right]
 
 

@@ -19,6 +19,7 @@ The same in torch's operations serves other devices and types, and is the oracle
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -160,24 +161,10 @@ def natural_step(
     arrays: list[Float32] = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
     arrays += list(np.empty((9 - len(arrays), len(beliefs.mean), 2 * BLOCK), dtype=np.float32))
-    mean, precision, momentum, given, at, total, pull, prior, start = arrays
-    _step(
-        mean,
-        precision,
-        momentum,
-        given,
-        at,
-        total,
-        pull,
-        prior,
-        start,
-        np.stack([numbers(step.weight), correction], axis=1),
-        np.array(common, dtype=np.float32),
-        cavity is not None,
-        following is not None,
-        keys,
-        steps,
-    )
+    columns = np.stack([numbers(step.weight), correction], axis=1)
+    flags = cavity is not None, following is not None
+    given: Any = *arrays, columns, np.array(common, dtype=np.float32), *flags, keys, steps
+    _step(*given)
 
 
 def natural_step_by_torch(

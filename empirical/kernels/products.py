@@ -120,21 +120,6 @@ def _timed(left: Tensor, right: Tensor) -> float:
 
 
 @contextmanager
-def fast_products(setting: str = "auto", *, device: str = "cpu") -> Iterator[str]:
-    """Choose a product and use it within the block; yields the choice (:func:`chosen`).
-
-    Examples
-    --------
-    >>> with fast_products("highest") as product:
-    ...     product
-    'highest'
-    """
-    choice = chosen(setting, device=device)
-    with products(choice, device=device):
-        yield choice
-
-
-@contextmanager
 def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
     """Let torch multiply by this product in the block, and as the caller had it behind it.
 

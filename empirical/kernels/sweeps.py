@@ -8,6 +8,7 @@ is the oracle of the first. Nothing here waits for a device.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -56,14 +57,9 @@ def momentum_step(
     if not compiled(mean, momentum, gradient):
         momentum_step_by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
         return
-    _momentum(
-        mean.numpy(),
-        momentum.numpy(),
-        gradient.numpy(),
-        numbers(weight),
-        np.float32(rate),
-        np.float32(decay),
-    )
+    arrays = (t.numpy() for t in (mean, momentum, gradient))
+    given: Any = *arrays, numbers(weight), np.float32(rate), np.float32(decay)
+    _momentum(*given)
 
 
 def momentum_step_by_torch(
@@ -112,29 +108,18 @@ def adam_step(
     """
     if not compiled(mean, *moments, gradient):
         adam_step_by_torch(
-            mean,
-            moments,
-            gradient,
-            weight=weight,
-            steps=steps,
-            rate=rate,
-            betas=betas,
-            epsilon=epsilon,
-        )
+            mean, moments, gradient,
+            weight=weight, steps=steps, rate=rate, betas=betas, epsilon=epsilon,
+        )  # fmt: skip
         return
     taken = np.asarray(steps, dtype=np.float64).reshape(-1)
     first, second = (1.0 / (1.0 - beta**taken) for beta in betas)
     b1, b2 = betas
     # 1 − 0.999f would be wrong in its fifth digit.
     common = np.array([b1, 1.0 - b1, b2, 1.0 - b2, epsilon], dtype=np.float32)
-    _adam(
-        mean.numpy(),
-        moments[0].numpy(),
-        moments[1].numpy(),
-        gradient.numpy(),
-        np.stack([numbers(weight), numbers(rate * first), numbers(second)], axis=1),
-        common,
-    )
+    columns = np.stack([numbers(weight), numbers(rate * first), numbers(second)], axis=1)
+    given: Any = *(t.numpy() for t in (mean, *moments, gradient)), columns, common
+    _adam(*given)
 
 
 def adam_step_by_torch(

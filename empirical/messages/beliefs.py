@@ -1,7 +1,8 @@
-"""A replica of a Gaussian belief that two ends keep alike, and the standard deviations in it."""
+"""Integers of a net's tensors, by how large their rows and columns run; replicas of beliefs."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import ceil, log, log2, prod
 from typing import Any
@@ -11,14 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.messages.codec import Block, Layout, Memory, Said, check_said
-from empirical.messages.entropy import Tape, integers
+from empirical.messages.codec import Block, Heard, Layout, Memory, Said, TwoWay
+from empirical.messages.entropy import LARGEST, Tape, integers
 from empirical.messages.range_coder import contexts, counted, decided, sums
 from empirical.messages.selected import PRECISION, SHIFT, nearest, powers
 from theory.validation import FloatArray, IntArray, fail
-
-# Integers of a net's tensors, with models chosen by how large their rows and columns run ---------
-
 
 # Blocks with fewer entries than this, and vectors, have one class for all.
 LEAST = 64
@@ -46,6 +44,7 @@ class Scales:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._parts: list[tuple[slice, int, int]] = []
+        self.size = sum(prod(block.shape) for block in blocks)
         for block in blocks:
             size = prod(block.shape)
             split = len(block.shape) > 1 and size >= LEAST
@@ -59,7 +58,7 @@ class Scales:
 
     def of(self, values: IntArray) -> IntArray:
         """The classes of some integers, shape (count,): for an encoder."""
-        found: list[NDArray[np.float64]] = []
+        found: list[FloatArray] = []
         for part, rows, columns in self._parts:
             across, down = np.zeros(rows, dtype=np.int64), np.zeros(columns, dtype=np.int64)
             sums(values[part], _CAP, across, down)
@@ -71,8 +70,7 @@ class Scales:
 
     def contexts(self, classes: IntArray) -> IntArray:
         """The context of each coordinate, shape (d,), from 1; 0: the integer is 0."""
-        end = self._parts[-1][0].stop
-        found, start = np.empty(end, dtype=np.int64), 0
+        found, start = np.empty(self.size, dtype=np.int64), 0
         for part, rows, columns in self._parts:
             whole = classes[start]
             start += 1
@@ -100,7 +98,7 @@ class Scales:
         return found
 
     def integers(
-        self, tape: Tape, values: IntArray | None, before: IntArray, *, count: int
+        self, tape: Tape, values: IntArray | None, before: IntArray
     ) -> tuple[IntArray, IntArray]:
         """The integers, shape (d,), and their classes; `before` is the last message's classes.
 
@@ -110,7 +108,7 @@ class Scales:
             If a number cannot be written, or what was read is no class.
         """
         classes = self.classes(tape, values, before)
-        found = np.zeros(count, dtype=np.int64)
+        found = np.zeros(self.size, dtype=np.int64)
         if not classes.any():
             return found, classes
         contexts = self.contexts(classes)
@@ -139,8 +137,16 @@ def worth_sending(steps: FloatArray, scales: Scales) -> IntArray:
     -------
     IntArray
         Shape (d,), each within one of its number.
+
+    Raises
+    ------
+    ValueError
+        If a number is too large to be written, or none.
     """
-    first = np.rint(np.abs(steps)).astype(np.int64)
+    sizes = np.abs(steps)
+    if not sizes.max(initial=0.0) <= LARGEST:
+        raise fail("values", f"at most {LARGEST} in size", "larger ones", "take a wider step")
+    first = np.rint(sizes).astype(np.int64)
     if not first.any():
         return first
     contexts = scales.contexts(scales.of(first))
@@ -160,24 +166,25 @@ Float32 = NDArray[np.float32]
 GRADIENT = "gradient"
 
 
-def double(values: Tensor) -> NDArray[np.float64]:
+def double(values: Tensor) -> FloatArray:
     """A vector as float64."""
     return values.detach().cpu().numpy().astype(np.float64)
 
 
-class BeliefReplica:
-    """What both ends remember of a belief: the codecs of beliefs differ in how they move its means.
+class BeliefCoder(TwoWay):
+    """What codecs of beliefs share: a replica, and the standard deviations in it.
 
-    Its memory: ``mean``, float32; ``scale``, by how many steps of a logarithmic grid each standard
-    deviation is above the first one, int16; ``gradient``, float32, if messages have one;
-    ``classes``, how large the integers of the last message ran, int16, a row a vector.
+    They differ in how they move its means. The memory: ``mean``, float32; ``scale``, by how many
+    steps of a logarithmic grid each standard deviation is above the first one, int16; ``gradient``,
+    float32, if messages have one; ``classes``, how large the integers of the last message ran,
+    int16, a row a vector.
 
     Parameters
     ----------
+    codec
+        It has `mixing`, γ of the replica form of pooling, and `gradient_step`.
     layout
         Of the messages.
-    codec
-        The codec's name, for errors.
     step
         Of a mean, in standard deviations; those of the grid are a quarter of it in logarithm, but
         no longer than an eighth of an octave and no shorter than 1/64.
@@ -188,16 +195,18 @@ class BeliefReplica:
         If messages have other names.
     """
 
-    def __init__(self, layout: Layout, codec: str, *, step: float) -> None:
+    def __init__(self, codec: Any, layout: Layout, *, step: float) -> None:
+        super().__init__(codec, layout)
+        self.mixing: float = codec.mixing
+        self.step = np.float32(step)
         if not {PRECISION, SHIFT} <= set(layout.names) <= {PRECISION, SHIFT, GRADIENT}:
             raise fail(
-                f"codec {codec!r}",
+                f"codec {codec.name!r}",
                 "messages of precision and shift, and gradient if any",
                 ", ".join(layout.names),
                 "take another learner, or a codec such as 'quantised'",
             )
         self.scales = Scales(layout.blocks)
-        self._layout = layout
         self._vectors = ("scale", "mean", *(n for n in layout.names if n == GRADIENT))
         fine = min(max(4 * log(2) / step, 8.0), 64.0)
         self._divisions = 1 << ceil(log2(fine))
@@ -208,10 +217,10 @@ class BeliefReplica:
 
     def memory(self) -> Memory:
         """The belief that all begin with."""
-        begin = self._layout.begin
+        begin = self.layout.begin
         count = len(self._vectors) * self.scales.count
         found = {
-            "scale": torch.zeros(self._layout.size, dtype=torch.int16),
+            "scale": torch.zeros(self.layout.size, dtype=torch.int16),
             "mean": torch.from_numpy(self.mean(begin).astype(np.float32)),
             "classes": torch.zeros(count, dtype=torch.int16),
         }
@@ -223,37 +232,56 @@ class BeliefReplica:
         precision = torch.from_numpy(self._precision * powers(-2 * place, self._divisions))
         found = {PRECISION: precision, SHIFT: memory["mean"] * precision}
         found |= {name: memory[name].clone() for name in self._vectors[2:]}
-        return {name: found[name] for name in self._layout.names}
+        return {name: found[name] for name in self.layout.names}
 
-    def check(self, said: Said) -> None:
-        """Refuse what is no belief of the layout.
+    def told(
+        self, tape: Tape, memory: Memory, said: Said | None, *, seed: int, pace: float
+    ) -> None:
+        """All vectors, the standard deviations first; the replica moves."""
+        if said is not None and (said[PRECISION] <= 0).any():
+            raise fail(PRECISION, "numbers above 0", "others", "lower the learning rate")
+        width = self._widths(tape, memory, said)
+        self.means(tape, memory, said, width * self.step, seed=seed, pace=pace)
+        if GRADIENT in self._vectors:
+            # Over the number of examples, one unit of 1/σ moves the mean, by Newton's step, by σ.
+            unit = np.float32(self.codec.gradient_step) * self.step / width
+            target = None if said is None else double(said[GRADIENT])
+            self.moved(tape, memory, target, GRADIENT, unit / np.float32(self.layout.examples))
+
+    @abstractmethod
+    def means(
+        self,
+        tape: Tape,
+        memory: Memory,
+        said: Said | None,
+        unit: Float32,
+        *,
+        seed: int,
+        pace: float,
+    ) -> None:
+        """Write or read the means, and move those of the replica; `unit` is c standard deviations.
 
         Raises
         ------
         ValueError
-            If a number is not finite, or a precision not positive.
+            As :meth:`told`.
         """
-        check_said(said, self._layout)
-        if (said[PRECISION] <= 0).any():
-            raise fail(PRECISION, "numbers above 0", "others", "lower the learning rate")
 
-    def mean(self, said: Said) -> NDArray[np.float64]:
+    def heard(self, memory: Memory, parts: None) -> Heard:
+        """The replica after the message."""
+        return Heard(self.replica(memory))
+
+    def mean(self, said: Said) -> FloatArray:
         """What a message says of the means."""
         return double(said[SHIFT]) / double(said[PRECISION])
 
-    def widths(self, tape: Tape, memory: Memory, said: Said | None) -> Float32:
-        """The standard deviations, written or read; the memory has them from then on.
-
-        Raises
-        ------
-        ValueError
-            If one cannot be written, or what was read is none.
-        """
+    def _widths(self, tape: Tape, memory: Memory, said: Said | None) -> Float32:
+        """The standard deviations, written or read; the memory has them from then on."""
         place, target = memory["scale"].numpy().astype(np.int64), None
         if said is not None:
             change = double(said[PRECISION]) / self._precision
             target = nearest(change, self._divisions) / -2 - place
-        place = place + self.steps(tape, memory, target, "scale")
+        place = place + self._steps(tape, memory, target, "scale")
         if (np.abs(place) > np.iinfo(np.int16).max).any():
             raise fail("body", "standard deviations on the grid", "others", "send it again")
         memory["scale"].copy_(torch.from_numpy(place))
@@ -263,7 +291,7 @@ class BeliefReplica:
         self,
         tape: Tape,
         memory: Memory,
-        target: NDArray[np.float64] | None,
+        target: FloatArray | None,
         name: str,
         unit: Float32,
     ) -> None:
@@ -275,37 +303,15 @@ class BeliefReplica:
             As :meth:`move`, or if there are too many steps.
         """
         wanted = None if target is None else (target - memory[name].numpy()) / unit
-        steps = self.steps(tape, memory, wanted, name)
+        steps = self._steps(tape, memory, wanted, name)
         self.move(memory, name, unit * steps.astype(np.float32))
 
-    def gradient(self, tape: Tape, memory: Memory, said: Said | None, unit: Float32) -> None:
-        """A gradient for one datum, if messages have one.
-
-        Divided by the number of examples, one unit of 1/σ moves the mean, by Newton's step, by σ.
-        """
-        if GRADIENT in self._vectors:
-            target = None if said is None else double(said[GRADIENT])
-            own = unit / np.float32(self._layout.examples)
-            self.moved(tape, memory, target, GRADIENT, own)
-
-    def steps(
-        self, tape: Tape, memory: Memory, target: NDArray[np.float64] | None, name: str
-    ) -> IntArray:
+    def _steps(self, tape: Tape, memory: Memory, target: FloatArray | None, name: str) -> IntArray:
         """By how many steps a vector moves, chosen from `target` where there is one."""
         taken = None if target is None else worth_sending(target, self.scales)
-        before = self.classes(memory, name)
-        found, classes = self.scales.integers(tape, taken, before, count=self._layout.size)
-        self.remember(memory, name, classes)
+        row = self.row(memory, name)
+        found, row[:] = self.scales.integers(tape, taken, row.astype(np.int64))
         return found
-
-    def classes(self, memory: Memory, name: str) -> IntArray:
-        """Those of the last message for one vector."""
-        found: Any = self._row(memory, name).numpy().astype(np.int64)
-        return np.asarray(found)
-
-    def remember(self, memory: Memory, name: str, classes: IntArray) -> None:
-        """Those of this message."""
-        self._row(memory, name).copy_(torch.from_numpy(classes))
 
     def move(self, memory: Memory, name: str, by: Float32) -> None:
         """Add to a vector of the memory.
@@ -321,6 +327,8 @@ class BeliefReplica:
         if not np.isfinite(values).all():
             raise fail("body", "finite numbers", "others", "send it again")
 
-    def _row(self, memory: Memory, name: str) -> Tensor:
+    def row(self, memory: Memory, name: str) -> NDArray[np.int16]:
+        """Classes of the last message for one vector: a view of the memory."""
         start = self._vectors.index(name) * self.scales.count
-        return memory["classes"][start : start + self.scales.count]
+        found: NDArray[np.int16] = memory["classes"][start : start + self.scales.count].numpy()
+        return found

@@ -7,22 +7,26 @@ without. What it costs is the length of what travels, header and all, never an e
 Sender and receiver of a stream share a memory: named tensors that both begin with and that every
 message changes alike at both ends, such as a replica of what was said so far. A codec keeps
 nothing elsewhere, so that the memory is all that a checkpoint must hold.
+
+A codec names what each of its settings may be, and the coder that writes its messages. Bodies are
+told once for both ends (:class:`TwoWay`), to a *tape*: one to write takes the values that it is
+given, one to read gives them back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from math import ceil, prod
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from empirical.messages.entropy import Tape
 from theory.validation import as_positive, fail
-
-# What a codec has to say -------------------------------------------------------------------------
-
 
 # Vectors by name, each of shape (d,), float32.
 Said = Mapping[str, Tensor]
@@ -148,44 +152,6 @@ class Coder(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
-    """A body, and what its listeners will hear.
-
-    Attributes
-    ----------
-    body
-        As of :meth:`Coder.encode`.
-    heard
-        As of :meth:`Coder.decode`, bit for bit.
-    """
-
-    body: bytes
-    heard: Heard
-
-
-@runtime_checkable
-class Hearing(Coder, Protocol):
-    """A coder that knows, as it writes, what will be heard: it need not read its own bodies."""
-
-    def encode_heard(self, said: Said, memory: Memory, *, seed: int) -> Written:
-        """As :meth:`Coder.encode`."""
-        ...
-
-
-@runtime_checkable
-class Paced(Coder, Protocol):
-    """A coder that writes more finely as learning rates fall, of which its sender tells it."""
-
-    def encode_paced(self, said: Said, memory: Memory, *, seed: int, pace: float) -> bytes:
-        """As :meth:`Coder.encode`, which takes a `pace` of 1.
-
-        `pace`: what the sender's learning rate is multiplied by now, in [0, 1]. Bodies say what a
-        reader needs to know of it.
-        """
-        ...
-
-
 @runtime_checkable
 class Remembering(Coder, Protocol):
     """A coder whose memory is a replica of what the sender has."""
@@ -210,17 +176,44 @@ class Replicating(Remembering, Protocol):
         ...
 
 
-class Codec(Protocol):
-    """How messages are written: settings alone, no state."""
+# Settings, and what each may be ------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """One of ``CODECS``."""
-        ...
+
+# By a setting's name, a function of name and value that refuses what is out of range.
+Domains = Mapping[str, Callable[[str, Any], object]]
+
+
+class Codec:
+    """How messages are written: settings alone, no state. Codecs are frozen dataclasses of it.
+
+    Attributes
+    ----------
+    name
+        One of ``CODECS``.
+    domains
+        What each setting may be.
+    writes
+        The coder of its messages: a class, or a function of codec and layout.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+    """
+
+    name: ClassVar[str]
+    domains: ClassVar[Domains] = {}
+    writes: ClassVar[type[Any]]
+
+    def __post_init__(self) -> None:
+        for setting, check in self.domains.items():
+            check(setting, getattr(self, setting))
 
     def words(self) -> dict[str, Any]:
-        """All settings in plain values, and the name: JSON, kept in records."""
-        ...
+        """All settings as JSON takes them, after the name; of a codec within it likewise."""
+        settings = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        plain = {k: v.words() if hasattr(v, "words") else v for k, v in settings.items()}
+        return {"codec": self.name, **plain}
 
     def coder(self, layout: Layout) -> Coder:
         """The codec for the messages of one run.
@@ -230,17 +223,122 @@ class Codec(Protocol):
         ValueError
             If it does not fit them.
         """
-        ...
+        coder: Coder = self.writes(self, layout)
+        return coder
 
 
-# Checks that codecs share, and how their settings are written down -------------------------------
+def fraction(remedy: str) -> Callable[[str, float], None]:
+    """The domain (0, 1]; `remedy` is what a refusal advises."""
+
+    def check(name: str, value: float) -> None:
+        if not 0.0 < value <= 1.0:
+            raise fail(name, "a number above 0 and at most 1", value, remedy)
+
+    return check
 
 
-def words_of(codec: Any) -> dict[str, Any]:
-    """All settings of a codec as JSON takes them, after its name; of a codec within it likewise."""
-    settings = {field.name: getattr(codec, field.name) for field in fields(codec)}
-    plain = {k: v.words() if hasattr(v, "words") else v for k, v in settings.items()}
-    return {"codec": codec.name, **plain}
+SHARE = fraction("give such a share")
+
+
+def one_of(choices: Collection[str], wanted: str = "") -> Callable[[str, str], None]:
+    """The domain of some words; `wanted` is how a refusal lists them."""
+
+    def check(name: str, value: str) -> None:
+        if value not in choices:
+            expected = wanted or f"one of {', '.join(choices)}"
+            raise fail(name, expected, repr(value), "choose one of them")
+
+    return check
+
+
+def count_of(layout: Layout, share: float) -> int:
+    """How many of the d coordinates a share of them is: ⌈share · d⌉."""
+    return min(layout.size, max(1, ceil(share * layout.size)))
+
+
+# Bodies that are told once, for both ends --------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A body, and what its listeners will hear.
+
+    Attributes
+    ----------
+    body
+        As of :meth:`Coder.encode`.
+    heard
+        Gives what :meth:`Coder.decode` will, bit for bit, until the memory has moved on.
+    """
+
+    body: bytes
+    heard: Callable[[], Heard]
+
+
+class TwoWay(ABC):
+    """A codec for messages of one layout: see :class:`~empirical.messages.codec.Coder`.
+
+    It knows, as it writes, what will be heard, so that it need not read its own bodies.
+    """
+
+    def __init__(self, codec: Any, layout: Layout) -> None:
+        self.codec, self.layout = codec, layout
+
+    def memory(self) -> Memory:
+        """What both ends of a stream begin with: nothing, if a codec does not say more."""
+        return {}
+
+    @abstractmethod
+    def told(self, tape: Any, memory: Memory, said: Said | None, *, seed: int, pace: float) -> Any:
+        """Write a body, or read one where `said` is None; the memory moves on. Returns its parts.
+
+        Raises
+        ------
+        ValueError
+            If a number cannot be written, or what was read is none that was.
+        """
+
+    @abstractmethod
+    def heard(self, memory: Memory, parts: Any) -> Heard:
+        """What a listener takes a body to say; `parts` are from :meth:`told`.
+
+        Raises
+        ------
+        ValueError
+            If they are none that were written.
+        """
+
+    def tape(self, body: bytes | None = None) -> Any:
+        """A tape to write, or one to read a body from.
+
+        Raises
+        ------
+        ValueError
+            If the body is of another length than bodies have.
+        """
+        return Tape(body)
+
+    def write(self, said: Said, memory: Memory, *, seed: int, pace: float = 1.0) -> Written:
+        """As :meth:`encode`, and what will be heard.
+
+        `pace`: what the sender's learning rate is multiplied by now, in [0, 1]. A codec may write
+        more finely as it falls; bodies say what a reader needs to know of it.
+        """
+        check_said(said, self.layout)
+        tape = self.tape()
+        parts = self.told(tape, memory, said, seed=seed, pace=pace)
+        return Written(tape.done(), partial(self.heard, memory, parts))
+
+    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
+        """See :class:`~empirical.messages.codec.Coder`."""
+        return self.write(said, memory, seed=seed).body
+
+    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
+        """See :class:`~empirical.messages.codec.Coder`."""
+        tape = self.tape(body)
+        parts = self.told(tape, memory, None, seed=seed, pace=1.0)
+        tape.end()
+        return self.heard(memory, parts)
 
 
 def check_said(said: Said, layout: Layout) -> None:
@@ -261,32 +359,3 @@ def check_said(said: Said, layout: Layout) -> None:
         if not (torch.isfinite(low) and torch.isfinite(high)):
             remedy = "lower the learning rate"
             raise fail(name, "finite numbers", "NaN or infinity", remedy)
-
-
-def check_fraction(name: str, value: float, remedy: str) -> None:
-    """Refuse a number that is not in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        In one line, with the remedy given.
-    """
-    if not 0.0 < value <= 1.0:
-        raise fail(name, "a number above 0 and at most 1", value, remedy)
-
-
-def share_of(layout: Layout, share: float, name: str = "share") -> int:
-    """How many of the d coordinates a share of them is: ⌈share · d⌉.
-
-    Raises
-    ------
-    ValueError
-        If the share is not in (0, 1].
-    """
-    check_fraction(name, share, "give such a share")
-    return min(layout.size, max(1, ceil(share * layout.size)))
-
-
-def bad_body(codec: str, expected: str, got: object) -> ValueError:
-    """What :meth:`Coder.decode` raises of a body that no encoder wrote."""
-    return fail(f"body of codec {codec!r}", expected, got, "ask for the message again")

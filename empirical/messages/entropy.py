@@ -4,16 +4,15 @@ The range coder (:mod:`empirical.messages.range_coder`) never sees a probability
 in floating point: every model is a table of integers of at least 1 that sum to 2²⁴, built from
 integer weights by integer arithmetic.
 
-What a body holds is written down once, for both directions: a :class:`Writer` is given values and
-returns them, a :class:`Reader` returns what a writer was given. Models are learnt on the way, from
-the values that both ends know already: a context's table holds for a few values, then the counts
-of these join it, and the next stretch is as long as all before. That costs about log₂(n / 8) bits
-for each entry that matters, and nothing is sent ahead.
+What a body holds is told once, for both directions, to a :class:`Tape`. Models are learnt on the
+way, from the values that both ends know already: a context's table holds for a few values, then the
+counts of these join it, and the next stretch is as long as all before. That costs about log₂(n / 8)
+bits for each entry that matters, and nothing is sent ahead.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +26,8 @@ from empirical.messages.range_coder import (
     grouped,
     learnt,
     opened,
-    put_plain,
+    plain,
     start,
-    take_plain,
     unfolded,
 )
 from theory.validation import IntArray, fail
@@ -41,74 +39,22 @@ _SYMBOLS = DIRECT + 4 * (32 - DIRECT.bit_length() + 1)
 LARGEST = 2**31 - 1
 
 
-class Tape(Protocol):
-    """One direction of coding; the other gives back what this one was given."""
-
-    def learnt(
-        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
-    ) -> Symbols:
-        """Symbols by tables that are made on the way: see :func:`.range_coder.learnt`."""
-        ...
-
-    def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
-        """Numbers from 0 to 2^bits − 1 in `bits` bits each, 0 to 32."""
-        ...
-
-
-class Writer:
-    """Turns symbols into bytes."""
-
-    def __init__(self) -> None:
-        self._state = start()
-        self._words = np.empty(1024, dtype=np.uint32)
-
-    def learnt(
-        self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
-    ) -> Symbols:
-        """See :class:`Tape`; `values` has a symbol for every place in `order`."""
-        assert values is not None
-        assert len(values) == len(order)
-        assert not len(values) or values.max() < len(prior)
-        self._reserve(len(values))
-        learnt(self._state, self._words, values, order, ends, prior, False)
-        return values
-
-    def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
-        """See :class:`Tape`."""
-        assert values is not None
-        assert len(values) == count
-        for shift, size in _halves(bits):
-            self._reserve(count)
-            put_plain(self._state, self._words, values, shift, size)
-        return values
-
-    def done(self) -> bytes:
-        """All that was written."""
-        self._reserve(2)
-        state = self._state.copy()
-        finish(state, self._words)
-        return self._words[: int(state[4])].astype("<u4").tobytes().rstrip(b"\0")
-
-    def _reserve(self, symbols: int) -> None:
-        """Room for so many more: a symbol makes one word at most, now or when a carry is known."""
-        wanted = int(self._state[2] + self._state[4]) + symbols
-        if wanted > len(self._words):
-            more = np.empty(max(wanted, 2 * len(self._words)), dtype=np.uint32)
-            more[: len(self._words)] = self._words
-            self._words = more
-
-
-class Reader:
-    """Turns bytes into the symbols that were written.
+class Tape:
+    """One body, written or read: a writer gives values, and gets them back; a reader gives None.
 
     Parameters
     ----------
     data
-        From :meth:`Writer.done`. Of any other bytes some symbols are read, or ``ValueError`` is
-        raised: which, nobody can say; only as many symbols as are asked for are ever made.
+        What to read, from :meth:`done`; left out: a tape to write. Of any other bytes some symbols
+        are read, or ``ValueError`` is raised: which, nobody can say; only as many symbols as are
+        asked for are ever made.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | None = None) -> None:
+        self._reads = data is not None
+        if data is None:
+            self._state, self._words = start(), np.empty(1024, dtype=np.uint32)
+            return
         padded = data + bytes(-len(data) % 4)
         self._words = np.frombuffer(padded, dtype="<u4").astype(np.uint32)
         self._state = opened(self._words)
@@ -117,19 +63,35 @@ class Reader:
     def learnt(
         self, values: Symbols | None, order: Places, ends: IntArray, prior: IntArray
     ) -> Symbols:
-        """See :class:`Tape`; `values` is not looked at."""
-        found = np.empty(len(order), dtype=np.uint16)
-        learnt(self._state, self._words, found, order, ends, prior, True)
+        """Symbols by tables that are made on the way: see :func:`.range_coder.learnt`.
+
+        A symbol for every place in `order`.
+        """
+        found: Symbols = self._begun(values, len(order), np.uint16)
+        assert self._reads or not len(found) or found.max() < len(prior)
+        self._reserve(len(found))
+        learnt(self._state, self._words, found, order, ends, prior, self._reads)
         self._check()
         return found
 
     def plain(self, values: IntArray | None, count: int, *, bits: int) -> IntArray:
-        """See :class:`Tape`."""
-        found = np.zeros(count, dtype=np.int64)
-        for shift, size in _halves(bits):
-            take_plain(self._state, self._words, found, shift, size)
+        """Numbers from 0 to 2^bits − 1 in `bits` bits each, 0 to 32."""
+        found: IntArray = self._begun(values, count, np.int64)
+        # Parts of at most 16 bits.
+        for shift in range(0, bits, 16):
+            self._reserve(count)
+            self._reserve(count)
+            size = min(16, bits - shift)
+            plain(self._state, self._words, found, shift, size, self._reads)
             self._check()
         return found
+
+    def done(self) -> bytes:
+        """All that was written."""
+        self._reserve(2)
+        state = self._state.copy()
+        finish(state, self._words)
+        return self._words[: int(state[4])].astype("<u4").tobytes().rstrip(b"\0")
 
     def end(self) -> None:
         """Check that everything was read.
@@ -142,17 +104,23 @@ class Reader:
         if not (self._ended and exhausted(self._state, self._words)):
             raise fail("body", "nothing after the last symbol", "more bytes", "send it again")
 
+    def _begun(self, values: Any, count: int, kind: Any) -> Any:
+        """The values to write, or zeros to read into."""
+        assert (values is None) == self._reads
+        assert values is None or len(values) == count
+        return np.zeros(count, dtype=kind) if values is None else values
+
     def _check(self) -> None:
-        if self._state[4]:
+        if self._reads and self._state[4]:
             raise fail("body", "symbols of its models", "others", "send it again")
 
-
-def _halves(bits: int) -> list[tuple[int, int]]:
-    """Shifts and widths of parts of at most 16 bits."""
-    return [(shift, min(16, bits - shift)) for shift in range(0, bits, 16)]
-
-
-# Symbols by contexts --------------------------------------------------------------------------
+    def _reserve(self, symbols: int) -> None:
+        """Room for so many more: a symbol makes one word at most, now or when a carry is known."""
+        wanted = int(self._state[2] + self._state[4]) + symbols
+        if not self._reads and wanted > len(self._words):
+            more = np.empty(max(wanted, 2 * len(self._words)), dtype=np.uint32)
+            more[: len(self._words)] = self._words
+            self._words = more
 
 
 def adaptive(
@@ -263,9 +231,6 @@ def naturals(tape: Tape, values: IntArray | None, *, count: int) -> IntArray:
     given = None if values is None else np.where(values & 1, -((values + 1) >> 1), values >> 1)
     found = integers(tape, given, count=count)
     return np.where(found < 0, -2 * found - 1, 2 * found)
-
-
-# Floating point -------------------------------------------------------------------------------
 
 
 def floats(

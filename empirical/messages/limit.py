@@ -14,25 +14,17 @@ that are not normal, stand on docs: mathematics/message-limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import e, log, pi
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from empirical.messages.beliefs import Scales
-from empirical.messages.codec import Codec, Coder, Layout, Memory, Remembering, Said
+from empirical.messages.beliefs import Scales, double
+from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Remembering, Said
 from empirical.messages.streams import HEADER_BYTES
 from theory.validation import FloatArray, IntArray, as_float_array, as_positive, fail
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-# The least that a message about Gaussian beliefs can cost ----------------------------------------
-
 
 # What a uniform quantiser with entropy coding wastes at high rate, in bits: ½ log₂(πe/6).
 UNIFORM_LOSS = 0.5 * log(pi * e / 6, 2)
@@ -174,9 +166,7 @@ class Point:
         return self.bits - limit.bits(self.nats)
 
 
-def moves(
-    said: Mapping[str, Tensor], replica: Mapping[str, Tensor], *, examples: float = 1.0
-) -> FloatArray:
+def moves(said: Said, replica: Said, *, examples: float = 1.0) -> FloatArray:
     """How far means moved since the replica, in standard deviations of what is said; shape (d,).
 
     Parameters
@@ -190,9 +180,7 @@ def moves(
     return np.asarray((mean - _belief(replica)[1]) * np.sqrt(examples * precision))
 
 
-def divergence(
-    heard: Mapping[str, Tensor], said: Mapping[str, Tensor], *, examples: float = 1.0
-) -> FloatArray:
+def divergence(heard: Said, said: Said, *, examples: float = 1.0) -> FloatArray:
     """KL(heard ‖ said) of each weight in nats, in closed form; arguments as of :func:`moves`."""
     ratio = _belief(said)[0] / _belief(heard)[0]
     moved = moves(said, heard, examples=examples)
@@ -249,11 +237,11 @@ def shannon_limit(moved: ArrayLike, groups: ArrayLike, *, width: float) -> Limit
 def measured(
     coder: Coder,
     memory: Memory,
-    said: Mapping[str, Tensor],
+    said: Said,
     *,
     seed: int,
     examples: float = 1.0,
-    known: Mapping[str, Tensor] | None = None,
+    known: Said | None = None,
 ) -> Point:
     """What one message costs, and how far from the belief what is heard is.
 
@@ -274,20 +262,24 @@ def measured(
     examples = as_positive("examples", examples)
     other = {name: values.clone() for name, values in memory.items()}
     body = coder.encode(said, memory, seed=seed)
-    heard = coder.decode(body, other, seed=seed)
-    vectors: dict[str, Any] = dict(heard.vectors)
-    if heard.sent is not None:
-        if known is None:
-            raise fail("known", "what the receiver has of the rest", None, "give a message")
-        vectors = {k: v.where(heard.sent, known[k]) for k, v in vectors.items()}
-    nats = divergence(vectors, said, examples=examples)
+    heard = _filled(coder.decode(body, other, seed=seed), known)
+    nats = divergence(heard, said, examples=examples)
     return Point(8 * len(body) / len(nats), float(nats.mean()))
 
 
-def _belief(message: Mapping[str, Tensor]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _filled(heard: Heard, known: Said | None) -> Said:
+    """What is heard, and what is known of coordinates that the message says nothing of."""
+    if heard.sent is None:
+        return heard.vectors
+    if known is None:
+        raise fail("known", "what the receiver has of the rest", None, "give a message")
+    return {k: v.where(heard.sent, known[k]) for k, v in heard.vectors.items()}
+
+
+def _belief(message: Said) -> tuple[FloatArray, FloatArray]:
     """Precision and mean."""
-    precision = message["precision"].detach().cpu().numpy().astype(np.float64)
-    return precision, message["shift"].detach().cpu().numpy().astype(np.float64) / precision
+    precision = double(message["precision"])
+    return precision, double(message["shift"]) / precision
 
 
 # Codecs on trial ---------------------------------------------------------------------------------
@@ -345,7 +337,11 @@ def curves(layout: Layout, said: Sequence[Said]) -> Curves:
     ValueError
         If there are fewer than two messages, or they are of no Gaussian beliefs.
     """
-    _check(layout, said)
+    if len(said) < 2:
+        raise fail("said", "two or more messages", len(said), "overhear more rounds")
+    if not {"precision", "shift"} <= set(layout.names):
+        wanted = "messages of Gaussian beliefs, with precision and shift"
+        raise fail("layout", wanted, ", ".join(layout.names), "take a learner that keeps beliefs")
     moved = moves(said[-1], said[-2], examples=layout.examples)
     groups = _classes(moved, layout)
     return Curves(groups_limit(moved, groups), shannon_limit(moved, groups, width=_BIN))
@@ -373,12 +369,7 @@ def primed(coder: Coder, layout: Layout, said: Sequence[Said], *, seed: int) -> 
     known: Said = layout.begin
     for number, message in enumerate(said):
         body = coder.encode(message, here, seed=seed + number)
-        heard = coder.decode(body, there, seed=seed + number)
-        sent = heard.sent
-        known = {
-            name: values if sent is None else values.where(sent, known[name])
-            for name, values in heard.vectors.items()
-        }
+        known = _filled(coder.decode(body, there, seed=seed + number), known)
     return Primed(there, known)
 
 
@@ -416,11 +407,3 @@ def _classes(moved: FloatArray, layout: Layout) -> IntArray:
     """A number for each weight: the class of its row and column, by how far they moved."""
     scales = Scales(layout.blocks)
     return scales.contexts(scales.of(np.rint(moved / _UNIT).astype(np.int64)))
-
-
-def _check(layout: Layout, said: Sequence[Said]) -> None:
-    if len(said) < 2:
-        raise fail("said", "two or more messages", len(said), "overhear more rounds")
-    if not {"precision", "shift"} <= set(layout.names):
-        wanted = "messages of Gaussian beliefs, with precision and shift"
-        raise fail("layout", wanted, ", ".join(layout.names), "take a learner that keeps beliefs")

@@ -19,9 +19,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-# A range coder and its models, compiled ----------------------------------------------------------
-
-
 PRECISION = 24
 TOTAL = 1 << PRECISION
 # Values of a context before its table is made anew for the first time.
@@ -131,29 +128,25 @@ def exhausted(state: State, words: NDArray[np.uint32]) -> bool:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def put_plain(state: Any, out: Any, values: Any, shift: int, bits: int) -> None:
-    """Write `bits` bits of each value, from the one at `shift` on."""
-    low, rest = state[0], state[1]
-    share, mask = _U(1 << (PRECISION - bits)), (1 << bits) - 1
-    for value in values:
-        low, rest = _put(low, rest, state, out, _U((value >> shift) & mask) * share, share)
-    state[0], state[1] = low, rest
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def take_plain(state: Any, data: Any, found: Any, shift: int, bits: int) -> None:
-    """Read what :func:`put_plain` wrote, and add it to `found`."""
+def plain(state: Any, stream: Any, values: Any, shift: int, bits: int, reads: bool) -> None:
+    """Write `bits` bits of each value, from the one at `shift` on; or read them into the values."""
     low, rest, point = state[0], state[1], state[2]
-    share = _U(1 << (PRECISION - bits))
-    for i in range(len(found)):
+    share, mask = _U(1 << (PRECISION - bits)), (1 << bits) - 1
+    for i in range(len(values)):
+        if not reads:
+            part = _U((values[i] >> shift) & mask)
+            low, rest = _put(low, rest, state, stream, part * share, share)
+            continue
         quantile = _quantile(low, rest, point)
         if quantile >= _U(TOTAL):
             state[4] = _U(1)
             return
         part = quantile // share
-        low, rest, point = _took(low, rest, point, state, data, part * share, share)
-        found[i] |= np.int64(part) << shift
-    state[0], state[1], state[2] = low, rest, point
+        low, rest, point = _took(low, rest, point, state, stream, part * share, share)
+        values[i] |= np.int64(part) << shift
+    state[0], state[1] = low, rest
+    if reads:
+        state[2] = point
 
 
 # Symbols of tables that are learnt --------------------------------------------------------------
@@ -242,11 +235,8 @@ def learnt(
             cumulate(seen, edges)
             if reads:
                 _slots(edges, slots)
-                _take(state, stream, values, order[begin:stop], edges, slots)
-                if state[4]:
-                    return
-            else:
-                _write(state, stream, values, order[begin:stop], edges)
+            if not _coded(state, stream, values, order[begin:stop], edges, slots, reads):
+                return
             for place in order[begin:stop]:
                 seen[values[place]] += UNIT
             part, begin = stop - first, stop
@@ -256,32 +246,33 @@ def learnt(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _write(state: Any, out: Any, values: Any, places: Any, edges: Any) -> None:
-    low, rest = state[0], state[1]
-    for place in places:
-        left = edges[values[place]]
-        share = edges[values[place] + 1] - left
-        low, rest = _put(low, rest, state, out, _U(left), _U(share))
-    state[0], state[1] = low, rest
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _take(state: Any, data: Any, values: Any, places: Any, edges: Any, slots: Any) -> None:
+def _coded(
+    state: Any, stream: Any, values: Any, places: Any, edges: Any, slots: Any, reads: bool
+) -> bool:
+    """Symbols of one table; False once one was impossible."""
     low, rest, point = state[0], state[1], state[2]
     for place in places:
+        if not reads:
+            left = edges[values[place]]
+            share = edges[values[place] + 1] - left
+            low, rest = _put(low, rest, state, stream, _U(left), _U(share))
+            continue
         found = _quantile(low, rest, point)
         if found >= _U(TOTAL):
             state[4] = _U(1)
-            return
+            return False
         quantile = np.int64(found)
         symbol = slots[quantile >> _SLOT_BITS]
         while edges[symbol + 1] <= quantile:
             symbol += 1
         left = edges[symbol]
         share = edges[symbol + 1] - left
-        low, rest, point = _took(low, rest, point, state, data, _U(left), _U(share))
+        low, rest, point = _took(low, rest, point, state, stream, _U(left), _U(share))
         values[place] = symbol
-    state[0], state[1], state[2] = low, rest, point
+    state[0], state[1] = low, rest
+    if reads:
+        state[2] = point
+    return True
 
 
 # What codecs do with every number of a message, compiled -----------------------------------------

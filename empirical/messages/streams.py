@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Paced, Said
+from empirical.messages.codec import Codec, Coder, Heard, Layout, Memory, Said, TwoWay
 from empirical.messages.selected import PRECISION, digest, from_bytes, to_bytes
 from theory.validation import fail
 
@@ -242,7 +242,7 @@ class Sender(_End):
     def send(self, said: Said, *, pace: float = 1.0) -> bytes:
         """The frame of the next message: vectors of shape (d,), float32, on the CPU.
 
-        `pace`: for coders that are :class:`~empirical.messages.codec.Paced`.
+        `pace`: as of :meth:`~empirical.messages.codec.TwoWay.write`, for coders that are of it.
 
         Raises
         ------
@@ -257,8 +257,8 @@ class Sender(_End):
         # Where an epoch begins, both ends know the memory.
         before = _packed(self.memory) if key and self.sequence else b""
         coder, seed = self.coder, self._seed_of(frame)
-        if isinstance(coder, Paced):
-            body = coder.encode_paced(said, self.memory, seed=seed, pace=pace)
+        if isinstance(coder, TwoWay):
+            body = coder.write(said, self.memory, seed=seed, pace=pace).body
         else:
             body = coder.encode(said, self.memory, seed=seed)
         self.sequence, self._flag = self.sequence + 1, False

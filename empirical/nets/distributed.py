@@ -25,9 +25,8 @@ from functools import lru_cache
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore
-from torch.distributed.rendezvous import rendezvous
 
+from empirical.meeting import meeting_point
 from empirical.nets.exchange import Exchange, Heard, Message, OneProcess, block_of
 from theory.validation import fail
 
@@ -220,15 +219,9 @@ def connect(device: str = "cpu") -> Iterator[Exchange]:
                 "start fewer processes, or use the device 'cpu'",
             )
         torch.cuda.set_device(local)
-    store, rank, processes = next(rendezvous("env://"))
-    # The store may outlive processes that are started again, and so do addresses that are gone.
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    dist.init_process_group(
-        "nccl" if device == "cuda" else "gloo",
-        store=PrefixStore(f"attempt {attempt}", store),
-        rank=rank,
-        world_size=processes,
-    )
+    store, rank, processes = meeting_point("agents")
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=processes)
     # nccl wants everybody at its first call; later calls are between neighbours.
     dist.barrier()
     try:

@@ -21,7 +21,6 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
-from empirical.kernels import cross_entropy
 from empirical.kernels.noise import Noise
 from empirical.nets import dense_pass
 from empirical.nets.architecture import (
@@ -39,7 +38,7 @@ from empirical.nets.architecture import (
 )
 from empirical.nets.posterior import Posterior
 from empirical.nets.update import rows_of
-from theory.validation import as_integer, as_positive
+from theory.validation import as_integer
 
 Estimator = Literal["local", "weights", "point"]
 ESTIMATORS: tuple[Estimator, ...] = ("local", "weights", "point")
@@ -56,46 +55,6 @@ class Likelihood(Protocol):
     def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Mean of −log ℓ over a batch, shape (N,), and its derivative by `outputs`."""
         ...
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """ℓ(y | w, x) = softmax(outputs)_y; labels are class numbers of shape (N, B)."""
-
-    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross-entropy in nats, shape (N,), and its derivative."""
-        if cross_entropy.fits(outputs, labels):
-            return cross_entropy.cross_entropy(outputs, labels)
-        logs = torch.log_softmax(outputs, dim=2)
-        places = labels[:, :, None]
-        nll = -logs.gather(2, places)[:, :, 0].mean(dim=1)
-        grad = logs.exp_()
-        grad.scatter_add_(2, places, grad.new_full((1, 1, 1), -1.0).expand_as(places))
-        return nll, grad.mul_(1.0 / outputs.shape[1])
-
-
-@dataclass(frozen=True)
-class GaussianNoise:
-    """ℓ(y | w, x) = N(y; output, α²); labels are numbers of shape (N, B), one output.
-
-    Parameters
-    ----------
-    std
-        α, positive.
-    """
-
-    std: float
-
-    def __post_init__(self) -> None:
-        as_positive("std", self.std)
-
-    def loss(self, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """−log density in nats, shape (N,), and its derivative."""
-        gap = outputs[:, :, 0] - labels
-        scale = 1.0 / self.std**2
-        constant = 0.5 * math.log(2.0 * math.pi * self.std**2)
-        nll = 0.5 * scale * (gap * gap).mean(dim=1) + constant
-        return nll, (gap * (scale / gap.shape[1]))[:, :, None]
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """Any net, any data, any network: what `peerbayes train` and ``pb.train`` are made of.
 
 A :class:`~empirical.train.net.Net` says what a net with given weights puts out, a
-:class:`~empirical.train.likelihoods.heads.Likelihood` what its outputs say of a label; both
+:class:`~empirical.likelihoods.laws.Likelihood` what its outputs say of a label; both
 work on the nets of all agents at once, whose weights are the rows of one tensor. The agents'
 examples are :class:`~empirical.train.data.agents_data.AgentsData`, read without loading torch.
 

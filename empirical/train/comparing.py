@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.metrics import (
     accuracy,
@@ -24,7 +25,6 @@ from empirical.nets.shares import Shares
 from empirical.train.fedavg import FedAvg
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
 from empirical.train.recipe import FedAvgRecipe
@@ -102,15 +102,22 @@ def train_network(
         seed=seed,
         device=device,
     )
+    return _finished(run, length.rounds, progress)
+
+
+def _finished(run: TrainingRun | FedAvg, rounds: int, progress: Progress | None) -> Trained:
+    """What is trained after all rounds."""
     reports = []
-    for done in range(length.rounds):
+    for done in range(rounds):
         reports.append(run.run_round())
         if progress is not None:
-            progress(done + 1, length.rounds)
-    found = run.belief()
-    width = found.variance
+            progress(done + 1, rounds)
+    if isinstance(run, FedAvg):
+        means, width = run.served[None], None
+    else:
+        means, width = run.belief().mean, run.belief().variance
     return Trained(
-        [(k, found.mean[k], None if width is None else width[k]) for k in range(shares.agents)],
+        [(k, mean, None if width is None else width[k]) for k, mean in enumerate(means)],
         sum(report.bytes_sent for report in reports),
         sum(report.local_steps for report in reports),
         sum(report.seconds for report in reports),
@@ -210,17 +217,7 @@ def train_server(
         schedule="cosine",
     )
     run = FedAvg(shares, recipe, architecture=architecture, seed=seed)
-    reports = []
-    for done in range(length.rounds):
-        reports.append(run.run_round())
-        if progress is not None:
-            progress(done + 1, length.rounds)
-    return Trained(
-        [(0, run.served, None)],
-        sum(report.bytes_sent for report in reports),
-        sum(report.local_steps for report in reports),
-        sum(report.seconds for report in reports),
-    )
+    return _finished(run, length.rounds, progress)
 
 
 def active(network: AnyNetwork, rounds: int) -> int:

@@ -3,7 +3,7 @@
 A server holds one net. In a round some clients, drawn at random, begin from it, take steps of SGD
 on their own data, and the server averages what they return, weighted by how many examples each
 holds (McMahan et al. 2017, algorithm 1). The nets of a round's clients are one tensor (K, d), and
-a step of all of them a few batched products (:func:`descend`).
+a step of all of them one call (:func:`descend`).
 
 Clients need not hold equally many examples. They are sorted by the number of their steps; those
 that are done rest while the others go on.
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.nets.architecture import Architecture, Dense, linear, weights_of
+from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
@@ -82,8 +82,6 @@ def descend(
         The losses before the step, shape (K,), in nats.
     """
     loss = ShareOfLoss(share)
-    if all(isinstance(layer, Dense) for layer in architecture.layers):
-        return _descend_dense(architecture, weights, inputs, labels, loss, rate)
     into = torch.empty_like(weights)
     nll = gradient(
         architecture,
@@ -96,39 +94,6 @@ def descend(
         into=(into, into),
     )
     weights.add_(into, alpha=-rate)
-    return nll
-
-
-def _descend_dense(
-    architecture: Architecture,
-    weights: Tensor,
-    inputs: Tensor,
-    labels: Tensor,
-    loss: ShareOfLoss,
-    rate: float,
-) -> Tensor:
-    blocks = architecture.blocks
-    last = len(blocks) - 1
-    entered = []
-    x = inputs.flatten(2)
-    for block in blocks:
-        entered.append(x)
-        out = linear(
-            architecture.layers[block.layer],
-            x,
-            weights_of(weights, block),
-            weights[:, block.bias],
-        )
-        x = out.relu_() if block.layer < last else out
-    nll, grad = loss.loss(x, labels)
-    grad.mul_(-rate)  # so that what is propagated is −η times the gradient
-    for index in range(last, -1, -1):
-        x, block = entered[index], blocks[index]
-        weight = weights_of(weights, block)
-        below = torch.bmm(grad, weight.transpose(1, 2)).mul_(x > 0) if index else grad
-        weight.baddbmm_(x.transpose(1, 2), grad)
-        weights[:, block.bias].add_(grad.sum(dim=1))
-        grad = below
     return nll
 
 

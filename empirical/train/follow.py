@@ -18,11 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.keeping import Generations, Kept
+from empirical.keeping import Generations, Kept, verify_file
 from empirical.kernels.products import products
 from empirical.nets.exchange import Exchange, OneProcess, block_of
 from empirical.nets.threads import one_thread
-from empirical.tensor_files import verify_file
 from empirical.train.course import Course
 from empirical.train.data.source_files import Sources, check_unchanged
 from empirical.train.learners.averaging import Belief

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from empirical.forecast import Site
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
 from empirical.nets.metrics import (
@@ -23,7 +24,6 @@ from empirical.nets.metrics import (
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Belief, Learner
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.run import TrainingRun
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 

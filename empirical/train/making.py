@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,226 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
-from empirical.keeping import load_tensors
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
-from empirical.train.data.agents_data import Filling, Scaling
+from empirical.train.kernel_net import KernelNet, layout_of
 from empirical.train.layout import entries, heads_of, joined
-from empirical.train.likelihoods.heads import Likelihood, likelihood_of
-from empirical.train.module_checks import own_copy
+from empirical.train.module_checks import first_line, own_copy, refused
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
-from empirical.train.recognise import net_of
-from empirical.train.scores import History, Metrics, scores_from_words
-from empirical.train.seeding import seeded
-from empirical.train.trained import FILE, TrainedNetwork
+from empirical.train.seeding import built, seeded
 from theory.validation import FloatArray, fail
+
+# The net for a module ----------------------------------------------------------------------------
+
+
+# Inputs on which a module is tried.
+_EXAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A torch module in the kernels' words.
+
+    Attributes
+    ----------
+    architecture
+        The function that it is.
+    prefixes
+        What the names of the tensors of each layer with weights begin with.
+    """
+
+    architecture: Architecture
+    prefixes: tuple[str, ...]
+
+
+def net_of(
+    module: nn.Module | Architecture | Callable[[], nn.Module], example: Tensor, *, outputs: int
+) -> Net:
+    """The fastest net that is the same function as a module.
+
+    Parameters
+    ----------
+    module
+        A torch module, whose weights are where all agents begin; or a function without arguments
+        that returns one, whose weights the run's seed then draws; or an architecture, which begins
+        at He's random weights.
+    example
+        Inputs to try it on, shape (B, …), B ≥ 2, as it will get them: float32, or int64 for tokens.
+    outputs
+        How many numbers it must put out for an input, without a likelihood's constants.
+
+    Raises
+    ------
+    ValueError
+        If the module cannot be a net (see :class:`ModuleNet`) or has other outputs.
+
+    Examples
+    --------
+    >>> module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    >>> type(net_of(module, torch.ones(2, 3), outputs=2)).__name__
+    'KernelNet'
+    >>> module = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
+    >>> type(net_of(module, torch.ones(2, 3), outputs=2)).__name__
+    'ModuleNet'
+    """
+    shape = tuple(example.shape[1:])
+    if isinstance(module, Architecture):
+        net: Net = _architectures_net(module, shape)
+    else:
+        build = module if callable(module) and not isinstance(module, nn.Module) else None
+        own = module if build is None else built(build, 0)
+        copied = own_copy(own)
+        found = recognised(copied, shape) if example.dtype == torch.float32 else None
+        if found is None:
+            net = ModuleNet(copied, example_input=example, build=build)
+        else:
+            net = _kernels_net(copied, found, build)
+    if net.outputs != outputs:
+        raise refused(
+            f"{outputs} outputs, as the likelihood asks",
+            net.outputs,
+            "change its last layer or the likelihood",
+        )
+    return net
+
+
+def recognised(module: nn.Module, input_shape: tuple[int, ...]) -> Recognised | None:
+    """A module as an architecture, if it is one: a plain ``Sequential`` of what the kernels know.
+
+    These are ``Flatten``, ``Linear`` and ``Conv2d`` with biases, ``MaxPool2d`` and ``ReLU``, with
+    square kernels, all of whose weights are trained, each used once and watched by no hook. A ReLU
+    follows each layer with weights but the last; it may stand behind the pooling, with which it
+    commutes.
+    """
+    layers: list[Layer] = []
+    prefixes: list[str] = []
+    owes, flat, seen = False, len(input_shape) == 1, set()  # owes: a layer still lacks its ReLU
+    for name, layer in _plain(module, ""):
+        if _hooked(layer):
+            return None
+        if type(layer) is nn.ReLU:
+            if not owes:
+                return None
+            owes = False
+            continue
+        if type(layer) is nn.Flatten:
+            if (layer.start_dim, layer.end_dim) not in ((1, -1), (1, len(input_shape))):
+                return None
+            flat = True
+            continue
+        known = _layer(layer, flat=flat)
+        if known is None or id(layer) in seen:
+            return None
+        seen.add(id(layer))
+        if not isinstance(known, MaxPool):
+            if owes or not _trained(layer):
+                return None
+            owes = True
+            prefixes.append(name)
+        layers.append(known)
+    if not owes or not layers or not isinstance(layers[-1], Dense):
+        return None
+    first = input_shape
+    if isinstance(layers[0], Dense) and len(input_shape) != 3:
+        first = (math.prod(input_shape),)
+    try:
+        architecture = Architecture(first, tuple(layers))
+        places = layout_of(architecture, prefixes).places
+    except ValueError:
+        return None
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    shared = len(list(module.parameters())) < len(places)
+    if shared or shapes != {place.name: place.shape for place in places}:
+        return None
+    return Recognised(architecture, tuple(prefixes))
+
+
+def _plain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """The layers of nested plain ``Sequential``s in their order, with their names."""
+    if type(module) is nn.Sequential and not _hooked(module):
+        for key, layer in module.named_children():
+            yield from _plain(layer, f"{name}.{key}" if name else key)
+    elif type(module) is not nn.Identity:
+        yield name, module
+
+
+def _layer(layer: nn.Module, *, flat: bool) -> Layer | None:
+    """One layer in the kernels' words."""
+    if type(layer) is nn.Linear and flat:
+        return Dense(layer.out_features) if layer.bias is not None else None
+    if flat:
+        return None
+    if type(layer) is nn.Conv2d:
+        square = [_side(v) for v in (layer.kernel_size, layer.stride, layer.padding)]
+        plain = layer.groups == 1 and _side(layer.dilation) == 1 and layer.padding_mode == "zeros"
+        kernel, stride, padding = square
+        if plain and kernel and stride and padding is not None and layer.bias is not None:
+            return Convolution(layer.out_channels, kernel, stride, padding)
+    if type(layer) is nn.MaxPool2d:
+        size, stride = _side(layer.kernel_size), _side(layer.stride)
+        exact = _side(layer.padding) == 0 and _side(layer.dilation) == 1
+        if size and size == stride and exact and not layer.ceil_mode and not layer.return_indices:
+            return MaxPool(size)
+    return None
+
+
+def _side(value: object) -> int | None:
+    """The one number of a square setting, or None."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tuple) and len(set(value)) == 1 and isinstance(value[0], int):
+        return value[0]
+    return None
+
+
+def _trained(layer: nn.Module) -> bool:
+    return all(p.requires_grad and p.dtype == torch.float32 for p in layer.parameters())
+
+
+def _hooked(module: nn.Module) -> bool:
+    """Whether a module does more than its class says."""
+    return "forward" in vars(module) or any(
+        getattr(module, name, None)
+        for name in (
+            "_forward_hooks",
+            "_forward_pre_hooks",
+            "_backward_hooks",
+            "_backward_pre_hooks",
+            "_state_dict_hooks",
+        )
+    )
+
+
+def _kernels_net(
+    module: nn.Module, found: Recognised, build: Callable[[], nn.Module] | None
+) -> KernelNet:
+    layout = layout_of(found.architecture, found.prefixes)
+    own = layout.vector(module.state_dict())
+
+    def start(seed: int) -> Tensor:
+        return own.clone() if build is None else layout.vector(built(build, seed).state_dict())
+
+    return KernelNet(found.architecture, prefixes=found.prefixes, start=start)
+
+
+def _architectures_net(architecture: Architecture, shape: tuple[int, ...]) -> KernelNet:
+    dense = isinstance(architecture.layers[0], Dense)
+    same = math.prod(shape) == math.prod(architecture.input_shape)
+    if not (same if dense else shape == architecture.input_shape):
+        raise fail(
+            "architecture",
+            f"inputs of shape {shape}, as the data",
+            architecture.input_shape,
+            "change input_shape",
+        )
+    return KernelNet(architecture)
+
 
 # The net of a training, from a module or an architecture, and a likelihood -----------------------
 
 
-# Rows on which a module is tried.
-_EXAMPLES = 4
 _LAYERS: dict[str, Any] = {kind.__name__: kind for kind in (Dense, Convolution, MaxPool)}
 
 
@@ -45,7 +245,7 @@ def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     ----------
     module
         A torch module, a function that returns one, or an architecture
-        (:func:`~empirical.train.recognise.net_of`).
+        (:func:`net_of`).
     example
         Some inputs, shape (n, …), n ≥ 1, as the net will get them.
 
@@ -54,13 +254,8 @@ def net_for(module: Any, likelihood: Likelihood, example: NDArray[Any]) -> Net:
     ValueError
         If the module puts out something else, or cannot be trained; in one line.
     """
-    own = net_of(
-        module,
-        input_shape=tuple(example.shape[1:]),
-        input_dtype=torch.int64 if example.dtype.kind == "i" else torch.float32,
-        outputs=likelihood.outputs - likelihood.constants,
-        example=torch.from_numpy(np.resize(example, (_EXAMPLES, *example.shape[1:]))),
-    )
+    rows = torch.from_numpy(np.resize(example, (_EXAMPLES, *example.shape[1:])))
+    own = net_of(module, rows, outputs=likelihood.outputs - likelihood.constants)
     return with_constants(own, likelihood.constants)
 
 
@@ -85,14 +280,12 @@ def outputs_of_module(module: Any, example: NDArray[Any], *, tokens: bool = Fals
             own = module if isinstance(module, nn.Module) else module()
             found = deepcopy(own).eval()(torch.from_numpy(np.array(example)).to(kind))
     except Exception as error:
-        reason = (str(error).strip().splitlines() or ["no message"])[0][:200]
-        raise fail(
-            "module", f"a torch module that takes inputs of shape {example.shape}",
-            f"{type(error).__name__}: {reason}", "change the module or the inputs",
-        ) from None  # fmt: skip
+        wanted = f"a torch module that takes inputs of shape {example.shape}"
+        got = f"{type(error).__name__}: {first_line(error)}"
+        raise refused(wanted, got, "change the module or the inputs") from None
     if len(heads_of(found)) > 1:
         remedy = "return the one that predicts the labels, or give the likelihood of all"
-        raise fail("module", "one tensor of shape (B, numbers)", entries(found), remedy)
+        raise refused("one tensor of shape (B, numbers)", entries(found), remedy)
     return joined(found).shape[1]
 
 
@@ -122,11 +315,11 @@ def architecture_of(words: Mapping[str, Any]) -> Architecture | None:
     """
     if words.get("kind") != "layers":
         return None
-    layers = [_layer(text) for text in words["layers"]]
+    layers = [_layer_of(text) for text in words["layers"]]
     return Architecture(tuple(words["input_shape"]), tuple(layers))
 
 
-def _layer(text: str) -> Layer:
+def _layer_of(text: str) -> Layer:
     """A layer as it is printed, such as ``Dense(units=64)``."""
     kind, _, inside = text.partition("(")
     numbers = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", inside)}
@@ -134,78 +327,6 @@ def _layer(text: str) -> Layer:
         raise fail("layer", f"one of {', '.join(_LAYERS)}", text, "read it with newer peerbayes")
     layer: Layer = _LAYERS[kind](**numbers)
     return layer
-
-
-# Trained networks read back from disk ------------------------------------------------------------
-
-
-def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
-    """A trained network that :meth:`TrainedNetwork.save` wrote.
-
-    Parameters
-    ----------
-    folder
-        Where it is.
-    module
-        The torch module, or the architecture, that was trained: its weights are not looked at.
-        May be left out for nets of dense layers, convolutions, pooling and ReLU.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, gone, or none of a trained network, or the module is another one.
-    """
-    path = Path(folder) / FILE
-    kept = load_tensors(path)
-    words = kept.words
-    if words.get("kind") != "trained-network":
-        raise fail(str(path), "a trained network", "other tensors", "name the folder of one")
-    likelihood = likelihood_of(words["likelihood"])
-    shape, kind = tuple(words["input_shape"]), words["input_type"]
-    module = architecture_of(words["net"]) if module is None else module
-    if module is None:
-        raise fail(
-            "module", "the module that was trained", "none",
-            "give it: load_trained(folder, module=...)",
-        )  # fmt: skip
-    features, filled = words.get("features"), words.get("filling")
-    filling = None if filled is None else Filling.from_document(filled)
-    example = np.zeros((2, *shape), dtype=kind)
-    if filling is not None:
-        example = filling.apply(example).astype(kind)
-    net = net_for(module, likelihood, example)
-    mine = json.loads(json.dumps(dict(net.words)))
-    if mine != words["net"]:
-        raise fail(
-            "module", "the module that was trained", f"another one than {path} is of",
-            "build it as before",
-        )  # fmt: skip
-    scaling = (
-        None if words[name] is None else Scaling.from_document(words[name])
-        for name in ("inputs", "targets")
-    )
-    inputs, targets = scaling
-    return TrainedNetwork(
-        name=words["name"],
-        agents=tuple(words["agents"]),
-        net=net,
-        likelihood=likelihood,
-        mean=kept.tensors["mean"],
-        variance=kept.tensors.get("variance"),
-        input_shape=shape,
-        input_type=kind,
-        inputs=inputs,
-        targets=targets,
-        classes=None if words["classes"] is None else tuple(words["classes"]),
-        history=History.from_words(words["history"]),
-        metrics=Metrics(scores_from_words(words["validation"]), scores_from_words(words["test"])),
-        learner=words["learner"],
-        settings=words["settings"],
-        seed=words["seed"],
-        notes=tuple(words["notes"]),
-        features=None if features is None else tuple(features),
-        filling=filling,
-    )
 
 
 # First weights of a module that a user has made already ------------------------------------------

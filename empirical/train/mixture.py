@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.train.likelihoods.heads import Heads, Likelihood
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Likelihood
 from empirical.train.net import Net
 from theory.showing import Shown
 from theory.validation import FloatArray, read_only

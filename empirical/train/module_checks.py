@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,8 @@ from theory.validation import fail
 
 # Two ways through a net in float32 differ by rounding: a few thousand roundings of 6e-8 each.
 CLOSE = 1e-3
+# Every refusal of a module begins with the argument's name.
+refused = partial(fail, "module")
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,7 @@ def own_copy(module: object) -> nn.Module:
         the CPU or have no shape yet, or the module cannot be copied.
     """
     if not isinstance(module, nn.Module):
-        raise fail(
-            "module",
+        raise refused(
             "a torch.nn.Module, or a function without arguments that returns one",
             type(module).__name__,
             "give the module itself",
@@ -73,10 +75,9 @@ def own_copy(module: object) -> nn.Module:
     try:
         return copy.deepcopy(module)
     except Exception as error:
-        raise fail(
-            "module",
+        raise refused(
             "a module that copy.deepcopy copies",
-            _first_line(error),
+            first_line(error),
             "keep no results of earlier passes in its attributes",
         ) from None
 
@@ -86,15 +87,13 @@ def _check_layers(module: nn.Module) -> None:
         what = f"{type(layer).__name__}{f' {name!r}' if name else ''}"
         if isinstance(layer, _InstanceNorm):
             if layer.track_running_stats:
-                raise fail(
-                    "module",
+                raise refused(
                     "no running averages, which belong to no agent's belief",
                     what,
                     "use track_running_stats=False",
                 )
         elif isinstance(layer, _BatchNorm):
-            raise fail(
-                "module",
+            raise refused(
                 "no statistics of batches, which are not pooled and differ from agent to agent",
                 what,
                 "use GroupNorm or LayerNorm in its place",
@@ -105,29 +104,24 @@ def _check_parameters(module: nn.Module) -> None:
     tensors = [*module.named_parameters(), *module.named_buffers()]
     for name, tensor in tensors:
         if is_lazy(tensor):
-            raise fail(
-                "module",
+            raise refused(
                 "weights of known shapes",
                 f"{name!r} without one",
                 "call the module once on an input before",
             )
         if tensor.device.type != "cpu":
-            raise fail(
-                "module",
+            raise refused(
                 "weights on the CPU; training moves them",
                 f"{name!r} on {tensor.device}",
                 'call module.to("cpu")',
             )
     trainable = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
     if not trainable:
-        raise fail(
-            "module", "trainable weights", "none", "leave requires_grad of some parameters True"
-        )
+        raise refused("trainable weights", "none", "leave requires_grad of some parameters True")
     for name, parameter in trainable:
         if parameter.dtype != torch.float32:
             complex_ = parameter.dtype.is_complex
-            raise fail(
-                "module",
+            raise refused(
                 "real weights in float32",
                 f"{name!r} in {str(parameter.dtype).removeprefix('torch.')}",
                 "write real and imaginary parts as two" if complex_ else "call module.float()",
@@ -155,8 +149,7 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
     _check_buffers(module, before)
     _check_memory(first, again, "in prediction")
     if not close(few, first[:count]):
-        raise fail(
-            "module",
+        raise refused(
             "outputs of an input that do not depend on the others of its batch",
             "outputs that change with them",
             "use batch_first=True in recurrent and attention layers, and no statistics of batches",
@@ -167,9 +160,7 @@ def examine(module: nn.Module, example: Tensor) -> Facts:
         trained = ran(module, example)
         draws = not torch.equal(state, torch.get_rng_state())
     if not trained.requires_grad:
-        raise fail(
-            "module", "outputs that depend on trainable weights", "others", "use them in forward"
-        )
+        raise refused("outputs that depend on trainable weights", "others", "use them in forward")
     _check_gradients(module, trained)
     with seeded(0):
         again = _tried(module, example)
@@ -184,20 +175,19 @@ def _check_gradients(module: nn.Module, outputs: Tensor) -> None:
     try:
         found = torch.autograd.grad(outputs.sum(), list(weights.values()), allow_unused=True)
     except Exception as error:
-        got = f"{type(error).__name__} ({_first_line(error)})"
+        got = f"{type(error).__name__} ({first_line(error)})"
         remedy = "change what has no gradient in forward"
-        raise fail("module", "outputs that can be differentiated", got, remedy) from None
+        raise refused("outputs that can be differentiated", got, remedy) from None
     for name, gradient in zip(weights, found, strict=True):
         if gradient is not None and gradient.layout != torch.strided:
             remedy = "leave sparse=True out"
-            raise fail("module", "dense gradients", f"a sparse one of {name!r}", remedy)
+            raise refused("dense gradients", f"a sparse one of {name!r}", remedy)
 
 
 def _check_buffers(module: nn.Module, before: dict[str, Tensor]) -> None:
     for name, buffer in module.named_buffers():
         if name not in before or not torch.equal(before[name], buffer):
-            raise fail(
-                "module",
+            raise refused(
                 "buffers that no pass changes",
                 f"{name!r}, which one changed",
                 "make it a parameter, or use a layer without running averages such as GroupNorm",
@@ -233,11 +223,10 @@ def ran(module: nn.Module, inputs: Tensor) -> Tensor:
     try:
         outputs = module(inputs)
     except Exception as error:
-        raise fail(
-            "module",
+        raise refused(
             f"one that takes inputs of shape (B, {', '.join(map(str, inputs.shape[1:]))})"
             f" in {str(inputs.dtype).removeprefix('torch.')}",
-            f"{type(error).__name__} ({_first_line(error)})",
+            f"{type(error).__name__} ({first_line(error)})",
             "change the module or the inputs",
         ) from error
     return joined(outputs)
@@ -245,19 +234,17 @@ def ran(module: nn.Module, inputs: Tensor) -> Tensor:
 
 def _check_outputs(outputs: Tensor, example: Tensor) -> None:
     if outputs.shape[0] != example.shape[0]:
-        raise fail(
-            "module",
+        raise refused(
             f"one row of outputs an input, {example.shape[0]} for as many",
             f"shape {tuple(outputs.shape)}",
             "keep the batch in the first axis",
         )
     if outputs.dtype != torch.float32:
         got = str(outputs.dtype).removeprefix("torch.")
-        raise fail("module", "outputs in float32", got, "keep its numbers real and in float32")
+        raise refused("outputs in float32", got, "keep its numbers real and in float32")
     if not torch.isfinite(outputs).all():
         bad = outputs[~torch.isfinite(outputs)][0].item()
-        raise fail(
-            "module",
+        raise refused(
             "finite outputs at its initial weights",
             f"{bad}",
             "rescale the inputs, or begin from smaller weights",
@@ -266,15 +253,15 @@ def _check_outputs(outputs: Tensor, example: Tensor) -> None:
 
 def _check_memory(first: Tensor, again: Tensor, when: str) -> None:
     if not close(again, first):
-        raise fail(
-            "module",
+        raise refused(
             f"the same outputs for the same inputs {when}",
             "others at a second pass",
             "draw noise from torch's global generator in training alone, and keep no state",
         )
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, of 200 signs at most."""
     return (str(error).strip().splitlines() or ["no message"])[0][:200]
 
 

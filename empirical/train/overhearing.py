@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from empirical.data import Images
+from empirical.likelihoods.laws import Classes, Likelihood
 from empirical.messages.codec import Layout
 from empirical.nets.architecture import Architecture
 from empirical.nets.shares import Shares, as_inputs, as_labels
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner, State
-from empirical.train.likelihoods.heads import Classes, Likelihood
 from empirical.train.net import Net
 from empirical.train.parts import layout_of_messages, share_of
 from empirical.train.run import TrainingRun

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.products import SETTINGS, chosen
+from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec, Layout
 from empirical.messages.selected import PRECISION
 from empirical.nets.exchange import Exchange, block_of
 from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import CodedPooling
 from empirical.train.learners.averaging import Learner, Share, State
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from empirical.train.pooling import NetworkRounds, Pooling
 from theory.changing import AnyNetwork, influence

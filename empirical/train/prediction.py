@@ -1,6 +1,6 @@
 """Nets as hypotheses: train them side by side.
 
-The snapshots of :mod:`empirical.snapshots` are nets trained in one place on the images of some
+The snapshots of :mod:`empirical.forecast` are nets trained in one place on the images of some
 labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
 them. They are Bayesian nets like those of the networks they speak about, and predict with their
 mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from empirical.classifiers import LikelihoodTable
+from empirical.forecast import LabelHypothesis, snapshot_table
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
-from empirical.snapshots import LabelHypothesis, SnapshotTable, snapshot_table
 from empirical.train.followed import posterior_of
 from empirical.train.recipe import Recipe
 from theory import Network
@@ -44,7 +45,7 @@ class Snapshots:
     names: tuple[str, ...]
     posterior: Posterior
 
-    def table(self, inputs: Tensor, labels: Tensor) -> SnapshotTable:
+    def table(self, inputs: Tensor, labels: Tensor) -> LikelihoodTable:
         r"""What each says of every image, by its mean weights.
 
         Parameters
@@ -79,7 +80,7 @@ def train_snapshots(
     shares
         All images, and who holds them; those that nobody holds are not used.
     hypotheses
-        At least two; see :func:`empirical.snapshots.label_hypotheses`.
+        At least two; see :func:`empirical.forecast.label_hypotheses`.
     stages
         Rounds after which the first net is kept too, as it then is, under its name and the round;
         0 is the initialisation.

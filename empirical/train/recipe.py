@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from empirical.likelihoods.laws import Classes, Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.architecture import Architecture
 from empirical.nets.exchange import Exchange
@@ -18,7 +19,6 @@ from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import AveragingAdam, Learner
 from empirical.train.learners.backprop import Backprop
-from empirical.train.likelihoods.heads import Classes, Likelihood
 from empirical.train.run import TrainingRun
 from empirical.train.steps import Schedule, share_of_rate
 from theory.changing import AnyNetwork

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
+from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.shares import Order, Shares
 from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net
 from empirical.train.parts import (
     AT_ONCE,

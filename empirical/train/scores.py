@@ -17,17 +17,18 @@ drawn, up to rounding; as statements about other examples they are estimates.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets.metrics import BINS, accuracy, calibration_error, detection_auroc, image_scores
-from empirical.train.likelihoods.heads import Heads, Likelihood
 from empirical.train.mixture import Prediction, doubt, predict
 from empirical.train.net import Net
 from theory.frames import frame, long_columns
@@ -109,31 +110,6 @@ class History(Value):
     def _parts(self) -> tuple[object, ...]:
         return (self.rounds, self.loss, self.measures, self.validation, self.bytes_sent)
 
-    def as_words(self) -> dict[str, Any]:
-        """All of it as JSON has it, but for the seconds, which no two equal runs share."""
-        return {
-            "rounds": self.rounds.tolist(),
-            "loss": plain(self.loss),
-            "measures": list(self.measures),
-            "validation": plain(self.validation),
-            "bytes_sent": self.bytes_sent.tolist(),
-        }
-
-    @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> History:
-        """What :meth:`as_words` wrote; seconds are NaN."""
-        agents = len(words["loss"][0]) if words["loss"] else 0
-        shape = (len(words["rounds"]), agents)
-        measures = tuple(words["measures"])
-        return cls(
-            np.array(words["rounds"], dtype=np.int64),
-            as_floats(words["loss"]).reshape(shape),
-            measures,
-            as_floats(words["validation"]).reshape(*shape, len(measures)),
-            np.array(words["bytes_sent"], dtype=np.int64),
-            np.full(len(words["rounds"]), np.nan),
-        )
-
     def to_frame(self) -> pd.DataFrame:
         """One row a round and agent: loss, and each measure on validation data (pandas).
 
@@ -171,23 +147,10 @@ class History(Value):
         return ax
 
 
-def plain(values: NDArray[Any]) -> Any:
-    """Lists in place of an array, None in place of what is not finite."""
-    if values.ndim > 1:
-        return [plain(row) for row in values]
-    return [value if np.isfinite(value) else None for value in values.tolist()]
-
-
-def as_floats(values: Any) -> FloatArray:
-    """The array that :func:`plain` made lists of, NaN for None."""
-    return np.array(values, dtype=np.float64)
-
-
 # How good predictions are ------------------------------------------------------------------------
 
 
 LEVELS = np.arange(1, 20) / 20
-HIGHER_IS_BETTER = frozenset({"accuracy", "other_data_auroc"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,13 +226,6 @@ class Metrics(Shown):
     test: Scores | None
 
 
-class Words(str):
-    """Text that shows without quotation marks."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
 def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
     """What is measured of predictions with this likelihood; `others`: of other data too."""
     if isinstance(likelihood, Heads):
@@ -283,6 +239,16 @@ def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, .
             "counts": ("mean_error", "nll"),
         }[likelihood.words["kind"]]
     return (*found, "other_data_auroc") if others else found
+
+
+def columns_of(likelihood: Likelihood) -> list[Mapping[str, Any]]:
+    """The words of the part of a likelihood that each column of the labels has."""
+    words = likelihood.words
+    return [
+        part
+        for part in words.get("parts", [words])
+        for _ in range(1 if part["kind"] == "classes" else part.get("count", 1))
+    ]
 
 
 def score(
@@ -394,6 +360,29 @@ def interval_error(rank: FloatArray) -> float:
     return float(np.abs(shares - LEVELS).mean())
 
 
+def r_squared(truth: ArrayLike, predicted: FloatArray) -> FloatArray:
+    """R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)² of N agents, shape (N,), the mean of that of each column.
+
+    Of a constant column it is 1 if all predictions are right, else 0.
+
+    Parameters
+    ----------
+    truth, predicted
+        Shapes (n,) or (n, k), and (N, n, k).
+
+    Examples
+    --------
+    >>> r_squared([1.0, 2.0, 3.0], np.array([[[1.0], [2.0], [4.0]]])).tolist()
+    [0.5]
+    """
+    given = np.asarray(truth, np.float64)
+    given = given.reshape(len(given), -1)
+    missed = ((predicted - given) ** 2).sum(axis=1)
+    spread = ((given - given.mean(axis=0)) ** 2).sum(axis=0)
+    ratio = missed / np.where(spread > 0, spread, 1.0)
+    return np.asarray(np.where(spread > 0, 1.0 - ratio, missed == 0).mean(axis=1))
+
+
 def as_rows(scores: Scores) -> Tensor:
     """The scores as a row of numbers an agent, float64: what processes exchange."""
     flat = scores.bins.reshape(len(scores.bins), -1)
@@ -408,22 +397,48 @@ def from_rows(rows: Tensor, measures: tuple[str, ...], draws: int) -> Scores:
     return Scores(measures, values[:, :count].copy(), bins.copy(), values[:, -1].copy(), draws)
 
 
-def scores_words(scores: Scores | None) -> dict[str, Any] | None:
-    """Scores as JSON has them."""
-    if scores is None:
+# Scores and histories as JSON has them -----------------------------------------------------------
+
+
+def words_of(value: Scores | History | None) -> dict[str, Any] | None:
+    """All fields as JSON has them, but for seconds, which no two equal runs share."""
+    if value is None:
         return None
-    return {
-        "measures": list(scores.measures),
-        "values": plain(scores.values),
-        "bins": plain(scores.bins),
-        "examples": scores.examples.tolist(),
-        "draws": scores.draws,
-    }
+    own = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: _plain(part) for name, part in own.items() if name != "seconds"}
 
 
-def scores_from_words(words: Mapping[str, Any] | None) -> Scores | None:
-    """What :func:`scores_words` wrote."""
+def _plain(part: Any) -> Any:
+    """Lists in place of arrays and tuples, None in place of what is not finite."""
+    if isinstance(part, np.ndarray):
+        part = part.tolist()
+    if isinstance(part, list | tuple):
+        return [_plain(one) for one in part]
+    return None if isinstance(part, float) and not np.isfinite(part) else part
+
+
+def scores_from(words: Mapping[str, Any] | None) -> Scores | None:
+    """The scores that :func:`words_of` wrote."""
     if words is None:
         return None
-    values, bins, examples = (as_floats(words[name]) for name in ("values", "bins", "examples"))
+    values, bins, examples = (_floats(words[name]) for name in ("values", "bins", "examples"))
     return Scores(tuple(words["measures"]), values, bins, examples, words["draws"])
+
+
+def history_from(words: Mapping[str, Any]) -> History:
+    """The history that :func:`words_of` wrote; seconds are NaN."""
+    rounds = len(words["rounds"])
+    shape, measures = (rounds, len(words["loss"][0]) if rounds else 0), tuple(words["measures"])
+    return History(
+        np.array(words["rounds"], dtype=np.int64),
+        _floats(words["loss"]).reshape(shape),
+        measures,
+        _floats(words["validation"]).reshape(*shape, len(measures)),
+        np.array(words["bytes_sent"], dtype=np.int64),
+        np.full(rounds, np.nan),
+    )
+
+
+def _floats(values: Any) -> FloatArray:
+    """The array that lists were made of, NaN for None."""
+    return np.array(values, dtype=np.float64)

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.noise import Noise, keys, normals
+from empirical.likelihoods.laws import Likelihood
 from empirical.nets import dense_pass
 from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Shares
 from empirical.nets.update import Adam, State, Tensors, states_of
 from empirical.train.kernel_net import KernelNet
-from empirical.train.likelihoods.heads import Likelihood
 from empirical.train.net import Net, NoiseKey
 from theory.validation import FloatArray, IntArray
 

@@ -190,7 +190,7 @@ class Streams:
         number
             The round's, for what goes wrong in it.
         pace
-            As of :class:`~empirical.messages.codec.Paced`.
+            As of :meth:`~empirical.messages.codec.TwoWay.write`.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,11 +13,16 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from empirical.keeping import save_tensors
+from empirical.keeping import load_tensors, save_tensors
+from empirical.kernels.products import products
+from empirical.likelihoods.heads import likelihood_of
+from empirical.likelihoods.laws import Likelihood
 from empirical.train.data.agents_data import Filling, Scaling
-from empirical.train.data.examples import as_finite, plain
-from empirical.train.data.source_files import column_order, names_of_columns
-from empirical.train.likelihoods.heads import Heads, Likelihood
+from empirical.train.data.arrays import as_labels
+from empirical.train.data.examples import Target, as_finite, plain
+from empirical.train.data.notation import label_numbers
+from empirical.train.data.source_files import LabelledRows, column_order, names_of_columns
+from empirical.train.making import architecture_of, net_for
 from empirical.train.mixture import (
     Prediction,
     Uncertainty,
@@ -26,15 +32,32 @@ from empirical.train.mixture import (
     uncertainty_of,
 )
 from empirical.train.net import Net
-from empirical.train.scores import History, Metrics, Scores, Words, scores_words
-from theory.showing import Value
-from theory.validation import FloatArray, as_integer, fail, read_only
+from empirical.train.scores import (
+    History,
+    Metrics,
+    Scores,
+    columns_of,
+    history_from,
+    r_squared,
+    score,
+    scores_from,
+    words_of,
+)
+from theory.showing import Value, Words
+from theory.validation import FloatArray, as_integer, as_position, fail, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
     from matplotlib.axes import Axes
 
-FILE = "trained.safetensors"
+FILE, KIND = "trained.safetensors", "trained-network"
+# Fields that JSON has as they are, with lists for tuples; and those with documents of their own.
+_PLAIN = (
+    *("name", "agents", "input_shape", "input_type", "classes", "learner", "settings", "seed"),
+    *("notes", "features"),
+)
+_DOCUMENTS: dict[str, Any] = {"inputs": Scaling, "targets": Scaling, "filling": Filling}
 # Draws that predictions average if nothing else is said.
 DRAWS = 20
 
@@ -124,7 +147,7 @@ class TrainedNetwork(Value):
     # Predictions ------------------------------------------------------------------------------
 
     def predict(
-        self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int] | None = None
+        self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int | str] | None = None
     ) -> FloatArray:
         """Probabilities of the classes, or means, averaged over posterior samples.
 
@@ -136,7 +159,7 @@ class TrainedNetwork(Value):
         draws
             Posterior samples to average; 0: the mean weights predict.
         agents
-            Which agents, by number; left out: all.
+            Which agents, by number or name; left out: all.
 
         Returns
         -------
@@ -152,15 +175,16 @@ class TrainedNetwork(Value):
         return read_only(self._in_units(centre))
 
     def samples(
-        self, x: ArrayLike, draws: int = DRAWS, *, agents: Sequence[int] | None = None
+        self, x: ArrayLike, draws: int = DRAWS, *, agents: Sequence[int | str] | None = None
     ) -> FloatArray:
         """Probabilities or means of each drawn net, shape (N, draws, n, outputs); as `predict`.
 
         Of nets without width there is one: the mean weights' own.
         """
-        inputs = self._checked(x)
+        inputs, draws = self._checked(x), as_integer("draws", draws, minimum=1)
         found = []
-        for agent in self._chosen(agents):
+        for agent, mean, variance in self._beliefs(agents):
+            drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
             each = [
                 np.concatenate(
                     [
@@ -168,24 +192,120 @@ class TrainedNetwork(Value):
                         for some in blocks(len(inputs))
                     ]
                 )
-                for w in self._drawn(agent, as_integer("draws", draws, minimum=1))
+                for w in drawn
             ]
             found.append(np.stack(each).astype(np.float64))
         return read_only(self._in_units(np.stack(found)))
 
     def uncertainty(
-        self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int] | None = None
+        self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int | str] | None = None
     ) -> Uncertainty:
         """How unsure each agent is of each input, and which part more data would remove."""
         parts = [uncertainty_of(one) for one in self._predictions(x, draws, agents)]
         aleatoric, epistemic = (np.stack(kind) for kind in zip(*parts, strict=True))
         if self.likelihood.words["kind"] == "classes":
             return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, "nats")
-        unit = self._units()[1] ** 2
-        aleatoric, epistemic = aleatoric * unit, epistemic * unit
+        if self.targets is not None:
+            unit = self._by_output(self.targets.std) ** 2
+            aleatoric, epistemic = aleatoric * unit, epistemic * unit
         return Uncertainty(
             aleatoric + epistemic, aleatoric, epistemic, "squared units of the label"
         )
+
+    def to_xarray(
+        self, x: ArrayLike, draws: int = DRAWS, *, agents: Sequence[int | str] | None = None
+    ) -> xr.DataArray:
+        """What :meth:`samples` gives, its axes and agents, classes too, by name (xarray).
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`predict`, or if xarray is not installed.
+        """
+        try:
+            import xarray as xr
+        except ImportError:
+            wanted, remedy = "xarray, which makes the array", "pip install xarray"
+            raise fail("to_xarray", wanted, "none installed", remedy) from None
+        coordinates: dict[str, Any] = {"agent": [self.agents[k] for k, *_ in self._beliefs(agents)]}
+        if self.classes is not None:
+            coordinates["output"] = list(self.classes)
+        axes = ("agent", "draw", "input", "output")
+        return xr.DataArray(
+            self.samples(x, draws, agents=agents), dims=axes, coords=coordinates, name=self.name
+        )
+
+    # Scores -----------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        draws: int = DRAWS,
+        agents: Sequence[int | str] | None = None,
+        other: ArrayLike | None = None,
+    ) -> Scores:
+        """Every agent's scores on labelled inputs, as of ``metrics.test``, in the user's units.
+
+        Parameters
+        ----------
+        x, y
+            Inputs (n, …) and labels (n,) or (n, k), as the training data were given; of several
+            heads, classes by their numbers.
+        draws, agents
+            As of :meth:`predict`.
+        other
+            Inputs of another data set, to see whether agents are unsure of them.
+
+        Raises
+        ------
+        ValueError
+            If inputs or labels are not as in the training data, or a prediction is not finite.
+        """
+        inputs, labels = self._checked(x), self._labels(y, x)
+        scaled = labels if self.targets is None else self.targets.apply(labels)
+        stored = torch.from_numpy(np.array(self.likelihood.as_labels("y", scaled)))
+        draws, beliefs = as_integer("draws", draws, minimum=0), self._beliefs(agents)
+        with products(self.settings.get("products", "highest")):
+            return score(
+                self.net,
+                self.likelihood,
+                beliefs,
+                [(inputs, stored)] * len(beliefs),
+                draws=0 if self.variance is None else draws,
+                seed=self.seed,
+                unit=1.0 if self.targets is None else self.targets.std,
+                others=None if other is None else self._checked(other),
+            )
+
+    def score(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        draws: int = DRAWS,
+        agents: Sequence[int | str] | None = None,
+    ) -> FloatArray:
+        """Every agent's share of right classes, or R² of numbers and counts; shape (N,).
+
+        Parameters and errors are those of :meth:`evaluate`
+        (:func:`~empirical.train.scores.r_squared`).
+
+        Raises
+        ------
+        ValueError
+            Also if there are several heads, which have no score in common.
+        """
+        kind = self.likelihood.words["kind"]
+        if kind == "heads":
+            remedy = "take evaluate(x, y), which scores each head"
+            raise fail("score", "a likelihood of one kind", "several heads", remedy)
+        if kind == "classes":
+            return self.evaluate(x, y, draws=draws, agents=agents)["accuracy"]
+        return r_squared(self._labels(y, x), self.predict(x, draws=draws, agents=agents))
+
+    # To take away -----------------------------------------------------------------------------
 
     def state_dict(self, agent: int | str) -> dict[str, Tensor]:
         """The mean weights of one agent, as its module's ``load_state_dict`` takes them.
@@ -195,12 +315,12 @@ class TrainedNetwork(Value):
         agent
             Its number or its name.
         """
-        return self.net.tensors(self.mean[self._number(agent)])
+        return self.net.tensors(self.mean[as_position("agent", agent, self.agents)])
 
     def save(self, folder: str | Path) -> str:
         """Write beliefs and all that predictions need into a folder, as safetensors.
 
-        :func:`~empirical.train.making.load_trained` reads them back.
+        :func:`load_trained` reads them back.
 
         Returns
         -------
@@ -215,27 +335,20 @@ class TrainedNetwork(Value):
         tensors = {"mean": self.mean}
         if self.variance is not None:
             tensors["variance"] = self.variance
-        words = {
-            "kind": "trained-network",
-            "name": self.name,
-            "agents": list(self.agents),
+        words: dict[str, Any] = {
+            "kind": KIND,
             "net": dict(self.net.words),
             "likelihood": dict(self.likelihood.words),
-            "input_shape": list(self.input_shape),
-            "input_type": self.input_type,
-            "inputs": None if self.inputs is None else self.inputs.document,
-            "targets": None if self.targets is None else self.targets.document,
-            "classes": None if self.classes is None else list(self.classes),
-            "history": self.history.as_words(),
-            "validation": scores_words(self.metrics.validation),
-            "test": scores_words(self.metrics.test),
-            "learner": self.learner,
-            "settings": self.settings,
-            "seed": self.seed,
-            "notes": list(self.notes),
-            "features": None if self.features is None else list(self.features),
-            "filling": None if self.filling is None else self.filling.document,
+            "history": words_of(self.history),
+            "validation": words_of(self.metrics.validation),
+            "test": words_of(self.metrics.test),
         }
+        for name in _PLAIN:
+            value = getattr(self, name)
+            words[name] = list(value) if isinstance(value, tuple) else value
+        for name in _DOCUMENTS:
+            value = getattr(self, name)
+            words[name] = None if value is None else value.document
         return save_tensors(Path(folder) / FILE, tensors, words)
 
     # Showing ----------------------------------------------------------------------------------
@@ -264,40 +377,24 @@ class TrainedNetwork(Value):
     # Pieces -----------------------------------------------------------------------------------
 
     def _predictions(
-        self, x: ArrayLike, draws: int, agents: Sequence[int] | None
+        self, x: ArrayLike, draws: int, agents: Sequence[int | str] | None
     ) -> Iterator[Prediction]:
         inputs = self._checked(x)
-        draws = as_integer("draws", draws, minimum=0)
-        for agent in self._chosen(agents):
-            yield predict(
-                self.net,
-                self.likelihood,
-                self.mean[agent],
-                None if self.variance is None else self.variance[agent],
-                inputs,
-                draws=draws,
-                seed=self.seed,
-                agent=agent,
-            )
+        how: dict[str, Any] = {"draws": as_integer("draws", draws, minimum=0), "seed": self.seed}
+        for agent, mean, variance in self._beliefs(agents):
+            yield predict(self.net, self.likelihood, mean, variance, inputs, agent=agent, **how)
 
-    def _drawn(self, agent: int, draws: int) -> Iterator[Tensor]:
-        variance = None if self.variance is None else self.variance[agent]
-        return drawn_weights(self.mean[agent], variance, draws=draws, seed=self.seed, agent=agent)
-
-    def _chosen(self, agents: Sequence[int] | None) -> Sequence[int]:
-        if agents is None:
-            return range(len(self.agents))
-        if not len(agents):
+    def _beliefs(
+        self, agents: Sequence[int | str] | None
+    ) -> list[tuple[int, Tensor, Tensor | None]]:
+        """The number of each chosen agent, and mean and variance of its weights."""
+        chosen: Sequence[int] = range(len(self.agents))
+        if agents is not None:
+            chosen = [as_position("agents", agent, self.agents) for agent in agents]
+        if not chosen:
             raise fail("agents", "at least one", "none", "name one, or leave the argument out")
-        most = len(self.agents) - 1
-        return [as_integer("agents", agent, minimum=0, maximum=most) for agent in agents]
-
-    def _number(self, agent: int | str) -> int:
-        if isinstance(agent, str):
-            if agent not in self.agents:
-                raise fail("agent", f"one of {', '.join(self.agents)}", agent, "choose one of them")
-            return self.agents.index(agent)
-        return as_integer("agent", agent, minimum=0, maximum=len(self.agents) - 1)
+        width = self.variance
+        return [(k, self.mean[k], None if width is None else width[k]) for k in chosen]
 
     def _checked(self, x: ArrayLike) -> Tensor:
         """Inputs as the net takes them."""
@@ -321,20 +418,83 @@ class TrainedNetwork(Value):
             array = self.inputs.apply(array)
         return torch.from_numpy(np.array(array, dtype=self.input_type))
 
-    def _in_units(self, centre: FloatArray) -> FloatArray:
-        offset, unit = self._units()
-        return np.asarray(centre * unit + offset)
+    def _labels(self, y: ArrayLike, x: ArrayLike) -> NDArray[Any]:
+        """Labels as numbers in the user's units, shape (n,) or (n, k); classes by number."""
+        array = as_labels("y", y)
+        if len(array) != len(plain(x)):
+            raise fail("y", f"{len(plain(x))} labels, one an input", len(array), "give as many")
+        columns = (array,) if array.ndim == 1 else tuple(array.T)
+        targets = []
+        for k, words in enumerate(columns_of(self.likelihood)):
+            name, kind = f"label {k}" if len(columns) > 1 else "label", words["kind"]
+            if kind == "classes":
+                targets.append(
+                    Target(name, kind, self.classes or tuple(map(str, range(words["count"]))))
+                )
+            else:
+                targets.append(Target(name, "counts" if kind == "counts" else "numbers"))
+        rows = LabelledRows("y", np.zeros((len(array), 1)), columns)
+        return label_numbers(rows, targets)
 
-    def _units(self) -> tuple[FloatArray, FloatArray]:
-        """What is added to and multiplied with each predicted number, shape (m,) each."""
-        offset, unit = np.zeros(1), np.ones(1)
+    def _in_units(self, centre: FloatArray) -> FloatArray:
+        """Predictions of standardised numbers in the user's units; the others as they are."""
         if self.targets is None:
-            return offset, unit
-        mean, std = (np.ravel(part) for part in (self.targets.mean, self.targets.std))
-        parts = self.likelihood.parts if isinstance(self.likelihood, Heads) else [self.likelihood]
-        repeats = [
-            part.words["count"] if part.words["kind"] == "classes" else 1
-            for part in parts
-            for _ in range(part.label_size)
-        ]
-        return np.repeat(mean, repeats), np.repeat(std, repeats)
+            return centre
+        unit, zero = self._by_output(self.targets.std), self._by_output(self.targets.mean)
+        return np.asarray(centre * unit + zero)
+
+    def _by_output(self, values: FloatArray) -> FloatArray:
+        """Numbers of the labels' columns for each predicted number, shape (m,)."""
+        columns = columns_of(self.likelihood)
+        repeats = [words["count"] if words["kind"] == "classes" else 1 for words in columns]
+        return np.repeat(np.broadcast_to(values, len(columns)), repeats)
+
+
+def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
+    """A trained network that :meth:`TrainedNetwork.save` wrote.
+
+    Parameters
+    ----------
+    folder
+        Where it is.
+    module
+        The torch module, or the architecture, that was trained: its weights are not looked at.
+        May be left out for nets of dense layers, convolutions, pooling and ReLU.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, gone, or none of a trained network, or the module is another one.
+    """
+    path = Path(folder) / FILE
+    kept = load_tensors(path)
+    words = kept.words
+    if words.get("kind") != KIND:
+        raise fail(str(path), "a trained network", "other tensors", "name the folder of one")
+    wanted = "the module that was trained"
+    module = architecture_of(words["net"]) if module is None else module
+    if module is None:
+        raise fail("module", wanted, "none", "give it: load_trained(folder, module=...)")
+    parts: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in ((name, words.get(name)) for name in _PLAIN)
+    }
+    for name, kind in _DOCUMENTS.items():
+        value = words.get(name)
+        parts[name] = None if value is None else kind.from_document(value)
+    example = np.zeros((2, *parts["input_shape"]), dtype=parts["input_type"])
+    if parts["filling"] is not None:
+        example = parts["filling"].apply(example).astype(parts["input_type"])
+    likelihood = likelihood_of(words["likelihood"])
+    net = net_for(module, likelihood, example)
+    if json.loads(json.dumps(dict(net.words))) != words["net"]:
+        raise fail("module", wanted, f"another one than {path} is of", "build it as before")
+    return TrainedNetwork(
+        net=net,
+        likelihood=likelihood,
+        mean=kept.tensors["mean"],
+        variance=kept.tensors.get("variance"),
+        history=history_from(words["history"]),
+        metrics=Metrics(scores_from(words["validation"]), scores_from(words["test"])),
+        **parts,
+    )

@@ -297,16 +297,15 @@ def _autoencoder_run() -> Numbers:
 @cache
 def _fits() -> tuple[Fit, ...]:
     """A trained autoencoder by each split of snapshots."""
-    from empirical.gae.fitting import SPLITS, FitPlan, fit
-    from empirical.gae.passes import passes
+    from empirical.gae.fitting import SPLITS, FitPlan, SnapshotPlan, fit, snapshots
+    from empirical.gae.net import Passes
     from empirical.gae.recipe import Recipe
-    from empirical.gae.snapshots import SnapshotPlan, snapshots
 
     recipe = Recipe(**_GAE)
     images, _ = _images(_GAE_SIDE, _GAE_IMAGES)
     plan = SnapshotPlan(trajectories=2, epochs=2, batch=_GAE_BATCH, kept=recipe.kept)
     with TemporaryDirectory() as folder:
-        curves = snapshots(plan, passes(images, device="cpu"), images, Path(folder), recipe=recipe)
+        curves = snapshots(plan, Passes(images, device="cpu"), images, Path(folder), recipe=recipe)
     return tuple(
         fit(curves, FitPlan(epochs=ROUNDS, batch=2, held_out=1 / 2, split=split), recipe)
         for split in SPLITS

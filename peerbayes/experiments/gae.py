@@ -11,7 +11,7 @@ accuracies, so that those lines carry no verdict. Counts of bits do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,7 @@ from peerbayes.experiments.setting import (
 )
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import FitPlan
-    from empirical.gae.snapshots import SnapshotPlan
+    from empirical.gae.fitting import FitPlan, SnapshotPlan
 
 FORM = "gae"
 
@@ -124,7 +123,7 @@ class GaeExperiment(SeededExperiment[GaePart]):
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""
         if self._parts[part].run is not None:
             return None
-        from empirical.tensor_files import verify_file
+        from empirical.keeping import verify_file
 
         try:
             right = verify_file(folder / content["file"]).sha256 == content["sha256"]
@@ -148,8 +147,7 @@ class GaeExperiment(SeededExperiment[GaePart]):
         return quick_recipe(recipe) if self.is_quick else recipe
 
     def _plan(self, part: GaePart) -> tuple[SnapshotPlan, FitPlan]:
-        from empirical.gae.fitting import FitPlan
-        from empirical.gae.snapshots import SnapshotPlan
+        from empirical.gae.fitting import FitPlan, SnapshotPlan
 
         if self.is_quick:
             fit = FitPlan(epochs=10, batch=4, held_out=1 / 2)
@@ -160,7 +158,7 @@ class GaeExperiment(SeededExperiment[GaePart]):
 
     def _plans(self, part: GaePart) -> dict[str, Any]:
         snapshots, fit = self._plan(part)
-        return {"snapshots": snapshots.as_json(), "fit": fit.as_json()}
+        return {"snapshots": asdict(snapshots), "fit": asdict(fit)}
 
 
 GAE = GaeExperiment()

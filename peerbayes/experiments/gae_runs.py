@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,9 @@ from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import Fit, FitPlan
+    from empirical.gae.fitting import Fit, FitPlan, SnapshotPlan
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes, Split
-    from empirical.gae.snapshots import SnapshotPlan
     from empirical.keeping import Generations
 
 Plans = tuple["SnapshotPlan", "FitPlan"]
@@ -94,11 +93,8 @@ class Seen:
 
     def keep(self, generations: Generations, done: int, rounds: int) -> None:
         """Keep the state after so many rounds."""
-        nodes, moments = self.nodes, self.nodes.moments
-        tensors = {
-            "weights": nodes.weights, "first": moments.first, "second": moments.second,
-            "steps": moments.steps,
-        }  # fmt: skip
+        nodes = self.nodes
+        tensors = {"weights": nodes.weights, **nodes.moments.tensors()}
         for node, memory in enumerate(nodes.memories):
             tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
         words = {
@@ -109,7 +105,7 @@ class Seen:
 
     def take_up(self, generations: Generations, device: str) -> None:
         """Go on from the state that is kept, if there is one."""
-        from empirical.gae.adam import Moments
+        from empirical.gae.net import Moments
         from empirical.gae.rounds import Nodes
 
         kept = generations.load()
@@ -159,23 +155,15 @@ def follow_gae(
         If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
         down.
     """
-    from empirical.gae.local import stream
-    from empirical.gae.net import initial
-    from empirical.gae.passes import passes
-    from empirical.gae.rounds import (
-        Nodes,
-        accuracies,
-        closing_coder_of,
-        coder_of,
-        one_round,
-        split_of,
-    )
+    from empirical.gae.messages import closing_coder_of, coder_of
+    from empirical.gae.net import Passes, initial, stream
+    from empirical.gae.rounds import Nodes, accuracies, one_round, split_of
 
     begin = initial(stream(seed, _BEGINNING))
     coder = coder_of(recipe, begin, autoencoder=autoencoder)
     closing_coder = closing_coder_of(recipe, begin, coder)
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
-    learnt, shown = (passes(some, device=setting.device) for some in (images, tested))
+    learnt, shown = (Passes(some, device=setting.device) for some in (images, tested))
     seen = Seen(Nodes.begin(begin.to(setting.device), recipe.nodes), split)
     if generations is not None and setting.resume:
         seen.take_up(generations, setting.device)
@@ -290,8 +278,8 @@ def run_gae(
 
 def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
+    from empirical.gae.messages import LOSS_BITS, printed_bits
     from empirical.gae.net import SIZE
-    from empirical.gae.rounds import LOSS_BITS, printed_bits
 
     bits = seen.nodes.sent_bits
     messages = recipe.nodes * recipe.exchanges
@@ -308,7 +296,7 @@ def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
 
 def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> tuple[Path, str]:
     """The file of the autoencoder and its checksum, if it is there and of these settings."""
-    from empirical.tensor_files import read_words, verify_file
+    from empirical.keeping import read_words, verify_file
 
     remedy = f'train it first: --part "{part.autoencoder.name}"'
     path = (setting.folder or Path()) / file_of(part)
@@ -342,9 +330,8 @@ def train_autoencoder(
     ValueError
         If there is no folder for it, training breaks down, or a file cannot be written.
     """
-    from empirical.gae.fitting import SPLITS, held_out_curves
-    from empirical.gae.passes import passes
-    from empirical.gae.snapshots import snapshots
+    from empirical.gae.fitting import SPLITS, held_out_curves, snapshots
+    from empirical.gae.net import Passes
     from empirical.messages.autoencoder import weights_of
 
     if setting.folder is None:
@@ -355,7 +342,7 @@ def train_autoencoder(
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
     report = partial(_stage, job.progress, stages)
     curves = snapshots(
-        snapshot_plan, passes(images, device=setting.device), images,
+        snapshot_plan, Passes(images, device=setting.device), images,
         setting.folder / "snapshots", recipe=recipe, device=setting.device,
         workers=setting.workers, progress=report(0), notice=setting.notice,
     )  # fmt: skip
@@ -369,8 +356,8 @@ def train_autoencoder(
     sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, one, recipe) for one in own]
     return GaeAutoencoderPart(
-        snapshots=snapshot_plan.as_json(),
-        plan=plan.as_json(),
+        snapshots=asdict(snapshot_plan),
+        plan=asdict(plan),
         curves=curves.shape[0] * curves.shape[1],
         images=len(images),
         weights=weights_of(used.between, used.latent),
@@ -408,7 +395,7 @@ def _fitted(
     kept = unfinished(part, setting, fingerprint, plan.split)
     if kept is not None and not setting.resume:
         kept.remove()
-    return fit(curves, plan, recipe, generations=kept, progress=progress)
+    return fit(curves, plan, recipe, device=setting.device, generations=kept, progress=progress)
 
 
 def _stage(

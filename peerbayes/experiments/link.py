@@ -3,7 +3,7 @@
 The networks of P2's MNIST runs that differ in nothing but W: the star with five edge confidences,
 and the 3 × 3 grid with the informative agent in two places. Everywhere one agent holds the labels
 2–9 and eight others share 0 and 1. Nets trained in one place on some of the labels are the
-hypotheses (:mod:`empirical.snapshots`), K is computed for each network, networks are trained, and
+hypotheses (:mod:`empirical.forecast`), K is computed for each network, networks are trained, and
 the rounds that they take to come down to given test losses are laid beside 1/K: in rank, and in
 proportion. What K may be expected to say of training, and what not, is in docs:
 mathematics/nets-as-hypotheses.

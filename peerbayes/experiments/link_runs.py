@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from empirical import Images, Partition, classifier_model, load_images
+from empirical.classifiers import LikelihoodTable
 from empirical.dealing import DEALINGS, held_labels, stratified_subset
-from empirical.forecast import Site, rate_forecast, rounds_to_loss, run_beside_forecast
-from empirical.snapshots import SnapshotTable, label_hypotheses, label_losses
+from empirical.forecast import (
+    Site,
+    label_hypotheses,
+    label_losses,
+    rate_forecast,
+    rounds_to_loss,
+    run_beside_forecast,
+)
 from peerbayes.comparison import allowed_deviation, means_agree
 from peerbayes.experiments.link_networks import network_of, site_of
 from peerbayes.experiments.link_rows import (
@@ -124,7 +131,7 @@ def _ambiguous_site(images: Images) -> Site:
 
 
 def _forecast(
-    link: LinkSetting, table: SnapshotTable, count: int, site: Site, *, seed: int
+    link: LinkSetting, table: LikelihoodTable, count: int, site: Site, *, seed: int
 ) -> Forecast:
     """Rates over the label hypotheses, which are the first `count`; the stages are a control."""
     labels = table.only(range(count))
@@ -143,7 +150,7 @@ def _forecast(
 
 
 def _exact_run(
-    link: LinkSetting, labels: SnapshotTable, site: Site, *, seed: int
+    link: LinkSetting, labels: LikelihoodTable, site: Site, *, seed: int
 ) -> ExactRun | None:
     """Social learning beside its means; none where the network changes, or the law is not exact."""
     if not isinstance(site.network, Network):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.tensor_files import AGAIN, verify_file
+from empirical.keeping import AGAIN, verify_file
 from peerbayes.experiments.experiment import Experiment, Line, parts_named
 from peerbayes.experiments.net_documents import NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from empirical.tensor_files import read_words
+from empirical.keeping import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes._version import __version__
 from peerbayes.documents import Document

@@ -19,9 +19,8 @@ from theory.validation import fail
 
 if TYPE_CHECKING:
     # By their modules: other packages have types of these names, and pages link to the right ones.
+    from empirical.likelihoods import laws as likelihoods
     from empirical.messages import codec as codecs
-    from empirical.train.data.preparing import LabelColumn
-    from empirical.train.likelihoods import heads as likelihoods
     from empirical.train.trained import TrainedNetwork
     from peerbayes.nets.run import TrainOutcome
 
@@ -43,8 +42,10 @@ def _question(settings: Callable[P, Train]) -> Callable[[_Function], _Trains[P]]
 def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNetwork:
     """Train a net on every agent of a network, each on its own data.
 
-    With `force` a record may replace one of another training; with `resume` a killed run goes on
-    from what it left in the folder `out`, and ends with the same bits.
+    What is said each time are keywords; the rest are settings of three groups, such as
+    ``examples=pb.Examples(test=0.2, patience=10)``. With ``pb.Job(force=True)`` a record may
+    replace one of another training; with `resume` a killed run goes on from what it left in the
+    folder `out`, and ends with the same bits.
 
     Parameters
     ----------
@@ -66,12 +67,12 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     Examples
     --------
     >>> import numpy as np, torch
-    >>> from theory import Network
+    >>> import peerbayes as pb
     >>> rng = np.random.default_rng(0)
     >>> data = [(x, (x.sum(axis=1) > 0).astype(int)) for x in rng.normal(size=(3, 200, 4))]
     >>> trained = train(
-    ...     lambda: torch.nn.Linear(4, 2), data, Network.from_topology("ring", agents=3),
-    ...     rounds=20, local_steps=10, patience=5,
+    ...     lambda: torch.nn.Linear(4, 2), data, pb.Network.from_topology("ring", agents=3),
+    ...     rounds=20, local_steps=10, examples=pb.Examples(patience=5),
     ... )
     >>> trained.predict([[1, 1, 1, 1]]).shape
     (3, 1, 2)
@@ -80,43 +81,41 @@ def train(module: Any, data: Data, network: AnyNetwork, how: Train) -> TrainedNe
     from empirical.train.data.arrays import data_of_arrays
     from empirical.train.data.preparing import Preparation
     from empirical.train.making import drawn_by_seed
-    from peerbayes.nets.reading import plan_with, weighed
+    from empirical.train.scores import columns_of
+    from peerbayes.nets.reading import label_columns, plan_with, weighed
     from peerbayes.nets.run import run_plan
 
-    _check_kinds(network, how.test)
-    test: Any = how.test
-    found, notes = _likelihood(how.likelihood, data, module, tokens=how.tokens)
+    examples, method, job = how.examples, how.method, how.job
+    _check_kinds(network, examples.test)
+    share = examples.test if isinstance(examples.test, float) else 0.0
+    found, notes = _likelihood(how.likelihood, data, module, tokens=examples.tokens)
     preparation = Preparation(
-        labels=_label_columns(found, how.standardise),
-        validation=how.validation,
-        test=test if isinstance(test, float) else 0.0,
-        standardise=how.standardise,
-        tokens=how.tokens,
+        labels=label_columns(columns_of(found), examples.standardise, called="label"),
+        validation=examples.validation,
+        test=share,
+        standardise=examples.standardise,
+        tokens=examples.tokens,
         seed=how.seed,
     )
+    test = None if isinstance(examples.test, float) else examples.test
     prepared = data_of_arrays(
-        data,
-        preparation,
-        names=network.names,
-        test=None if isinstance(test, float) else test,
-        other=how.other,
+        data, preparation, names=network.names, test=test, other=examples.other
     )
-    weights, weighing = weighed(network, prepared, how.influence)
+    weights, weighing = weighed(network, prepared, method.influence)
     module, *drawn = drawn_by_seed(module)
     plan = plan_with(
         module,
-        found,
-        weights,
-        prepared,
-        how,
+        {**vars(how), **vars(examples), **vars(method)},
+        likelihood=found,
+        network=weights,
+        data=prepared,
         notes=(*drawn, *notes, *weighing),
-        name=how.name,
-        learner=_learner(how.learner, how.settings),
-        codec=_codec(how.codec),
-        missing=how.missing,
+        name=job.name,
+        learner=_learner(how.learner),
+        codec=_codec(method.codec),
     )
-    progress = stage(how.progress, how.name)
-    return run_plan(plan, how, exchange=how.exchange, progress=progress).trained
+    progress = stage(how.progress, job.name)
+    return run_plan(plan, job, exchange=job.exchange, progress=progress).trained
 
 
 @question(TrainFile)
@@ -170,7 +169,7 @@ def load_trained(folder: str | Path, *, module: Any = None) -> TrainedNetwork:
         If the file is damaged or gone, or the module is another one.
     """
     check_installed("load_trained")
-    from empirical.train.making import load_trained as load
+    from empirical.train.trained import load_trained as load
 
     return load(folder, module=module)
 
@@ -185,18 +184,17 @@ def _check_kinds(network: object, test: object) -> None:
         raise fail("test", wanted, type(test).__name__, "give one of them")
 
 
-def _learner(given: str | Any, settings: Mapping[str, Any] | None) -> Any:
+def _learner(given: Any) -> Any:
     from empirical.train.learners import learner_of
 
-    if hasattr(given, "message") and not settings:
+    if hasattr(given, "message"):
         return given
-    if not isinstance(given, str):
-        wanted = "a name, or a learner that has its settings already"
-        got = f"{type(given).__name__} and settings" if settings else type(given).__name__
-        raise fail("learner", wanted, got, "name one of empirical.train.learners.LEARNERS")
-    if not isinstance(settings, Mapping | None):
-        raise fail("settings", "a dictionary", type(settings).__name__, "give values by name")
-    return learner_of(given, **(settings or {}))
+    words = {"learner": given} if isinstance(given, str) else given
+    if not isinstance(words, Mapping):
+        remedy = "name one of empirical.train.learners.LEARNERS"
+        raise fail("learner", "a learner, its name or its words", type(given).__name__, remedy)
+    settings = {name: value for name, value in words.items() if name != "learner"}
+    return learner_of(words.get("learner", ""), **settings)
 
 
 def _codec(given: str | Mapping[str, Any] | codecs.Codec | None) -> codecs.Codec | None:
@@ -212,25 +210,6 @@ def _codec(given: str | Mapping[str, Any] | codecs.Codec | None) -> codecs.Codec
     return given
 
 
-def _label_columns(
-    likelihood: likelihoods.Likelihood, standardise: bool
-) -> tuple[LabelColumn, ...]:
-    """What each column of the labels is; only noise that is learned may change its unit."""
-    from empirical.train.data.preparing import LabelColumn
-    from peerbayes.nets.reading import KINDS
-
-    words = likelihood.words
-    columns: list[LabelColumn] = []
-    for part in words.get("parts", [words]):
-        kind, count = part["kind"], part.get("count", 1)
-        learned = kind == "gaussian" and isinstance(part["std"], str)
-        for _ in range(1 if kind == "classes" else count):
-            name = f"label {len(columns)}" if likelihood.label_size > 1 else "label"
-            classes = count if kind == "classes" else None
-            columns.append(LabelColumn(name, KINDS[kind], classes, standardise and learned))
-    return tuple(columns)
-
-
 def _likelihood(
     given: likelihoods.Likelihood | Mapping[str, Any] | None,
     data: Sequence[tuple[ArrayLike, ArrayLike]],
@@ -239,9 +218,9 @@ def _likelihood(
     tokens: bool,
 ) -> tuple[likelihoods.Likelihood, tuple[str, ...]]:
     """The likelihood, and a note on it if nobody said which."""
+    from empirical.likelihoods.heads import likelihood_of
     from empirical.train.data.arrays import are_classes, are_one_hot, as_labels
     from empirical.train.data.examples import as_finite
-    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.making import outputs_of_module
 
     each = isinstance(data, Sequence) and data
@@ -269,6 +248,3 @@ def _likelihood(
         words = {"kind": "gaussian", "std": "learned", "count": count}
         note = "likelihood: normal noise whose width is learned, for labels are real numbers"
     return likelihood_of(words), (note,)
-
-
-# `pb.train_file` ---------------------------------------------------------------------------------

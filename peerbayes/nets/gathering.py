@@ -11,9 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from empirical.dealing import DEALINGS
+from empirical.dealing import DEALINGS, Balanced, ByLabels, Dirichlet, Rule, Sizes
 from empirical.partition import Partition
-from empirical.rules import ByLabels, Rule
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import read_npz
 from empirical.train.data.columns import (
@@ -23,7 +22,6 @@ from empirical.train.data.columns import (
     layout_of,
     read_images,
 )
-from empirical.train.data.dealing import Balanced, Dirichlet, Sizes
 from empirical.train.data.examples import Target, generator, split_by_class, split_rows
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.preparing import LabelColumn, Preparation, prepare, target_of
@@ -36,6 +34,7 @@ from empirical.train.data.source_files import (
 )
 from empirical.train.data.tables import SUFFIXES, Table, read_table
 from peerbayes.nets.sections import DATASETS, DataSection, DealSection
+from peerbayes.problem.entries import worded
 from theory.validation import IntArray, as_position, fail
 
 # Which file is whose -----------------------------------------------------------------------------
@@ -436,10 +435,8 @@ class Gathering:
             remedy = "change the network, or the rule"
             raise fail(f"data.deal, {deal.by}", wanted, rule.agents, remedy)
         labels = np.zeros(len(source), dtype=np.int64) if numbers is None else numbers
-        try:
+        with worded(lambda text: f"data.deal: {text}"):
             return rule.deal(labels, seed=self.seed)
-        except ValueError as error:
-            raise ValueError(f"data.deal: {error}") from None
 
     def _rule(self, deal: DealSection, source: LabelledRows) -> Rule:
         """The rule that a table asks for; the section has seen that it has the rule's keys."""

@@ -8,7 +8,7 @@ arguments of `pb.train`, a plan is made (`plan_with`), which needs torch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from peerbayes.nets.own_module import imported_by, own_module
 from peerbayes.nets.sections import (
     SECTIONS,
     ClassesSection,
-    GaussianSection,
     HeadsSection,
     MessagesSection,
     NetSpecification,
@@ -32,16 +31,15 @@ from peerbayes.nets.sections import (
     TrainingSection,
 )
 from peerbayes.problem.agents_by_name import by_number
+from peerbayes.problem.entries import worded
 from peerbayes.problem.files import read_document
 from peerbayes.problem.network_section import build_network
-from peerbayes.settings.nets import Train
 from theory.changing import AnyNetwork
 from theory.network import Network
 from theory.validation import fail
 
 if TYPE_CHECKING:
     from empirical.messages.codec import Codec
-    from empirical.train.likelihoods.heads import Likelihood
     from empirical.train.plan import TrainingPlan
 
 KINDS: Mapping[str, Kind] = {"classes": "classes", "gaussian": "numbers", "counts": "counts"}
@@ -62,7 +60,7 @@ class TrainingProblem:
         The data of all agents, in the network's order. The sources are paths from `folder`, that of
         the module among them.
     likelihood
-        What `empirical.train.likelihoods.heads.likelihood_of` takes, with the number of classes or
+        What `empirical.likelihoods.heads.likelihood_of` takes, with the number of classes or
         of targets that the data have.
     specification
         The file's content.
@@ -166,17 +164,15 @@ def read_net_file(
         training.seed if section.seed is None else section.seed,
         directory,
     )
-    try:
+    # A message that begins with a key of the net file gets that file's name.
+    keys = ("data.", "data:", "likelihood", "net")
+    with worded(lambda text: f"{source}: {text}" if text.startswith(keys) else text):
         data = gathering.data()
         if specification.net.convolutions is not None and has_channels_last(data.input_shape):
             expected, got = "images of shape (channels, height, width)", data.input_shape
             remedy = "move the last axis to the front: numpy.moveaxis(inputs, -1, 1)"
             raise fail("net.convolutions", expected, f"inputs of shape {got}", remedy)
         words = _words(specification.likelihood, data)
-    except ValueError as error:
-        # A message that begins with a key of the net file gets that file's name.
-        of_file = str(error).startswith(("data.", "data:", "likelihood", "net"))
-        raise ValueError(f"{source}: {error}" if of_file else str(error)) from None
     if own is not None:
         data = replace(data, sources=(*data.sources, (own[0], module[0][1])))
     title = specification.title or ""
@@ -201,25 +197,42 @@ def specification_of(
 
 def _labels(specification: NetSpecification, source: str) -> tuple[LabelColumn, ...]:
     """What each target is, as the likelihood says; names come from the data."""
-    section, data = specification.likelihood, specification.data
+    section, scale = specification.likelihood, specification.data.standardise_target
     parts = section.parts if isinstance(section, HeadsSection) else (section,)
-    learned = [isinstance(part, GaussianSection) and isinstance(part.std, str) for part in parts]
-    scale = data.standardise_target
-    if scale and not any(learned):
+    words = [part.model_dump() for part in parts]
+    if scale and not any(map(_has_own_unit, words)):
         wanted = 'a gaussian with std = "learned" or "input", whose unit may change'
         remedy = "leave standardise_target out"
         raise input_error(source, ("data", "standardise_target"), wanted, "none", remedy)
-    if scale is None:
-        scale = data.standardise
+    scale = specification.data.standardise if scale is None else scale
+    return label_columns(words, scale, called="target")
+
+
+def label_columns(
+    columns: Sequence[Mapping[str, Any]], standardise: bool, *, called: str
+) -> tuple[LabelColumn, ...]:
+    """What each column of the labels is; only noise that is learned may change its unit.
+
+    Parameters
+    ----------
+    columns
+        The words of the likelihood of each.
+    called
+        What several columns are called, with their numbers.
+    """
     return tuple(
         LabelColumn(
-            f"target {k}" if len(parts) > 1 else "label",
-            KINDS[part.kind],
-            part.count if isinstance(part, ClassesSection) else None,
-            standardise=scale and own,
+            f"{called} {k}" if len(columns) > 1 else "label",
+            KINDS[words["kind"]],
+            words["count"] if words["kind"] == "classes" else None,
+            standardise and _has_own_unit(words),
         )
-        for k, (part, own) in enumerate(zip(parts, learned, strict=True))
+        for k, words in enumerate(columns)
     )
+
+
+def _has_own_unit(words: Mapping[str, Any]) -> bool:
+    return isinstance(words.get("std"), str)
 
 
 def _words(section: OneTarget | HeadsSection, data: AgentsData) -> dict[str, Any]:
@@ -241,11 +254,6 @@ def _part(part: OneTarget, count: int) -> dict[str, Any]:
 
 # Planning -----------------------------------------------------------------------------------------
 
-# Settings that a plan takes as they are.
-_OF_PLAN = (
-    *("rounds", "local_steps", "batch", "seed", "patience", "every", "draws"),
-    *("schedule", "decay", "warm_up", "products"),
-)
 INFLUENCES = ("network", "data")
 
 
@@ -286,16 +294,7 @@ def weighed(
     return found, (f"{note}; modulus {found.slem:.3g}, the network's own {network.slem:.3g}",)
 
 
-def plan_with(
-    module: Any,
-    likelihood: Likelihood,
-    network: AnyNetwork,
-    data: AgentsData,
-    how: Train | TrainingSection,
-    *,
-    notes: Sequence[str] = (),
-    **more: Any,
-) -> TrainingPlan:
+def plan_with(module: Any, how: Mapping[str, Any], **more: Any) -> TrainingPlan:
     """The plan of a training that a net file or Python asks for.
 
     Parameters
@@ -303,11 +302,9 @@ def plan_with(
     module
         As of :func:`empirical.train.making.net_for`.
     how
-        How long, and in which steps.
-    notes
-        What was chosen so far; what is noted of the net is added.
+        Settings by name; those that a plan has not are left out.
     more
-        All else of a plan, or in place of what `how` says.
+        All else of a plan, or in place of what `how` says; what is noted of the net is added.
 
     Raises
     ------
@@ -317,13 +314,12 @@ def plan_with(
     from empirical.train.making import net_for, notes_on
     from empirical.train.plan import TrainingPlan
 
-    example = data.train[0].inputs[:4]
+    given = {**how, **more}
+    likelihood, example = given["likelihood"], given["data"].train[0].inputs[:4]
     net = net_for(module, likelihood, example)
-    noted = (*notes, *notes_on(net, likelihood, example))
-    settings = {name: getattr(how, name) for name in _OF_PLAN} | more
-    return TrainingPlan(
-        net=net, likelihood=likelihood, network=network, data=data, notes=noted, **settings
-    )
+    given |= {"net": net, "notes": (*given["notes"], *notes_on(net, likelihood, example))}
+    names = [field.name for field in fields(TrainingPlan)]
+    return TrainingPlan(**{name: given[name] for name in names if name in given})
 
 
 def plan_of(
@@ -343,27 +339,25 @@ def plan_of(
     ValueError
         If learner, codec and net do not fit; in one line.
     """
+    from empirical.likelihoods.heads import likelihood_of
     from empirical.train.learners import learner_of
-    from empirical.train.likelihoods.heads import likelihood_of
     from empirical.train.plan import DRAWS
 
     training, messages = problem.training, problem.specification.messages
     likelihood = likelihood_of(problem.likelihood)
-    try:
+    with worded(lambda text: f"{source}: training: {text}"):
         learner = learner_of(training.learner, **training.settings)
         network, notes = weighed(problem.network, problem.data, training.influence)
-    except ValueError as error:
-        raise ValueError(f"{source}: training: {error}") from None
 
     def build() -> Any:
         return problem.module(outputs=likelihood.outputs - likelihood.constants)
 
     plan = plan_with(
         build if problem.specification.net.module_file is not None else build(),
-        likelihood,
-        network,
-        problem.data,
-        training,
+        vars(training),
+        likelihood=likelihood,
+        network=network,
+        data=problem.data,
         notes=notes,
         name=problem.name,
         title=problem.title,
@@ -384,7 +378,5 @@ def _codec(messages: MessagesSection | None, named: str | None, *, source: str) 
         return None if named == "none" else codec_named(named)
     if messages is None:
         return None
-    try:
+    with worded(lambda text: f"{source}: messages: {text}"):
         return codec_of(messages.codec, **messages.settings)
-    except ValueError as error:
-        raise ValueError(f"{source}: messages: {error}") from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from empirical.tensor_files import AGAIN, verify_file
+from empirical.keeping import AGAIN, verify_file
 from exact.cost import as_memory
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
@@ -39,7 +39,7 @@ from peerbayes.records import (
     unwritable,
     write_record,
 )
-from peerbayes.settings.nets import Train, TrainFile
+from peerbayes.settings.nets import Job, TrainFile
 from peerbayes.terminal import sayer
 from theory.progress import Progress
 from theory.validation import fail
@@ -107,7 +107,7 @@ class TrainOutcome(Documented):
 
 def run_plan(
     plan: TrainingPlan,
-    how: Train | TrainFile,
+    how: Job | TrainFile,
     *,
     exchange: Exchange | None = None,
     progress: Progress | None = None,
@@ -189,7 +189,7 @@ def run_plan(
         return outcome
 
 
-def _say_of_left(slots: Sequence[Path], how: Train | TrainFile) -> None:
+def _say_of_left(slots: Sequence[Path], how: Job | TrainFile) -> None:
     left = [slot for slot in slots if slot.exists()]
     if how.notice is None:
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -38,7 +39,7 @@ from peerbayes.problem.entries import (
     key_of,
 )
 from peerbayes.problem.network_section import FORMS, NetworkSection, with_graph_files
-from peerbayes.settings.nets import Train
+from peerbayes.settings.nets import Examples, Method, Train
 
 Sizes = Several[Annotated[int, Field(ge=1)]]
 
@@ -52,9 +53,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "sizes": ("sizes",),
     "balanced": (),
 }
-"""How one source is dealt, and the keys that each rule has; the papers' splits have none."""
-
-_NEEDED = {"labels": "groups", "dirichlet": "alpha", "sizes": "sizes"}
+"""How one source is dealt: keys of each rule, the first needed; the papers' splits have none."""
 
 # Keys of data in files, which built-in ones have not.
 _OF_FILES = (
@@ -165,10 +164,9 @@ class DealSection(Section):
             if getattr(self, name) is not None and name not in own:
                 wanted = f"no such key beside by = {self.by!r}"
                 raise problem_error((name,), wanted, "one", "leave it out, or change by")
-        needed = _NEEDED.get(self.by)
-        if needed is not None and getattr(self, needed) is None:
-            wanted = f"the key {needed!r}, for by = {self.by!r}"
-            raise problem_error((needed,), wanted, "none", "add it")
+        if own and getattr(self, own[0]) is None:
+            wanted = f"the key {own[0]!r}, for by = {self.by!r}"
+            raise problem_error((own[0],), wanted, "none", "add it")
         return self
 
 
@@ -344,15 +342,6 @@ LIKELIHOODS = PARTS | by_word("kind", HeadsSection)
 # [training] and [messages] ------------------------------------------------------------------------
 
 
-def _settings(value: object) -> dict[str, Any]:
-    return _of_types(value, "training", "a number, a text, true or false")
-
-
-def _codec_settings(value: object) -> dict[str, Any]:
-    wanted = "a number, a text, true or false, or the table of a codec"
-    return _of_types(value, "messages", wanted)
-
-
 def _of_types(value: object, table: str, wanted: str) -> dict[str, Any]:
     """Settings by name; those of codecs may be tables of others."""
     if not isinstance(value, Mapping):
@@ -366,17 +355,19 @@ def _of_types(value: object, table: str, wanted: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _schema(*types: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "object", "additionalProperties": {"type": [*types]}})
+def _checked(table: str, wanted: str, *types: str) -> tuple[Any, WithJsonSchema]:
+    """How settings by name are checked, and their schema."""
+    schema = {"type": "object", "additionalProperties": {"type": [*types]}}
+    check = partial(_of_types, table=table, wanted=wanted)
+    return PlainValidator(check), WithJsonSchema(schema)
 
 
-_PLAIN = ("boolean", "number", "string")
-Settings = Annotated[
-    dict[str, bool | int | float | str], PlainValidator(_settings), _schema(*_PLAIN)
-]
+_PLAIN, _NAMED = ("boolean", "number", "string"), "a number, a text, true or false"
+Settings = Annotated[dict[str, bool | int | float | str], *_checked("training", _NAMED, *_PLAIN)]
 """Settings of a learner; those of numbers may be infinite, where that means no limit."""
 CodecSettings = Annotated[
-    dict[str, Any], PlainValidator(_codec_settings), _schema(*_PLAIN, "object")
+    dict[str, Any],
+    *_checked("messages", f"{_NAMED}, or the table of a codec", *_PLAIN, "object"),
 ]
 """Settings of a codec; a codec within it is a table with ``codec`` and its settings, or a name."""
 
@@ -387,24 +378,24 @@ class TrainingSection(Section):
     learner: Annotated[str, Field(min_length=1)] = key_of(Train, "learner")
     rounds: int = key_of(Train, "rounds")
     local_steps: int = key_of(Train, "local_steps")
-    batch: int = key_of(Train, "batch")
+    batch: int = key_of(Examples, "batch")
     seed: int = key_of(Train, "seed")
-    patience: int | None = key_of(Train, "patience")
-    every: int | None = key_of(Train, "every")
-    influence: Literal["network", "data"] = key_of(Train, "influence")
-    draws: int | None = key_of(Train, "draws", default=None)
-    schedule: Literal["cosine", "geometric"] = key_of(Train, "schedule")
-    decay: float = key_of(Train, "decay")
-    warm_up: float = key_of(Train, "warm_up")
-    products: Literal["auto", "highest", "medium", "bfloat16"] = key_of(Train, "products")
-    settings: Settings = key_of(Train, "settings", default={})
+    patience: int | None = key_of(Examples, "patience")
+    every: int | None = key_of(Examples, "every")
+    influence: Literal["network", "data"] = key_of(Method, "influence")
+    draws: int | None = key_of(Examples, "draws", default=None)
+    schedule: Literal["cosine", "geometric"] = key_of(Method, "schedule")
+    decay: float = key_of(Method, "decay")
+    warm_up: float = key_of(Method, "warm_up")
+    products: Literal["auto", "highest", "medium", "bfloat16"] = key_of(Method, "products")
+    settings: Settings = key("Settings of a learner by name.", {})
 
 
 class MessagesSection(Section):
     """How the agents write what they say to each other."""
 
     codec: Name = key("The codec's name.")
-    missing: Literal["own", "zero"] = key_of(Train, "missing")
+    missing: Literal["own", "zero"] = key_of(Method, "missing")
     settings: CodecSettings = key("Settings of the codec, by name.", {})
 
 

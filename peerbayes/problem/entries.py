@@ -81,8 +81,8 @@ def key_of(settings: Callable[..., Settings], name: str, **also: Any) -> Any:
 
     Examples
     --------
-    >>> from peerbayes.settings.nets import Train
-    >>> key_of(Train, "batch").default
+    >>> from peerbayes.settings.nets import Examples
+    >>> key_of(Examples, "batch").default
     50
     """
     declared = {one.name: one for one in declared_in(settings)}[name]

@@ -79,6 +79,11 @@ class Declared:
         return self.setting
 
     @property
+    def group(self) -> Any:
+        """The class of a group of settings; None of a single one."""
+        return self.setting and getattr(self.setting.domain, "group", None)
+
+    @property
     def option(self) -> str:
         """The option on the command line."""
         return f"--{self.said.option or self.name.replace('_', '-')}"
@@ -95,10 +100,12 @@ class Settings:
     """Base of all classes of settings: checked field by field when one is made.
 
     `old` has keywords of earlier versions that still work: of each the function that makes
-    today's keywords of its value.
+    today's keywords of its value. `moved` has keywords that are refused, with what to write; those
+    that a group has now (:class:`~peerbayes.settings.domains.Python`) are known without.
     """
 
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {}
+    moved: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         for declared in declared_in(cast("Any", type(self))):
@@ -185,17 +192,30 @@ def _with(kind: Any, settings: object, keywords: dict[str, Any]) -> Any:
     """The settings of keywords, or those given with what keywords replace."""
     from peerbayes.messages import choose
     from theory.typed import require
+    from theory.validation import fail
 
     known = [declared.name for declared in declared_in(kind)]
+    moved = _moved(kind)
     for name in [*keywords]:
         if name in kind.old:
             keywords |= _renamed(kind, name, keywords.pop(name))
             continue
+        if name in moved and name not in known:
+            raise fail(name, moved[name], f"{name}=", "move it there")
         choose("setting", name, known)
     if settings is None:
         return kind(**keywords)
     require("settings", settings, kind)
     return dataclasses.replace(cast("Any", settings), **keywords)
+
+
+def _moved(kind: Any) -> dict[str, str]:
+    """What to write in place of the settings that groups have, and of others that moved."""
+    moved = dict(kind.moved)
+    for declared in declared_in(kind):
+        for one in declared_in(declared.group) if declared.group else ():
+            moved[one.name] = f"{declared.name}=pb.{declared.group.__name__}({one.name}=...)"
+    return moved
 
 
 def _renamed(kind: Any, name: str, value: Any) -> dict[str, Any]:
@@ -231,16 +251,24 @@ def _document(function: Callable[..., Any], kind: Any) -> str:
     text = inspect.getdoc(function) or ""
     lines = []
     for declared in declared_in(kind):
-        said = _PYTHON_ALONE.get(declared.name, "")
-        if declared.setting is not None:
-            said = declared.setting.help
-            if not isinstance(declared.setting.domain, Flag) and declared.setting.domain.wanted:
-                wanted = declared.setting.domain.wanted
-                said = f"{said} {wanted[0].upper()}{wanted[1:]}."
-        lines += [declared.name, *(f"    {line}" for line in textwrap.wrap(said, _WIDTH))]
+        meant = textwrap.wrap(_meaning(declared), _WIDTH)
+        for one in declared_in(declared.group) if declared.group else ():
+            said = f"- `{one.name}`: {_meaning(one)}"
+            meant += ["", *textwrap.wrap(said, _WIDTH, subsequent_indent="  ")]
+        lines += [declared.name, *(f"    {line}".rstrip() for line in meant)]
     keywords = "\n".join(lines)
     before, mark, after = text.partition("\n\nRaises\n------")
     return f"{before}\n{keywords}{mark}{after}" if mark else text
+
+
+def _meaning(declared: Declared) -> str:
+    """What a setting is, and which values it may take."""
+    if declared.setting is None:
+        return _PYTHON_ALONE.get(declared.name, "")
+    wanted = declared.setting.domain.wanted
+    if isinstance(declared.setting.domain, Flag) or not wanted:
+        return declared.setting.help
+    return f"{declared.setting.help} {wanted[0].upper()}{wanted[1:]}."
 
 
 _WIDTH = 92

@@ -78,13 +78,21 @@ class Flag(Domain):
 
 @dataclass(frozen=True)
 class Python(Domain):
-    """What Python code alone can give; whoever uses it looks at it."""
+    """What Python code alone can give; whoever uses it looks at it, unless it is of a `group`."""
 
     wanted: str
     metavar: str = ""
+    group: Any = None
 
     def read(self, text: str) -> Any:
         raise NotImplementedError("a setting of Python is no option")
+
+    def check(self, name: str, value: Any) -> Any:
+        if self.group is not None and not isinstance(value, self.group):
+            from theory.validation import fail
+
+            raise fail(name, self.wanted, type(value).__name__, "make one")
+        return value
 
 
 @dataclass(frozen=True)

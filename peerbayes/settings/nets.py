@@ -1,9 +1,9 @@
 """Settings of experiments, of nets of one's own, and of the records of both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from peerbayes.settings.declared import Setting, Settings
 from peerbayes.settings.domains import FOLDER, Flag, Memory, Python, Real, Text, Whole
@@ -71,32 +71,12 @@ class Experiment(Seeded, Output, Images, StageFeedback):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Schedule(Settings):
-    """How learning rates change over the rounds."""
-
-    schedule: Annotated[
-        Literal["cosine", "geometric"],
-        Setting(
-            "How learning rates fall: to 0 after the last round, or by the factor decay a round.",
-            Python("'cosine' or 'geometric'"),
-        ),
-    ] = "cosine"
-    decay: Annotated[
-        float, Setting("The factor of a geometric fall.", Real("F", "a number above 0", 0.0))
-    ] = 1.0
-    warm_up: Annotated[
-        float,
-        Setting(
-            "The share of the rounds over which they first rise.",
-            Real("F", "a number of at least 0 and below 1", 0.0, 1.0, closed=True),
-        ),
-    ] = 0.0
+# How a net of one's own is trained: `Train`, with its three groups -------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples(Settings):
-    """Which of the data are trained on, and how they are read."""
+    """Which examples are trained on, how they are read, and how agents are scored on the others."""
 
     batch: Annotated[int, Setting("Examples a step.", Whole(1))] = 50
     validation: Annotated[
@@ -132,12 +112,49 @@ class Examples(Settings):
     tokens: Annotated[
         bool, Setting("Whether inputs are whole numbers that stand for words.", Flag())
     ] = False
+    patience: Annotated[
+        int | None,
+        Setting(
+            "End after so many looks without a smaller mean −log p on validation data, and keep "
+            "the best.",
+            Whole(1),
+        ),
+    ] = None
+    every: Annotated[
+        int | None, Setting("Rounds between two looks; left out: about fifty looks.", Whole(1))
+    ] = None
+    draws: Annotated[int, Setting("Posterior samples that scores average.", Whole(0))] = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Messages(Settings):
-    """What agents send each other, and whose word counts for how much."""
+class Method(Settings):
+    """How rates change over the rounds, and what agents send each other after each."""
 
+    schedule: Annotated[
+        Literal["cosine", "geometric"],
+        Setting(
+            "How learning rates fall: to 0 after the last round, or by the factor decay a round.",
+            Python("'cosine' or 'geometric'"),
+        ),
+    ] = "cosine"
+    decay: Annotated[
+        float, Setting("The factor of a geometric fall.", Real("F", "a number above 0", 0.0))
+    ] = 1.0
+    warm_up: Annotated[
+        float,
+        Setting(
+            "The share of the rounds over which they first rise.",
+            Real("F", "a number of at least 0 and below 1", 0.0, 1.0, closed=True),
+        ),
+    ] = 0.0
+    products: Annotated[
+        str,
+        Setting(
+            "How a module multiplies: the fastest as accurate as float32, or rounded "
+            "(empirical.kernels.products).",
+            Python("'auto', 'highest', 'medium' or 'bfloat16'"),
+        ),
+    ] = "auto"
     codec: Annotated[
         Any,
         Setting(
@@ -164,13 +181,6 @@ class Messages(Settings):
             Python("'network' or 'data'"),
         ),
     ] = "network"
-    exchange: Annotated[
-        Any,
-        Setting(
-            "Processes that share the agents (empirical.nets.distributed.connect).",
-            Python("an exchange or None"),
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,18 +199,38 @@ class Machine(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Schedule, Examples, Messages, Machine, Output, Feedback):
-    """How a net is trained on a network."""
+class Job(Machine, Output):
+    """What a training is called, where it runs, and what it leaves."""
+
+    name: Annotated[str, Setting("Name of the record.", Text())] = "training"
+    exchange: Annotated[
+        Any,
+        Setting(
+            "Processes that share the agents (empirical.nets.distributed.connect).",
+            Python("an exchange or None"),
+        ),
+    ] = None
+    notice: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Feedback):
+    """How a net is trained on a network: what is said each time, and three groups of the rest."""
+
+    moved: ClassVar = {"settings": "learner={'learner': ..., 'rate': ...}"}
 
     rounds: Annotated[int, Setting("Rounds at most.", Whole(1))]
     local_steps: Annotated[int, Setting("Local steps a round.", Whole(1))]
     learner: Annotated[
         Any,
-        Setting("How agents learn.", Python("a name (empirical.train.learners.LEARNERS), or one")),
+        Setting(
+            "How agents learn.",
+            Python(
+                "a learner, its name (empirical.train.learners.LEARNERS), or a table such as "
+                "{'learner': 'averaging', 'rate': 0.1}"
+            ),
+        ),
     ] = "natural-gradient"
-    settings: Annotated[
-        Mapping[str, Any] | None, Setting("Settings of a learner by name.", Python("a dictionary"))
-    ] = None
     likelihood: Annotated[
         Any,
         Setting(
@@ -209,29 +239,23 @@ class Train(Schedule, Examples, Messages, Machine, Output, Feedback):
             Python("a likelihood, or the words for it, such as {'kind': 'counts'}"),
         ),
     ] = None
-    patience: Annotated[
-        int | None,
-        Setting(
-            "End after so many looks without a smaller mean −log p on validation data, and keep "
-            "the best.",
-            Whole(1),
-        ),
-    ] = None
-    every: Annotated[
-        int | None, Setting("Rounds between two looks; left out: about fifty looks.", Whole(1))
-    ] = None
-    draws: Annotated[int, Setting("Posterior samples that scores average.", Whole(0))] = 20
-    products: Annotated[
-        str,
-        Setting(
-            "How a module multiplies: the fastest as accurate as float32, or rounded "
-            "(empirical.kernels.products).",
-            Python("'auto', 'highest', 'medium' or 'bfloat16'"),
-        ),
-    ] = "auto"
     seed: Annotated[int, Setting("Seed of all that is random.", Whole(0, "S"))] = 0
-    name: Annotated[str, Setting("Name of the record.", Text())] = "training"
-    notice: Callable[[str], None] | None = None
+    examples: Annotated[
+        Examples,
+        Setting(
+            "How data are split, read and scored.", Python("settings pb.Examples()", group=Examples)
+        ),
+    ] = Examples()
+    method: Annotated[
+        Method,
+        Setting(
+            "Rates over the rounds, products, messages.",
+            Python("settings pb.Method()", group=Method),
+        ),
+    ] = Method()
+    job: Annotated[
+        Job, Setting("Name, record, device and memory.", Python("settings pb.Job()", group=Job))
+    ] = Job()
 
 
 @dataclass(frozen=True, kw_only=True)

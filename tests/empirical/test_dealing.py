@@ -10,11 +10,120 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical import DataNotFound, Partition, load_digits, load_images, star_partition
-from empirical.dealing import DEALINGS, held_labels, stratified_subset
-from empirical.rules import ByLabels, Evenly, Informative, Rule, Shards
+from empirical import (
+    GRID_PLACEMENTS,
+    LABEL_SPLITS,
+    DataNotFound,
+    Partition,
+    load_digits,
+    load_images,
+    star_partition,
+)
+from empirical.dealing import (
+    DEALINGS,
+    Balanced,
+    ByLabels,
+    Dirichlet,
+    Evenly,
+    Informative,
+    Rule,
+    Shards,
+    Sizes,
+    held_labels,
+    stratified_subset,
+)
 from tests.empirical.support import refused
 from theory.validation import IntArray
+
+# Shares are disjoint, complete, of equal size and repeatable, for any labels ---------------------
+
+
+@given(
+    labels=st.lists(st.integers(0, 5), min_size=12, max_size=80),
+    edges=st.integers(1, 6),
+    seed=st.integers(0, 2**32),
+)
+def test_a_star_partition_deals_every_image_once(labels: list[int], edges: int, seed: int) -> None:
+    labels = [*range(6), *range(6), *labels]  # every label occurs, and there are enough images
+    centre, rim = (0, 2), (1, 3, 5)  # nobody holds label 4
+    shares = star_partition(labels, centre_labels=centre, edge_labels=rim, edges=edges, seed=seed)
+    held = [set(own.tolist()) for own in shares.indices]
+    assert shares.agents == edges + 1
+    assert held[0] == {k for k, label in enumerate(labels) if label in centre}
+    assert set.union(*held[1:]) == {k for k, label in enumerate(labels) if label in rim}
+    assert sum(shares.sizes) == len(set.union(*held))  # disjoint
+    assert max(shares.sizes[1:]) - min(shares.sizes[1:]) <= 1
+    again = star_partition(labels, centre_labels=centre, edge_labels=rim, edges=edges, seed=seed)
+    assert all(np.array_equal(a, b) for a, b in zip(shares.indices, again.indices, strict=True))
+    assert not any(own.flags.writeable for own in shares.indices)
+
+
+def test_the_deal_is_shuffled_and_depends_on_the_seed() -> None:
+    labels = [0] * 10 + [1] * 400
+    options = {"centre_labels": [0], "edge_labels": [1], "edges": 4}
+    first = star_partition(labels, **options, seed=1)
+    second = star_partition(labels, **options, seed=2)
+    assert not np.array_equal(first.indices[1], second.indices[1])
+    # In file order an agent's share would be a run of neighbours; shuffled, none is.
+    assert all(np.diff(own).max() > 1 for own in first.indices[1:])
+
+
+def test_every_split_gives_each_of_ten_labels_to_one_side() -> None:
+    """P2 section 4.2: the edges of the five stars hold these labels, the centre the rest."""
+    edges = {
+        "star-mnist-1": {0, 1},
+        "star-mnist-2": {8, 9},
+        "star-mnist-3": {4, 9},
+        "star-fmnist-1": {1, 5, 7, 9},
+        "star-fmnist-2": {2, 5, 7, 9},
+    }
+    assert set(LABEL_SPLITS) == set(edges)
+    for name, split in LABEL_SPLITS.items():
+        assert split.name == name
+        assert set(split.edges) == edges[name]
+        assert sorted(split.centre + split.edges) == list(range(10))
+
+
+@pytest.mark.parametrize("where", ["corner", "centre"])
+def test_the_informative_agent_can_sit_elsewhere(where: str) -> None:
+    labels = [0] * 30 + [1] * 16
+    star = star_partition(labels, centre_labels=[0], edge_labels=[1], seed=3)
+    grid = star.placed_at(GRID_PLACEMENTS[where])
+    assert grid.informative == {"corner": 0, "centre": 4}[where]
+    assert grid.sizes[grid.informative] == 30
+    np.testing.assert_array_equal(np.concatenate(grid.indices).sum(), sum(range(46)))
+    back = grid.placed_at(0)
+    assert all(np.array_equal(a, b) for a, b in zip(star.indices, back.indices, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"centre_labels": [0, 7]}, "labels that occur in the data, got \\[7\\]"),
+        ({"edge_labels": []}, "edge_labels: expected labels that occur in the data, got none"),
+        ({"edge_labels": [0, 1]}, "\\[0\\] on both sides"),
+        ({"edges": 9}, "edges: expected at most 4"),
+        ({"edges": 0}, "edges: expected a whole number of at least 1"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"labels": [[0, 1]]}, "labels: expected shape"),
+    ],
+)
+def test_bad_splits_are_named(change: dict[str, object], message: str) -> None:
+    good = {"centre_labels": [0], "edge_labels": [1], "edges": 2, "seed": 0}
+    options = {"labels": [0, 0, 1, 1, 1, 1], **good, **change}
+    refused(message, star_partition, options.pop("labels"), **options)
+
+
+def test_bad_partitions_are_named() -> None:
+    refused("image 2 more than once", Partition, ([0, 2], [2]))
+    refused(r"indices\[1\]: expected at least one image", Partition, ([0], []))
+    refused("got no agents", Partition, ())
+    refused("informative: expected an agent from 0 to 1", Partition, ([0], [1]), informative=2)
+    refused("agent: expected 0 to 1, got 2", Partition(([0], [1])).placed_at, 2)
+
+
+# Images are dealt as the papers print it; any labels are dealt disjointly and repeatably ---------
+
 
 ALL = "0123456789"
 LABELS = st.lists(st.integers(0, 5), max_size=60).map(lambda rest: [*range(6), *range(6), *rest])
@@ -56,11 +165,6 @@ def check_disjoint(shares: Partition, images: int) -> set[int]:
     assert len(held) == everything.size
     assert held <= set(range(images))
     return held
-
-
-def check_repeatable(rule: Rule, labels: list[int], *, seed: int) -> None:
-    once, again = (rule.deal(labels, seed=seed).indices for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
 
 
 # The published experiments ----------------------------------------------------------------------
@@ -110,6 +214,44 @@ def test_a_small_data_set_is_dealt_by_the_same_rules() -> None:
 # Any labels -------------------------------------------------------------------------------------
 
 
+# Each rule, and how many of 24 images, eight of each of three labels, the last agent may hold.
+RULES: dict[str, tuple[Rule, int]] = {
+    "evenly": (Evenly(4), 24),
+    "shards": (Shards(clients=4, each=2), 24),
+    "informative": (Informative((0,), (1, 2), others=4), 16),
+    "labels": (ByLabels(((0,), (1, 2))), 16),
+    "balanced": (Balanced(4), 24),
+    "even dirichlet": (Dirichlet(4, 1e9), 24),
+    "dirichlet": (Dirichlet(3, 0.5), 24),
+    "sizes": (Sizes((3.0, 1.0, 4.0)), 24),
+}
+
+
+@given(labels=LABELS, seed=SEEDS, name=st.sampled_from(list(RULES)))
+def test_shares_are_disjoint_and_repeatable(labels: list[int], seed: int, name: str) -> None:
+    rule = RULES[name][0]
+    shares, again = (rule.deal(labels, seed=seed) for _ in range(2))
+    assert shares.agents == rule.agents
+    assert all(np.array_equal(a, b) for a, b in zip(shares.indices, again.indices, strict=True))
+    held = check_disjoint(shares, len(labels))
+    if name not in ("evenly", "informative", "labels"):
+        assert held == set(range(len(labels)))
+
+
+@pytest.mark.parametrize("name", ["evenly", "shards", "informative", "balanced", "even dirichlet"])
+def test_every_agent_is_as_likely_to_get_an_image(name: str) -> None:
+    rule, images = RULES[name]
+    labels = [0] * 8 + [1] * 8 + [2] * 8
+    runs = 400
+    hits = np.zeros(len(labels))
+    for seed in range(runs):
+        hits[rule.deal(labels, seed=seed).indices[-1]] += 1
+    dealt = hits[hits > 0]
+    # 5 standard deviations of a binomial share; 24 images.
+    np.testing.assert_allclose(dealt / runs, 1 / 4, atol=5 * (3 / 16 / runs) ** 0.5)
+    assert dealt.size == images
+
+
 @given(labels=LABELS, agents=st.integers(1, 12), seed=SEEDS)
 def test_even_shares_are_equal_and_leave_fewer_images_than_agents(
     labels: list[int], agents: int, seed: int
@@ -119,7 +261,6 @@ def test_even_shares_are_equal_and_leave_fewer_images_than_agents(
     held = check_disjoint(shares, len(labels))
     assert len(set(shares.sizes)) == 1
     assert 0 <= len(labels) - len(held) < agents
-    check_repeatable(rule, labels, seed=seed)
 
 
 @given(labels=LABELS, cut=st.integers(1, 5), seed=SEEDS)
@@ -147,7 +288,6 @@ def test_others_share_equally_beside_an_informative_agent(
     assert held <= centre | rim
     assert 0 <= len(rim) - len(held - centre) < others
     assert len({size for k, size in enumerate(shares.sizes) if k != place}) == 1
-    check_repeatable(rule, labels, seed=seed)
     # The same shares as with nothing left over, but for that.
     star = star_partition(
         labels, centre_labels=(0, 2), edge_labels=(1, 3, 5), edges=others, seed=seed
@@ -170,7 +310,35 @@ def test_a_client_holds_runs_of_the_sorted_images(
         ranks = sorted(place[k] for k in own.tolist())
         assert 1 + sum(b - a > 1 for a, b in pairwise(ranks)) <= each
         assert each * shard <= len(ranks) <= each * (shard + 1)
-    check_repeatable(rule, labels, seed=seed)
+
+
+@given(labels=LABELS, agents=st.integers(1, 7), seed=SEEDS)
+def test_balanced_agents_hold_alike_of_every_class(
+    labels: list[int], agents: int, seed: int
+) -> None:
+    labels = [*labels, *range(6), 0]
+    dealt = Balanced(agents).deal(labels, seed=seed)
+    assert max(dealt.sizes) - min(dealt.sizes) <= 1
+    for label in set(labels):
+        held = [sum(labels[k] == label for k in own) for own in dealt.indices]
+        assert max(held) - min(held) <= 1
+
+
+def test_sizes_are_proportional() -> None:
+    assert Sizes((6.0, 3.0, 1.0)).deal([0] * 1000, seed=0).sizes == (600, 300, 100)
+
+
+def test_dirichlet_proportions_have_their_mean_and_variance() -> None:
+    """Var p_i = (1/N)(1 − 1/N)/(N α + 1) of each class, over 400 classes of 1 000 examples."""
+    agents, alpha, classes = 4, 0.5, 400
+    labels = np.repeat(np.arange(classes), 1000)
+    dealt = Dirichlet(agents, alpha).deal(labels, seed=0)
+    shares = np.array([np.bincount(labels[own], minlength=classes) for own in dealt.indices]) / 1000
+    assert np.allclose(shares.sum(axis=0), 1.0)
+    variance = 1 / agents * (1 - 1 / agents) / (agents * alpha + 1)
+    # Standard errors: of the mean √(variance/400) = .0125; of the variance below 10 %.
+    assert np.allclose(shares.mean(axis=1), 1 / agents, atol=4 * 0.0125)
+    assert np.allclose(shares.var(axis=1), variance, rtol=0.4)
 
 
 @given(labels=LABELS, data=st.data(), seed=SEEDS)
@@ -185,27 +353,6 @@ def test_a_stratified_subset_keeps_proportions(
         exact = size * labels.count(label) / len(labels)
         assert abs(sum(labels[k] == label for k in chosen) - exact) < 1
     assert chosen == stratified_subset(labels, size, seed=seed).tolist()
-
-
-@pytest.mark.parametrize(
-    ("rule", "chance"),
-    [
-        (Evenly(4), 1 / 4),
-        (Shards(clients=4, each=2), 1 / 4),
-        (Informative((0,), (1, 2), others=4), 1 / 4),
-    ],
-    ids=["evenly", "shards", "informative"],
-)
-def test_every_agent_is_as_likely_to_get_an_image(rule: Rule, chance: float) -> None:
-    labels = [0] * 8 + [1] * 8 + [2] * 8
-    runs = 400
-    hits = np.zeros(len(labels))
-    for seed in range(runs):
-        hits[rule.deal(labels, seed=seed).indices[-1]] += 1
-    dealt = hits[hits > 0]
-    # 5 standard deviations of a binomial share; 24 images.
-    np.testing.assert_allclose(dealt / runs, chance, atol=5 * (chance * (1 - chance) / runs) ** 0.5)
-    assert dealt.size == (16 if isinstance(rule, Informative) else 24)
 
 
 def test_a_subset_is_drawn_from_all_of_a_label() -> None:
@@ -247,6 +394,10 @@ def test_a_subset_is_drawn_from_all_of_a_label() -> None:
         (lambda: Shards(clients=0), "clients: expected a whole number"),
         (lambda: Shards(each=0), "each: expected a whole number"),
         (lambda: Shards(2, 2).deal([0, 1, 2], seed=0), "clients × each: expected at most 3"),
+        (lambda: Sizes((1.0, 0.001)).deal([0] * 10, seed=0), r"sizes\[1\]: expected an example"),
+        (lambda: Dirichlet(10, 1e-6).deal([0] * 20, seed=0), "alpha: expected a Dirichlet that"),
+        (lambda: Dirichlet(11, 1.0).deal([0] * 20, seed=0), "agents: expected at most 10"),
+        (lambda: Dirichlet(2, 0.0), "alpha: expected a finite number above 0"),
         (lambda: stratified_subset([0, 1], 3, seed=0), "size: expected a whole number of at most"),
         (lambda: stratified_subset([0, 1], 0, seed=0), "size: expected a whole number of at least"),
         (lambda: held_labels(Partition(([5],)), [0, 1]), "labels: expected more than 5 labels"),

@@ -1,18 +1,26 @@
-"""Tensors on disk: what is read back is what was written, or nothing is."""
+"""Tensors on disk: what is read back is what was written, or nothing is; libraries read it too."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import torch as library
 
-from empirical.keeping import Generations, load_tensors, save_tensors
-from empirical.tensor_files import verify_file
+from empirical.keeping import (
+    FORMAT,
+    Generations,
+    _Raw,
+    load_tensors,
+    read_words,
+    save_file,
+    save_tensors,
+    verify_file,
+)
 from tests.empirical.support import refused
 
 WORDS = {"round": 3, "names": ["a", "ä"], "share": 0.1}
@@ -31,7 +39,9 @@ def some_tensors() -> dict[str, torch.Tensor]:
         "half": torch.randn(3, generator=generator).to(torch.bfloat16),
         "whole": torch.arange(5),
         "one": torch.tensor(7),
-        "none": torch.empty(0, 2),
+        "small": torch.arange(3, dtype=torch.uint8),
+        "true": torch.tensor([True, False]),
+        "none": torch.empty(0, 2, dtype=torch.int16),
     }
 
 
@@ -47,9 +57,29 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         assert kept.tensors[name].shape == tensor.shape
         assert torch.equal(kept.tensors[name], tensor)
     assert [entry.name for entry in path.parent.iterdir()] == ["x.safetensors"]
-    # Any other program reads it too.
-    with safe_open(path, framework="numpy") as file:
-        assert file.get_tensor("double").tolist() == tensors["double"].tolist()
+    verified = verify_file(path)
+    assert (verified.words, verified.sha256, verified.tensors) == (WORDS, sha256, {})
+    assert read_words(path) == WORDS
+    # Any other program reads it too; and where order is not free, in metadata and in types as wide,
+    # it writes these bytes.
+    read = library.load(path.read_bytes())
+    assert all(torch.equal(read[name], tensors[name]) for name in tensors)
+
+
+def test_the_bytes_are_the_librarys_where_order_is_not_free() -> None:
+    some = {name: some_tensors()[name] for name in ("whole", "half", "float", "none")}
+    some, metadata = {**some, "ä": torch.tensor([True, False])}, {"a": 'ä \x7f\n"'}
+    file = io.BytesIO()
+    save_file({name: _Raw.of(name, x) for name, x in some.items()}, file, metadata=metadata)
+    assert file.getvalue() == library.save(some, metadata)
+
+
+def test_same_content_same_bytes(tmp_path: Path) -> None:
+    tensors = some_tensors()
+    assert save_tensors(tmp_path / "x", tensors, WORDS) == save_tensors(
+        tmp_path / "y", dict(reversed(tensors.items())), WORDS
+    )
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
 
 
 def test_the_checksum_is_of_everything(tmp_path: Path) -> None:
@@ -68,7 +98,6 @@ def test_the_checksum_is_of_everything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", [load_tensors, verify_file])
 def test_a_changed_byte_is_seen_wherever_it_is(tmp_path: Path, read: Any) -> None:
-    """By the library and by our own reader."""
     path = tmp_path / "x"
     save_tensors(path, {"x": torch.arange(6.0), "y": torch.ones(3)}, {"round": 3})
     whole, kept = path.read_bytes(), load_tensors(path)
@@ -108,8 +137,55 @@ def test_truncated_and_lengthened_files_are_refused(tmp_path: Path, read: Any) -
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
     refused("no such file", load_tensors, path)
-    save_file({"x": torch.zeros(1)}, path)
+    library.save_file({"x": torch.zeros(1)}, path)
     refused("another safetensors file", load_tensors, path)
+    refused(
+        "tensor 'x': expected one of",
+        save_tensors,
+        path,
+        {"x": torch.zeros(1, dtype=torch.cfloat)},
+        {},
+    )
+
+
+HEADERS = [
+    b"[]", b"null", b"{", b"\xff", b'{"__metadata__": []}', b"[" * 100_000,
+    b'{"__metadata__":{"format":"peerbayes-tensors 1","words":"{}","sha256":""},"x":3}',
+    b'{"__metadata__":{"format":"peerbayes-tensors 1","words":"{}","sha256":""},"x":'
+    b'{"dtype":"F99","shape":[],"data_offsets":[0,0]}}',
+    b'{"__metadata__":{"format":"peerbayes-tensors 1","words":"{}","sha256":""},"x":'
+    b'{"dtype":"F32","shape":["a"],"data_offsets":[0,4]}}',
+    b'{"__metadata__":{"format":"peerbayes-tensors 1","words":3,"sha256":""}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=range(len(HEADERS)))
+def test_headers_that_are_none(header: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    refused(r"a safetensors file|written by peerbayes", verify_file, path)
+    # The words alone are read where the header has any, whatever it says of the tensors.
+    if b'"words":"{}"' in header:
+        assert read_words(path) == {}
+    else:
+        refused("a safetensors file", read_words, path)
+
+
+def test_places_with_no_file(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        refused("got no such file", verify_file, path)
+    (tmp_path / "huge").write_bytes(b"\xff" * 100)
+    refused("damaged or truncated", verify_file, tmp_path / "huge")
+
+
+def test_words_that_are_no_object(tmp_path: Path) -> None:
+    """A file whose checksum is right, of words that are none."""
+    for words in ("[1]", "[" * 100_000, "nothing"):
+        sha256 = hashlib.sha256(f"{FORMAT} {len(words)}:{words}".encode()).hexdigest()
+        with (tmp_path / "x").open("wb") as file:
+            save_file({}, file, metadata={"format": FORMAT, "words": words, "sha256": sha256})
+        refused("words that are a JSON object", verify_file, tmp_path / "x")
+        refused("words that are a JSON object", read_words, tmp_path / "x")
 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:

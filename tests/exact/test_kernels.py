@@ -184,11 +184,11 @@ def carried(weights: FloatArray, rows: FloatArray, state: FloatArray, *, at: int
 
 @pytest.mark.parametrize("agents", [1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 64])
 def test_the_compiled_product_is_several_rounds(agents: int) -> None:
-    """Blocks of one to four agents; whole bands, strips, and a last strip that goes back."""
+    """Blocks of one to four agents; whole bands, whole strips, and columns that are left over."""
     rng = np.random.default_rng(agents)
     weights = rng.random((agents, agents))
     weights /= weights.sum(axis=1, keepdims=True)
-    for columns in (STRIP, STRIP + 1, BAND - 1, BAND, 2 * BAND + STRIP + 3):
+    for columns in (1, STRIP, STRIP + 1, BAND - 1, BAND, 2 * BAND + STRIP + 3):
         rows = rng.normal(size=(3, agents, columns))
         expected = state = rng.normal(size=(agents, columns))
         for rounds in (1, 2, 3):
@@ -211,10 +211,21 @@ def test_columns_do_not_depend_on_how_they_are_cut_up() -> None:
         np.testing.assert_array_equal(found, whole[:, begin:end])
 
 
-def test_sums_fill_the_registers_of_the_processor() -> None:
-    assert registers("+avx,+avx2,+avx512f,+fma") == Registers(lanes=8, rows=4, strips=4)
-    assert registers("+avx,+avx2,-avx512f,+fma") == Registers(lanes=4, rows=4, strips=3)
-    assert registers("+neon").lanes == 2
+@pytest.mark.parametrize(
+    ("features", "single", "double"),
+    [
+        ("+avx,+avx2,+fma,+avx512f", (16, 8, 3), (8, 4, 4)),
+        ("+avx,+avx2,-avx512f,+fma", (8, 4, 3), (4, 4, 3)),
+        ("+avx2,+avx", (8, 4, 3), (4, 4, 3)),
+        ("-avx,+sse2", (4, 4, 3), (2, 4, 3)),
+        ("+neon", (4, 4, 3), (2, 4, 3)),
+    ],
+)
+def test_sums_fill_the_registers_of_the_processor(
+    features: str, single: tuple[int, int, int], double: tuple[int, int, int]
+) -> None:
+    assert registers(features, 32) == Registers(*single)
+    assert registers(features, 64) == Registers(*double)
 
 
 def test_only_long_runs_of_few_agents_are_compiled() -> None:

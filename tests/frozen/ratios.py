@@ -247,9 +247,7 @@ def training(learner: str) -> Pair:
             rounds=5,
             local_steps=steps // 5,
             learner=learner,
-            validation=0.0,
-            every=5,
-            draws=1,
+            examples=pb.Examples(validation=0.0, every=5, draws=1),
         )
 
     def plain() -> None:

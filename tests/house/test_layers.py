@@ -51,7 +51,7 @@ room, everything, forbidden = sys.argv[1], sys.argv[2] == "all", set(sys.argv[3:
 sys.meta_path.insert(0, Refuse())
 door = importlib.import_module(room)
 for module in pkgutil.walk_packages(door.__path__, room + ".") if everything else ():
-    with_torch = "gae", "keeping", "kernels", "live", "messages", "nets", "train"
+    with_torch = "gae", "kernels", "likelihoods", "live", "messages", "nets", "train"
     needs_torch = tuple(f"empirical.{name}" for name in with_torch)
     if not ("torch" in forbidden and module.name.startswith(needs_torch)):
         importlib.import_module(module.name)
@@ -223,7 +223,7 @@ def test_empirical_stands_without_torch() -> None:
     ("package", "extra"),
     [
         ("empirical.kernels", "empirical"),
-        ("empirical.keeping", "empirical"),
+        ("empirical.likelihoods", "empirical"),
         ("empirical.nets", "empirical"),
         ("empirical.train", "train"),
         ("empirical.messages", "messages"),

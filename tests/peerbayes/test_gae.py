@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from empirical.data import Images
-from empirical.gae.fitting import FitPlan, fit, held_out_curves
+from empirical.gae.fitting import FitPlan, SnapshotPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
-from empirical.gae.snapshots import SnapshotPlan
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line

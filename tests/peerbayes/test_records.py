@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import peerbayes as pb
-from empirical.tensor_files import read_words
+from empirical.keeping import read_words
 from exact.checkpoint import Checkpoint
 from exact.whole_files import MOST_BYTES
 from peerbayes import cli

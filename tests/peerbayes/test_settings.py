@@ -17,6 +17,7 @@ from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
 from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
 QUESTIONS = [getattr(settings, name) for name in settings.__all__]
+QUESTIONS += [pb.Examples, pb.Method, pb.Job]
 # Of a class, not counting those of its groups.
 MOST_FIELDS = 12
 
@@ -114,6 +115,23 @@ def test_old_keywords_work_with_a_note(old: Callable[[], Any], now: Callable[[],
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert found.as_json() == now().as_json()
+
+
+def test_what_a_group_has_is_no_keyword_any_more() -> None:
+    """Of `pb.train`: at most 12 arguments, and each old keyword says where it went."""
+    assert len(inspect.signature(pb.train).parameters) <= 12
+    groups = {d.name: d.group for d in declared_in(settings.Train) if d.group}
+    moved = {one.name: name for name, kind in groups.items() for one in declared_in(kind)}
+    assert {"batch": "examples", "codec": "method", "out": "job"}.items() <= moved.items()
+    for old, group in moved.items():
+        said = rf"^{old}: expected {group}=pb\.{group.title()}\({old}=...\), got {old}=; move it"
+        with pytest.raises(ValueError, match=said):
+            pb.train(None, [], None, rounds=1, local_steps=1, **{old: None})
+        assert f"`{old}`: " in " ".join(str(pb.train.__doc__).split())
+    with pytest.raises(
+        ValueError, match=r"^method: expected settings pb.Method\(\), got dict; make one"
+    ):
+        pb.train(None, [], None, rounds=1, local_steps=1, method={"codec": "sign"})
 
 
 def test_annotations_that_are_postponed_are_refused() -> None:

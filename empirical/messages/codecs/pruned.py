@@ -1,110 +1,93 @@
-"""The weights of largest size, each with its coordinate: the baseline of the paper on GAE."""
+"""The weights of largest square, each with its coordinate: the codecs of the paper on GAE.
+
+A body is a list of coordinates, and numbers from which those weights are made again: the weights
+themselves, knots of their sorted curve, or what an autoencoder makes of it.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from empirical.messages.autoencoder import Autoencoder, load_autoencoder
-from empirical.messages.codec import Heard, Layout, Memory, Said, bad_body, check_said, words_of
-from empirical.messages.index_lists import list_bytes, pack, unpack
+from empirical.messages.codec import Codec, Heard, Layout, Memory, Said
+from empirical.messages.codecs.plain import Packed, PackedTape
 from theory.validation import IntArray, as_integer, fail
 
-# The weights of largest size, each with its coordinate -------------------------------------------
+# Lists of coordinates, with as many bits each as the largest needs -------------------------------
 
 
-Values = NDArray[np.float32]
-FLOAT = np.dtype("<f4")
-_PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
+def index_bits(size: int) -> int:
+    """Bits of a coordinate below `size`.
 
-
-@dataclass(frozen=True)
-class Pruned:
-    """The `kept` numbers of largest square in float32, after the list of their coordinates.
-
-    A coordinate takes as many bits as the largest needs, and the body kept · (bits + 32), filled
-    up to whole bytes: N_p (b_int + b_float) of the paper's eq. 5. Numbers of equal square are
-    kept in the order of their coordinates. Of the others the message says nothing.
-
-    Parameters
-    ----------
-    kept
-        How many. 0: as large a share of them as the paper's, ⌈50 000 d / 613 514⌉.
+    >>> index_bits(613_514)
+    20
     """
-
-    kept: int = 0
-    name: ClassVar[str] = "pruned"
-
-    def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=0)
-
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> _PrunedCoder:
-        """Fits layouts of one vector, of at least `kept` numbers."""
-        return _PrunedCoder(kept_of(self.name, self.kept, layout), layout)
+    return max(1, (size - 1).bit_length())
 
 
-@dataclass(frozen=True, eq=False)
-class _PrunedCoder:
-    kept: int
-    layout: Layout
+def list_bytes(count: int, size: int) -> int:
+    """Bytes of a list of so many coordinates; the last byte may be filled up with zeros.
 
-    def memory(self) -> Memory:
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        check_said(said, self.layout)
-        values = numbers_of(said)
-        places = largest(values, self.kept)
-        return pack(places, values.size) + values[places].astype(FLOAT).tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        head = split_body(Pruned.name, body, self.kept, self.layout.size, floats=self.kept)
-        return scattered(self.layout, head.places, head.floats)
+    >>> list_bytes(50_000, 613_514)
+    125000
+    """
+    return -(-count * index_bits(size) // 8)
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A list of coordinates, and the numbers behind it."""
+def pack(indices: IntArray, size: int) -> bytes:
+    """The list in its order, bit after bit, the highest of each first."""
+    width = index_bits(size)
+    shifts = np.arange(width - 1, -1, -1, dtype=np.uint32)
+    bits = (np.asarray(indices, np.uint32)[:, None] >> shifts) & np.uint32(1)
+    return np.packbits(bits.astype(np.uint8).ravel()).tobytes()
 
-    places: IntArray
-    floats: Values
 
-
-def split_body(codec: str, body: bytes, kept: int, size: int, *, floats: int) -> Body:
-    """The two parts of a body; there are `floats` numbers, all of them finite.
+def unpack(body: bytes | memoryview, count: int, size: int) -> NDArray[np.int64]:
+    """The list that :func:`pack` wrote.
 
     Raises
     ------
     ValueError
-        If no encoder wrote it.
+        If the length is another, a coordinate is not below `size` or occurs twice.
+
+    Examples
+    --------
+    >>> unpack(pack(np.array([5, 0, 9]), 10), 3, 10)
+    array([5, 0, 9])
     """
-    head = list_bytes(kept, size)
-    if len(body) != head + 4 * floats:
-        raise bad_body(codec, f"{head + 4 * floats} bytes", len(body))
-    places = unpack(body[:head], kept, size)
-    numbers = np.frombuffer(body, FLOAT, offset=head).astype(np.float32)
-    if not np.isfinite(numbers).all():
-        raise bad_body(codec, "finite numbers", "others")
-    return Body(places, numbers)
+    if len(body) != list_bytes(count, size):
+        wanted = f"{list_bytes(count, size)} bytes"
+        raise fail("list of coordinates", wanted, len(body), "ask for the message again")
+    width = index_bits(size)
+    bits = np.unpackbits(np.frombuffer(body, np.uint8), count=count * width).reshape(count, width)
+    powers = np.int64(1) << np.arange(width - 1, -1, -1, dtype=np.int64)
+    found: NDArray[np.int64] = bits.astype(np.int64) @ powers
+    seen = np.zeros(size, bool)
+    if count and found.max() < size:
+        seen[found] = True
+    if int(seen.sum()) != count:
+        wanted = f"{count} different coordinates below {size}"
+        raise fail("list of coordinates", wanted, "others", "ask for the message again")
+    return found
 
 
-def scattered(
-    layout: Layout, places: IntArray, values: Values, *, said: NDArray[np.bool_] | None = None
-) -> Heard:
-    """What is heard: values at their coordinates; `said` marks those that the message speaks of."""
-    vector, sent = np.zeros(layout.size, np.float32), np.zeros(layout.size, bool)
-    vector[places] = values
-    sent[places] = True if said is None else said
-    return Heard({layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
+# A list of coordinates, and numbers --------------------------------------------------------------
+
+
+Values = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+_PAPERS_KEPT, _PAPERS_SIZE = 50_000, 613_514
+_AT_LEAST_0 = partial(as_integer, minimum=0)
 
 
 def largest(values: Values, count: int) -> IntArray:
@@ -129,11 +112,70 @@ def ascending(values: Values, count: int) -> IntArray:
     return ordered
 
 
-def numbers_of(said: Said) -> Values:
-    """The one vector of a message as an array, shape (d,)."""
-    (vector,) = said.values()
-    found: Values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
-    return found
+class ListCoder(Packed):
+    """What these codecs share, for messages of one layout; they remember nothing.
+
+    The list names the largest numbers: their curve. Of it the first and last `exact` numbers are
+    sent, those between as a few numbers and a few bytes behind them.
+
+    Attributes
+    ----------
+    ranked
+        The list of a message, from its numbers and `kept`.
+    """
+
+    ranked: Callable[[Values, int], IntArray] = staticmethod(ascending)
+
+    def __init__(
+        self, codec: Any, layout: Layout, kept: int, *, exact: int, few: int, more: int = 0
+    ) -> None:
+        super().__init__(codec, layout)
+        self.kept, self.exact, self._floats, self._more = kept, exact, 2 * exact + few, more
+        self.body_bytes = list_bytes(kept, layout.size) + 4 * self._floats + more
+
+    @abstractmethod
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """What is said of the numbers between the ends of a curve."""
+
+    @abstractmethod
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """The numbers between the ends, and a square below which nothing is said of a number."""
+
+    def told(
+        self, tape: PackedTape, memory: Memory, said: Said | None, *, seed: int, pace: float
+    ) -> tuple[IntArray, Values, bytes]:
+        """The list, the numbers, and the bytes behind them."""
+        size, w = self.layout.size, self.exact
+        packed: Any = None
+        floats: Tensor | None = None
+        if said is not None:
+            (vector,) = said.values()
+            values = vector.detach().cpu().numpy().astype(np.float32, copy=False)
+            places = self.ranked(values, self.kept)
+            curve, packed = values[places], pack(places, size)
+            few, more = self.few(curve)
+            floats = torch.from_numpy(np.concatenate([curve[:w], curve[self.kept - w :], few]))
+        packed = tape.raw(packed, list_bytes(self.kept, size))
+        if said is None:
+            places = unpack(packed, self.kept, size)
+        floats = tape.numbers(floats, self._floats, torch.float32)
+        if said is None:
+            self.check(floats)
+        more = bytes(tape.raw(None if said is None else more, self._more))
+        return places, floats.numpy(), more
+
+    def heard(self, memory: Memory, parts: tuple[IntArray, Values, bytes]) -> Heard:
+        """Numbers at their coordinates; of the others nothing is said."""
+        (places, floats, more), w = parts, self.exact
+        vector, sent = np.zeros(self.layout.size, np.float32), np.zeros(self.layout.size, bool)
+        middle, least = self.between(floats[2 * w :], more)
+        curve = np.concatenate([floats[:w], middle, floats[w : 2 * w]])
+        kept: Flags | bool = True
+        if least:
+            kept = np.square(curve) >= least
+            curve = np.where(kept, curve, np.float32(0))
+        vector[places], sent[places] = curve, kept
+        return Heard({self.layout.names[0]: torch.from_numpy(vector)}, torch.from_numpy(sent))
 
 
 def kept_of(codec: str, kept: int, layout: Layout) -> int:
@@ -160,179 +202,73 @@ def kept_of(codec: str, kept: int, layout: Layout) -> int:
     return kept or -(-layout.size * _PAPERS_KEPT // _PAPERS_SIZE)
 
 
-# The sorted weights by an autoencoder that all nodes were given ----------------------------------
+# The weights themselves --------------------------------------------------------------------------
+
+
+class PrunedCoder(ListCoder):
+    """The codec for messages of one vector, of at least `kept` numbers."""
+
+    ranked = staticmethod(largest)
+
+    def __init__(self, codec: Pruned, layout: Layout) -> None:
+        kept = kept_of(codec.name, codec.kept, layout)
+        super().__init__(codec, layout, kept, exact=0, few=kept)
+
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """All of them."""
+        return curve, b""
+
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """All of them."""
+        return few, 0.0
 
 
 @dataclass(frozen=True)
-class Autoencoded:
-    """The numbers of largest square by their rank: some exact, the rest by an autoencoder.
+class Pruned(Codec):
+    """The `kept` numbers of largest square in float32, after the list of their coordinates.
 
-    The body is the list of coordinates in the order of signed values; the w lowest and the w
-    highest of these; the autoencoder's N_l numbers for those between; and the smallest square of
-    all. A decoded value whose square is below that is set to 0, and counts as not sent. These are
-    the N_p b_int + (2w + N_l + 1) b_float bits of the paper's eq. 6. How many are negative is not
-    sent: with the list in this order it is not needed.
+    A coordinate takes as many bits as the largest needs, and the body kept · (bits + 32), filled
+    up to whole bytes: N_p (b_int + b_float) of the paper's eq. 5. Numbers of equal square are
+    kept in the order of their coordinates. Of the others the message says nothing.
 
     Parameters
     ----------
-    file
-        The trained autoencoder (:func:`empirical.messages.autoencoder.load_autoencoder`); it says
-        how many numbers are kept and sent as they are.
+    kept
+        How many. 0: as large a share of them as the paper's, ⌈50 000 d / 613 514⌉.
     """
 
-    file: str = ""
-    name: ClassVar[str] = "autoencoder"
+    kept: int = 0
 
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> AutoencoderCoder:
-        """Fits the nets that the autoencoder was trained for.
-
-        Raises
-        ------
-        ValueError
-            If the file is missing or damaged, or the nets are others.
-        """
-        if not self.file:
-            remedy = "train it by 'peerbayes run gae --part autoencoder' and name its file"
-            raise fail("file", "a trained autoencoder", "none", remedy)
-        return AutoencoderCoder.of(load_autoencoder(Path(self.file)), layout)
-
-
-@dataclass(frozen=True, eq=False)
-class AutoencoderCoder:
-    """The codec with its autoencoder at hand."""
-
-    autoencoder: Autoencoder
-    layout: Layout
-
-    @classmethod
-    def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
-        """The codec for the messages of one run.
-
-        Raises
-        ------
-        ValueError
-            If the autoencoder was trained for other nets.
-        """
-        kept_of(Autoencoded.name, 1, layout)
-        if autoencoder.size != layout.size:
-            wanted = f"one trained for nets of {layout.size} weights"
-            got, remedy = f"one for {autoencoder.size}", "train one for these nets"
-            raise fail("autoencoder", wanted, got, remedy)
-        return cls(autoencoder, layout)
-
-    def memory(self) -> Memory:
-        """Nothing."""
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        """The body; see :class:`Autoencoded`."""
-        check_said(said, self.layout)
-        values, w = numbers_of(said), self.autoencoder.exact
-        places = ascending(values, self.autoencoder.kept)
-        curve = values[places]
-        middle = torch.from_numpy(curve[w : curve.size - w].copy())
-        latent = self.autoencoder.encode(middle).numpy()
-        threshold = np.square(curve).min(keepdims=True)
-        floats = np.concatenate([curve[:w], curve[curve.size - w :], latent, threshold])
-        return pack(places, values.size) + floats.astype(FLOAT).tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        """What it says; see :class:`Autoencoded`."""
-        own, w = self.autoencoder, self.autoencoder.exact
-        number = 2 * w + own.latent + 1
-        head = split_body(Autoencoded.name, body, own.kept, self.layout.size, floats=number)
-        latent, threshold = torch.from_numpy(head.floats[2 * w : -1].copy()), head.floats[-1]
-        middle = own.decode(latent).numpy()
-        curve = np.concatenate([head.floats[:w], middle, head.floats[w : 2 * w]])
-        kept = np.square(curve) >= threshold
-        return scattered(self.layout, head.places, np.where(kept, curve, np.float32(0)), said=kept)
+    name = "pruned"
+    domains: ClassVar = {"kept": _AT_LEAST_0}
+    writes = PrunedCoder
 
 
 # The sorted weights as a curve through a few of its points ---------------------------------------
 
 
-@dataclass(frozen=True)
-class Spline:
-    """The numbers of largest square by their rank: some exact, the rest on straight lines.
+class SplineCoder(ListCoder):
+    """The codec for messages of one vector, of at least `kept` numbers."""
 
-    The body is the list of coordinates in the order of signed values; the `exact` lowest and
-    `exact` highest of these; how many are negative; and `knots` of those between, part of them on
-    each side of 0 and more of them where the curve is steep. With the settings of the paper on
-    GAE these are the bits of its message, kept · 20 + (2 · 250 + 50 + 1) · 32: the count of
-    negative numbers stands where the threshold did.
-
-    Parameters
-    ----------
-    kept
-        How many; at least 2 · exact + knots. 0: as large a share as the paper's, and of few
-        weights fewer exact ones, kept // 200 at each end, and at most as many knots as are left.
-    exact, knots
-        How many; at least 0 and 4.
-    """
-
-    kept: int = 0
-    exact: int = 250
-    knots: int = 50
-    name: ClassVar[str] = "spline"
-
-    def __post_init__(self) -> None:
-        as_integer("kept", self.kept, minimum=0)
-        as_integer("exact", self.exact, minimum=0)
-        as_integer("knots", self.knots, minimum=4)
-        if 0 < self.kept < 2 * self.exact + self.knots:
-            wanted = f"at most kept = {self.kept}"
-            got = f"2 · {self.exact} + {self.knots} exact values and knots"
-            raise fail("kept", wanted, got, "keep more, or take fewer knots")
-
-    def words(self) -> dict[str, Any]:
-        """Name and settings."""
-        return words_of(self)
-
-    def coder(self, layout: Layout) -> _SplineCoder:
-        """Fits layouts of one vector, of at least `kept` numbers."""
-        kept, exact, knots = kept_of(self.name, self.kept, layout), self.exact, self.knots
-        if not self.kept:
+    def __init__(self, codec: Spline, layout: Layout) -> None:
+        kept, exact, self._knots = kept_of(codec.name, codec.kept, layout), codec.exact, codec.knots
+        if not codec.kept:
             exact = min(exact, kept // 200)
-            knots = min(knots, kept - 2 * exact)
-        return _SplineCoder(kept, exact, knots, layout)
+            self._knots = min(self._knots, kept - 2 * exact)
+        super().__init__(codec, layout, kept, exact=exact, few=self._knots, more=4)
 
-
-@dataclass(frozen=True, eq=False)
-class _SplineCoder:
-    kept: int
-    exact: int
-    knots: int
-    layout: Layout
-
-    def memory(self) -> Memory:
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        check_said(said, self.layout)
-        values = numbers_of(said)
-        places = ascending(values, self.kept)
-        curve, w = values[places], self.exact
-        middle = curve[w : curve.size - w]
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """The knots, and how many numbers are negative."""
+        middle = curve[self.exact : self.kept - self.exact]
         below = int((middle < 0).sum())
-        ranks = knot_ranks(middle.size, below, self.knots)
-        floats = np.concatenate([curve[:w], curve[curve.size - w :], middle[ranks]])
-        count = np.array([below], "<u4")
-        return pack(places, values.size) + floats.astype(FLOAT).tobytes() + count.tobytes()
+        return middle[knot_ranks(middle.size, below, self._knots)], below.to_bytes(4, "little")
 
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        w, number = self.exact, 2 * self.exact + self.knots
-        head = split_body(Spline.name, body[:-4], self.kept, self.layout.size, floats=number)
-        below, between = int.from_bytes(body[-4:], "little"), self.kept - 2 * w
-        if below > between:
-            raise bad_body(Spline.name, f"at most {between} negative numbers", below)
-        ranks = knot_ranks(between, below, self.knots)
-        middle = on_lines(ranks, head.floats[2 * w :], between, below)
-        curve = np.concatenate([head.floats[:w], middle, head.floats[w : 2 * w]])
-        return scattered(self.layout, head.places, curve)
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """Numbers on lines."""
+        size, below = self.kept - 2 * self.exact, int.from_bytes(more, "little")
+        if below > size:
+            raise self.bad_body(f"at most {size} negative numbers", below)
+        return on_lines(knot_ranks(size, below, self._knots), few, size, below), 0.0
 
 
 def knot_ranks(size: int, below: int, knots: int) -> IntArray:
@@ -369,3 +305,110 @@ def on_lines(ranks: IntArray, knots: Values, size: int, below: int) -> Values:
         curve[:below] = np.interp(np.arange(below), ranks[left], knots[left])
         curve[below:] = np.interp(np.arange(below, size), ranks[~left], knots[~left])
     return curve
+
+
+@dataclass(frozen=True)
+class Spline(Codec):
+    """The numbers of largest square by their rank: some exact, the rest on straight lines.
+
+    The body is the list of coordinates in the order of signed values; the `exact` lowest and
+    `exact` highest of these; how many are negative; and `knots` of those between, part of them on
+    each side of 0 and more of them where the curve is steep. With the settings of the paper on
+    GAE these are the bits of its message, kept · 20 + (2 · 250 + 50 + 1) · 32: the count of
+    negative numbers stands where the threshold did.
+
+    Parameters
+    ----------
+    kept
+        How many; at least 2 · exact + knots. 0: as large a share as the paper's, and of few
+        weights fewer exact ones, kept // 200 at each end, and at most as many knots as are left.
+    exact, knots
+        How many; at least 0 and 4.
+    """
+
+    kept: int = 0
+    exact: int = 250
+    knots: int = 50
+
+    name = "spline"
+    domains: ClassVar = {
+        "kept": _AT_LEAST_0,
+        "exact": _AT_LEAST_0,
+        "knots": partial(as_integer, minimum=4),
+    }
+    writes = SplineCoder
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.kept < 2 * self.exact + self.knots:
+            wanted = f"at most kept = {self.kept}"
+            got = f"2 · {self.exact} + {self.knots} exact values and knots"
+            raise fail("kept", wanted, got, "keep more, or take fewer knots")
+
+
+# The sorted weights by an autoencoder that all nodes were given ----------------------------------
+
+
+class AutoencoderCoder(ListCoder):
+    """The codec for the nets that an autoencoder was trained for.
+
+    Raises
+    ------
+    ValueError
+        If its file is missing or damaged, or it was trained for other nets.
+    """
+
+    def __init__(
+        self, codec: Autoencoded, layout: Layout, autoencoder: Autoencoder | None = None
+    ) -> None:
+        self.autoencoder = own = autoencoder or codec.trained()
+        kept_of(codec.name, 1, layout)
+        if own.size != layout.size:
+            wanted = f"one trained for nets of {layout.size} weights"
+            raise fail("autoencoder", wanted, f"one for {own.size}", "train one for these nets")
+        super().__init__(codec, layout, own.kept, exact=own.exact, few=own.latent + 1)
+
+    @classmethod
+    def of(cls, autoencoder: Autoencoder, layout: Layout) -> AutoencoderCoder:
+        """The codec with an autoencoder at hand."""
+        return cls(Autoencoded(), layout, autoencoder)
+
+    def few(self, curve: Values) -> tuple[Values, bytes]:
+        """The autoencoder's numbers, and the smallest square of all."""
+        middle = torch.from_numpy(curve[self.exact : self.kept - self.exact].copy())
+        latent = self.autoencoder.encode(middle).numpy()
+        return np.concatenate([latent, np.square(curve).min(keepdims=True)]), b""
+
+    def between(self, few: Values, more: bytes) -> tuple[Values, float]:
+        """Numbers with a square below the smallest one are 0, and count as not sent."""
+        return self.autoencoder.decode(torch.from_numpy(few[:-1].copy())).numpy(), few[-1]
+
+
+@dataclass(frozen=True)
+class Autoencoded(Codec):
+    """The numbers of largest square by their rank: some exact, the rest by an autoencoder.
+
+    The body is the list of coordinates in the order of signed values; the w lowest and the w
+    highest of these; the autoencoder's N_l numbers for those between; and the smallest square of
+    all. A decoded value whose square is below that is set to 0, and counts as not sent. These are
+    the N_p b_int + (2w + N_l + 1) b_float bits of the paper's eq. 6. How many are negative is not
+    sent: with the list in this order it is not needed.
+
+    Parameters
+    ----------
+    file
+        The trained autoencoder (:func:`load_autoencoder`); it says how many numbers are kept and
+        sent as they are.
+    """
+
+    file: str = ""
+
+    name = "autoencoder"
+    writes = AutoencoderCoder
+
+    def trained(self) -> Autoencoder:
+        """What the file holds; see :func:`load_autoencoder`."""
+        if not self.file:
+            remedy = "train it by 'peerbayes run gae --part autoencoder' and name its file"
+            raise fail("file", "a trained autoencoder", "none", remedy)
+        return load_autoencoder(Path(self.file))

@@ -52,24 +52,20 @@ def read_npz(path: str | Path, *, labelled: bool = True, missing: bool = False) 
     source = read_source(path)
     check_kind(source, "an NPZ file", ZIP)
     arrays = _arrays(source, (INPUTS, LABELS) if labelled else (INPUTS,))
-    if not labelled:
-        return LabelledRows(source.path, arrays[INPUTS], (), source.sources, missing=missing)
-    labels = arrays[LABELS]
-    return rows_of_arrays(
-        source.path, arrays[INPUTS], labels, sources=source.sources, missing=missing
-    )
+    inputs, labels = arrays[INPUTS], arrays.get(LABELS)
+    return rows_of_arrays(source.path, inputs, labels, sources=source.sources, missing=missing)
 
 
 def rows_of_arrays(
     where: str,
     inputs: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None,
     *,
     sources: Sources = (),
     missing: bool = False,
     targets: Sequence[str] | None = None,
 ) -> LabelledRows:
-    """Arrays or frames as labelled rows; `where` is for messages.
+    """Arrays or frames as labelled rows, or as rows without labels; `where` is for messages.
 
     A frame's columns keep their names; with `missing`, NaN may stand for missing inputs. Columns
     of labels that have names are put into the order of `targets`.
@@ -79,12 +75,14 @@ def rows_of_arrays(
     ValueError
         If inputs are no finite numbers, or labels are not of shape (n,) or (n, k).
     """
-    array = as_labels(f"{where}, labels", labels)
-    names = names_of_columns(labels)
-    order: Sequence[int] = range(array.shape[-1])
-    if targets is not None and names is not None and len(names) > 1:
-        order = column_order(f"{where}, labels", names, targets)
-    columns = (array,) if array.ndim == 1 else tuple(array.T[k] for k in order)
+    columns: tuple[NDArray[Any], ...] = ()
+    if labels is not None:
+        array = as_labels(f"{where}, labels", labels)
+        names = names_of_columns(labels)
+        order: Sequence[int] = range(array.shape[-1])
+        if targets is not None and names is not None and len(names) > 1:
+            order = column_order(f"{where}, labels", names, targets)
+        columns = (array,) if array.ndim == 1 else tuple(array.T[k] for k in order)
     return LabelledRows(
         where,
         as_finite(f"{where}, inputs", inputs, missing=missing),
@@ -129,22 +127,6 @@ def are_one_hot(labels: NDArray[Any]) -> bool:
     if labels.ndim != 2 or labels.shape[1] < 2 or labels.dtype.kind not in "fiub":
         return False
     return bool(np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all())
-
-
-def rows_of_pair(
-    where: str, pair: object, *, missing: bool = False, targets: Sequence[str] | None = None
-) -> LabelledRows:
-    """A pair of inputs and labels as labelled rows.
-
-    Raises
-    ------
-    ValueError
-        If it is no pair, or as for :func:`rows_of_arrays`.
-    """
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        remedy = "give one pair for each agent"
-        raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
-    return rows_of_arrays(where, *pair, missing=missing, targets=targets)
 
 
 def _arrays(source: SourceFile, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -211,12 +193,14 @@ def data_of_arrays(
     """
     if not len(data):
         raise fail("data", "inputs and labels of at least one agent", "none", "give some")
-    absent = how.fills
     first = data[0]
     targets = names_of_columns(first[1]) if isinstance(first, tuple | list) else None
 
     def rows(where: str, pair: object) -> LabelledRows:
-        return rows_of_pair(where, pair, missing=absent, targets=targets)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            remedy = "give one pair for each agent"
+            raise fail(where, "a pair of inputs and labels", type(pair).__name__, remedy)
+        return rows_of_arrays(where, *pair, missing=how.fills, targets=targets)
 
     parts = [rows(f"data[{agent}]", pair) for agent, pair in enumerate(data)]
     return prepare(
@@ -224,10 +208,5 @@ def data_of_arrays(
         parts,
         how,
         test=None if test is None else rows("test", test),
-        other=None if other is None else _unlabelled("other", other, missing=absent),
+        other=None if other is None else rows_of_arrays("other", other, None, missing=how.fills),
     )
-
-
-def _unlabelled(where: str, inputs: ArrayLike, *, missing: bool) -> LabelledRows:
-    array = as_finite(where, inputs, missing=missing)
-    return LabelledRows(where, array, (), features=names_of_columns(inputs), missing=missing)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from empirical.train.data.examples import listed
 from empirical.train.data.notation import UNREAD, names_alike
 from empirical.train.data.source_files import LabelledRows, SourceFile, check_kind, read_source
 from empirical.train.data.tables import Table
@@ -106,12 +107,9 @@ def _files(folder: Path, *, labelled: bool) -> list[Path]:
         raise fail(str(folder), "a folder of images", "none", "correct the path")
     direct = _images_in(folder)
     if direct and labelled:
-        raise fail(
-            str(folder),
-            "one folder for each class, with images in it",
-            f"{direct[0].name} in the folder itself",
-            "move every image into the folder of its class",
-        )
+        wanted = "one folder for each class, with images in it"
+        remedy = "move every image into the folder of its class"
+        raise fail(str(folder), wanted, f"{direct[0].name} in the folder itself", remedy)
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not _hidden(path))
     groups = [(path, _images_in(path)) for path in inside]
     for path, images in groups:
@@ -189,20 +187,13 @@ def _values(image: Image.Image, *, colour: bool) -> NDArray[np.float32]:
 def _check_alike(path: str, picture: NDArray[Any], other_path: Path, other: NDArray[Any]) -> None:
     if picture.shape[0] != other.shape[0]:
         words = {1: "grey", 3: "in colour"}
-        raise fail(
-            path,
-            f"an image {words[other.shape[0]]}, as {other_path} is",
-            f"one {words[picture.shape[0]]}",
-            "set colour to true or false, which makes all alike",
-        )
+        wanted = f"an image {words[other.shape[0]]}, as {other_path} is"
+        remedy = "set colour to true or false, which makes all alike"
+        raise fail(path, wanted, f"one {words[picture.shape[0]]}", remedy)
     if picture.shape != other.shape:
         sizes = ["{} by {}".format(*reversed(p.shape[1:])) for p in (other, picture)]
-        raise fail(
-            path,
-            f"{sizes[0]} pixels, as {other_path} has",
-            sizes[1],
-            "resize the images, or set size to [height, width]",
-        )
+        remedy = "resize the images, or set size to [height, width]"
+        raise fail(path, f"{sizes[0]} pixels, as {other_path} has", sizes[1], remedy)
 
 
 # From tables to inputs ---------------------------------------------------------------------------
@@ -238,15 +229,11 @@ class Layout:
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the inputs' columns."""
-        return tuple(
-            name
-            for column in self.columns
-            for name in (
-                [f"{column}={category}" for category in self.categories[column]]
-                if column in self.categories
-                else [column]
-            )
-        )
+        names: list[str] = []
+        for column in self.columns:
+            named = self.categories.get(column)
+            names += [column] if named is None else [f"{column}={one}" for one in named]
+        return tuple(names)
 
 
 def layout_of(
@@ -432,11 +419,7 @@ def _column(table: Table, name: str, layout: Layout) -> FloatArray:
     found = [number.get(entry, -1) for entry in entries]
     if -1 in found:
         row = found.index(-1)
-        shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
-        raise fail(
-            f"{table.where}, column {name!r}",
-            f"a category of the training data ({shown})",
-            f"{entries[row]!r} in row {row + 1}",
-            "correct it, or leave the row out",
-        )
+        wanted = f"a category of the training data ({listed(known, 12)})"
+        got, remedy = f"{entries[row]!r} in row {row + 1}", "correct it, or leave the row out"
+        raise fail(f"{table.where}, column {name!r}", wanted, got, remedy)
     return np.eye(len(known))[found]

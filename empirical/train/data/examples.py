@@ -74,12 +74,8 @@ class Examples:
         if labels.dtype.kind != "i":
             labels = labels.astype(np.float64, copy=False)
         if labels.ndim not in (1, 2) or labels.shape[:1] != inputs.shape[:1]:
-            raise fail(
-                "labels",
-                f"shape ({inputs.shape[0]},) or ({inputs.shape[0]}, k), one for each input",
-                f"shape {labels.shape}",
-                "give one label an input",
-            )
+            wanted = f"shape ({inputs.shape[0]},) or ({inputs.shape[0]}, k), one for each input"
+            raise fail("labels", wanted, f"shape {labels.shape}", "give one label an input")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise fail("labels", "finite numbers", "NaN or infinity", "leave those examples out")
         object.__setattr__(self, "inputs", _frozen(inputs))
@@ -88,10 +84,11 @@ class Examples:
     def __len__(self) -> int:
         return int(self.inputs.shape[0])
 
-    def take(self, rows: ArrayLike) -> Examples:
-        """Some of the examples, by their positions."""
-        positions = np.asarray(rows, dtype=np.int64)
-        return Examples(self.inputs[positions], self.labels[positions])
+    @property
+    def kind(self) -> str:
+        """Shapes and types of one input and one label, in words."""
+        inputs, labels = self.inputs, self.labels
+        return f"{inputs.shape[1:]} of {inputs.dtype}, labels {labels.shape[1:]} of {labels.dtype}"
 
 
 def as_finite(argument: str, values: ArrayLike, *, missing: bool = False) -> NDArray[Any]:
@@ -206,6 +203,15 @@ def _odd_entry(array: NDArray[Any]) -> tuple[int, ...] | None:
     """The place of the first entry that is no number."""
     places = np.ndindex(array.shape)
     return next((place for place in places if not _is_number(array[place])), None)
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and an ellipsis where there are more.
+
+    >>> listed("abc", 2)
+    'a, b, …'
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.data.examples import Target
+from empirical.train.data.examples import Target, listed
 from empirical.train.data.source_files import LabelledRows
 from theory.validation import FloatArray, fail, read_only
 
@@ -32,28 +32,18 @@ _PLAIN = rf"(?:{_GROUPED}|\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?"
 _NUMBER = rf"[-+]?{_PLAIN}"
 _BEFORE = r"(?:[^\w\s.,+-]{1,2}|[A-Z]{3}) ?"
 _UNIT = r"(?:[^\W\d_]|[%‰°$€£¥])(?:[^\W\d_]|[%‰°$€£¥/·²³^*]){0,11}\d?"
-_ALONE = "write the number alone"
 # In this order; each with what to do about it.
-_NOTATIONS = tuple(
-    (name, re.compile(pattern), remedy)
-    for name, pattern, remedy in (
-        (
-            "thousands",
-            rf"[-+]?{_GROUPED}",
-            'write it without separators (with decimal commas: decimal = ",")',
-        ),
-        ("mark", _NUMBER, 'write decimal = "," (without it the mark is a point)'),
-        ("sign", rf"\u2212 ?{_PLAIN}|\({_PLAIN}\)|{_PLAIN}-", "write it as -1"),
-        ("fraction", r"[-+]?(?:\d+ )?\d+ ?/ ?\d+", "write it as a decimal number"),
-        ("affix", rf"{_BEFORE}{_NUMBER}(?: ?{_UNIT})?|{_NUMBER} ?{_UNIT}", _ALONE),
-        (
-            "date",
-            r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?:[ T].*)?|\d{1,2}:\d\d.*",
-            "turn it into a number",
-        ),
-    )
-)
-_REMEDIES = {name: remedy for name, _, remedy in _NOTATIONS}
+_DATE = r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?:[ T].*)?|\d{1,2}:\d\d.*"
+_APART = 'write it without separators (with decimal commas: decimal = ",")'
+_NOTATIONS = {
+    "thousands": (rf"[-+]?{_GROUPED}", _APART),
+    "mark": (_NUMBER, 'write decimal = "," (without it the mark is a point)'),
+    "sign": (rf"\u2212 ?{_PLAIN}|\({_PLAIN}\)|{_PLAIN}-", "write it as -1"),
+    "fraction": (r"[-+]?(?:\d+ )?\d+ ?/ ?\d+", "write it as a decimal number"),
+    "affix": (rf"{_BEFORE}{_NUMBER}(?: ?{_UNIT})?|{_NUMBER} ?{_UNIT}", "write the number alone"),
+    "date": (_DATE, "turn it into a number"),
+}
+_PATTERNS = {name: re.compile(pattern) for name, (pattern, _) in _NOTATIONS.items()}
 UNREAD = frozenset(("thousands", "mark", "sign", "missing"))
 """Notations in which a text is a number, or stands for one, and nothing else."""
 # Numbers with more units than these are names, such as 1a, 7b, 12c.
@@ -128,9 +118,7 @@ def text_column(
     readable = {"number", "missing", "blank"} if missing else {"number"}
     row = next((k for k, text in enumerate(texts) if notation[text] not in readable), None)
     found = "" if row is None else notation[texts[row]].replace("blank", "missing")
-    remedy = _REMEDIES.get(found, "")
-    if found == "missing":
-        remedy = "leave the row out"
+    remedy = "leave the row out" if found == "missing" else _NOTATIONS.get(found, ("", ""))[1]
     if found in ("mark", "thousands") and decimal == ",":
         remedy = "write it with a comma as its only mark"
     words = any(name in ("missing", "blank") and text for text, name in notation.items())
@@ -193,7 +181,7 @@ def _notation(text: str, decimal: str) -> str:
         return "number"
     if number is not None:
         return "blank" if written.lower() in _BLANK else "missing"
-    return next((name for name, pattern, _ in _NOTATIONS if pattern.fullmatch(written)), "name")
+    return next((name for name, form in _PATTERNS.items() if form.fullmatch(written)), "name")
 
 
 # From the labels that files have to numbers ------------------------------------------------------
@@ -201,8 +189,6 @@ def _notation(text: str, decimal: str) -> str:
 
 # Above this, doubles do not tell whole numbers apart.
 _EXACT = 2.0**53
-# Classes and agents that a message or a note names.
-_NAMED = 8
 
 
 def class_names(
@@ -237,7 +223,7 @@ def class_names(
     if len(found) != count:
         where = ", ".join(dict.fromkeys(part.where for part in parts[:2]))
         wanted = f"{count} classes"
-        raise fail(where, wanted, f"{len(found)}: {_listed(found)}", "change the count of classes")
+        raise fail(where, wanted, f"{len(found)}: {listed(found)}", "change the count of classes")
     return tuple(found)
 
 
@@ -264,18 +250,20 @@ def label_numbers(part: LabelledRows, targets: Sequence[Target]) -> NDArray[Any]
     return read_only(np.stack([column.astype(np.float64) for column in columns], axis=1))
 
 
-def missing_classes(
-    names: Sequence[str], labels: Sequence[NDArray[Any]], classes: Sequence[str]
-) -> str:
-    """A note on agents that do not have every class; nothing if all have."""
-    lacking = []
-    for name, own in zip(names, labels, strict=True):
-        absent = sorted(set(range(len(classes))) - set(np.unique(own).astype(int).tolist()))
-        if absent:
-            lacking.append(f"{name} (no {_listed([classes[k] for k in absent])})")
-    if not lacking:
-        return ""
-    return f"agents that do not hold every class: {_listed(lacking)}"
+def missing_classes(names: Sequence[str], labels: Sequence[NDArray[Any]], target: Target) -> str:
+    """A note on agents that do not have every class of a target; nothing if all have."""
+    classes = target.classes or ()
+    held = [set(np.unique(own).astype(int).tolist()) for own in labels]
+    everybody = set().union(*held)
+    if classes and len(everybody) == 1:
+        only = classes[min(everybody)]
+        return f"all training labels are one class, {only!r}: there is nothing to tell apart"
+    lacking = [
+        f"{name} (no {listed([classes[k] for k in range(len(classes)) if k not in own])})"
+        for name, own in zip(names, held, strict=True)
+        if len(own) < len(classes)
+    ]
+    return f"agents that do not hold every class: {listed(lacking)}" if lacking else ""
 
 
 def _class_numbers(part: LabelledRows, column: int, target: Target) -> NDArray[np.int64]:
@@ -285,12 +273,10 @@ def _class_numbers(part: LabelledRows, column: int, target: Target) -> NDArray[n
     unknown = [k for k, name in enumerate(names) if name not in number]
     if unknown:
         row = int(np.flatnonzero(positions == unknown[0])[0])
-        raise fail(
-            f"{part.where}, {target.name}",
-            f"a class of the training data ({_listed(target.classes)})",
-            f"{names[unknown[0]]!r} in {part.place(row)}",
-            "correct it, leave the example out, or give training examples of that class",
-        )
+        wanted = f"a class of the training data ({listed(target.classes)})"
+        got = f"{names[unknown[0]]!r} in {part.place(row)}"
+        remedy = "correct it, leave the example out, or give training examples of that class"
+        raise fail(f"{part.where}, {target.name}", wanted, got, remedy)
     table = np.array([number[name] for name in names], dtype=np.int64)
     return np.asarray(table[positions])
 
@@ -334,10 +320,8 @@ def _real_numbers(part: LabelledRows, column: int, target: Target) -> FloatArray
     wrong = ~np.isfinite(numbers)
     wanted = "finite numbers"
     if target.kind == "counts" and not wrong.any():
-        wrong, wanted = (
-            (numbers < 0) | (numbers != np.floor(numbers)),
-            "whole numbers of at least 0",
-        )
+        wrong = (numbers < 0) | (numbers != np.floor(numbers))
+        wanted = "whole numbers of at least 0"
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         remedy = "correct it, or leave the example out"
@@ -347,7 +331,3 @@ def _real_numbers(part: LabelledRows, column: int, target: Target) -> FloatArray
 
 def _is_whole(name: str) -> bool:
     return name.removeprefix("-").isdecimal() and name.isascii()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

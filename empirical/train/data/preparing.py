@@ -20,12 +20,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from empirical.train.data.agents_data import AgentsData, Dressing, Filling, Scaling
+from empirical.train.data.agents_data import AgentsData, Filling, Scaling
 from empirical.train.data.examples import (
     Examples,
     Kind,
     Target,
+    as_inputs,
     generator,
+    listed,
     pooled_moments,
     split_by_class,
     split_rows,
@@ -33,7 +35,10 @@ from empirical.train.data.examples import (
 from empirical.train.data.notation import class_names, label_numbers, missing_classes, names_alike
 from empirical.train.data.source_files import LabelledRows
 from theory.network.labels import as_names
-from theory.validation import as_integer, fail
+from theory.validation import as_integer, fail, read_only
+
+# Rows that are standardised at a time.
+_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -182,29 +187,29 @@ def prepare(
             called = _called(filling.columns, features)
             said.append(f"missing inputs filled with the mean, and marked: {called}")
         features = None if features is None else filling.names(features)
-    said += [
-        note
-        for column, target in enumerate(targets)
-        if (note := _missing(names, training, column, target))
-    ]
+    for k, target in enumerate(targets):
+        if target.kind == "classes":
+            note = missing_classes(names, [part.column(k) for part in training], target)
+            said += [note] if note else []
     scaling, target_scaling = _scalings(training, how, features, said)
-    dressing = Dressing(scaling, target_scaling)
     strange = None if other is None else _as_asked(other, how)
     if strange is not None and filling is not None:
         strange = filling.apply(strange)
 
     def examples(some: Sequence[_Numbered]) -> Examples:
-        inputs = dressing.inputs(some[0].where, [part.inputs for part in some])
-        return Examples(inputs, dressing.labels([part.labels for part in some]))
+        labels = np.concatenate([part.labels for part in some])
+        if target_scaling is not None:
+            labels = target_scaling.apply(labels)
+        inputs = _stored(some[0].where, [part.inputs for part in some], scaling)
+        return Examples(inputs, read_only(labels))
 
     return AgentsData(
         tuple(str(name) for name in names),
         tuple(examples([part]) for part in training),
         tuple(examples([part]) for part in checking),
         examples(held) if held else None,
-        targets[0].classes if len(targets) == 1 else None,
         features,
-        None if strange is None else dressing.inputs("other", [strange]),
+        None if strange is None else _stored("other", [strange], scaling),
         tuple(dict.fromkeys(chain.from_iterable(part.sources for part in everything))),
         targets,
         scaling,
@@ -212,6 +217,16 @@ def prepare(
         tuple(said),
         filling,
     )
+
+
+def _stored(where: str, arrays: Sequence[NDArray[Any]], scaling: Scaling | None) -> NDArray[Any]:
+    """Inputs one after the other as nets take them, read-only; `where` is for messages."""
+    blocks = [
+        as_inputs(where, block if scaling is None else scaling.apply(block))
+        for array in arrays
+        for block in np.split(array, range(_BLOCK, len(array), _BLOCK))
+    ]
+    return read_only(np.concatenate(blocks))
 
 
 def _check_names(parts: Sequence[LabelledRows]) -> None:
@@ -248,8 +263,7 @@ def has_channels_last(shape: Sequence[int]) -> bool:
 
 def _called(columns: Iterable[int], features: Sequence[str] | None) -> str:
     """The first columns by name, or by number."""
-    names = [features[k] if features else f"number {k}" for k in columns]
-    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    return listed([features[k] if features else f"number {k}" for k in columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,17 +339,6 @@ def _hold_out(
         splits.append(split)
     pairs = list(zip(parts, splits, strict=True))
     return [p.take(s.kept) for p, s in pairs], [p.take(s.held) for p, s in pairs]
-
-
-def _missing(names: Sequence[str], parts: Sequence[_Numbered], column: int, target: Target) -> str:
-    if target.classes is None:
-        return ""
-    labels = [part.column(column) for part in parts]
-    held = np.unique(np.concatenate(labels)).astype(int)
-    if len(held) == 1:
-        only = target.classes[held[0]]
-        return f"all training labels are one class, {only!r}: there is nothing to tell apart"
-    return missing_classes(names, labels, target.classes)
 
 
 def _check_shapes(parts: Sequence[LabelledRows]) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from empirical.data import CHECKSUMS, SPLITS, Images, load_digits, load_images, read_idx
-from empirical.train.data.examples import as_finite
+from empirical.train.data.examples import as_finite, listed
 from theory.validation import IntArray, fail, read_only
 
 # The files that data come from -------------------------------------------------------------------
@@ -207,12 +207,8 @@ class LabelledRows:
             raise fail(self.where, "at least one example", "none", "add examples, or leave it out")
         for labels in self.labels:
             if labels.shape != (len(inputs),):
-                raise fail(
-                    self.where,
-                    f"one label for each of {len(inputs)} inputs",
-                    f"labels of shape {labels.shape}",
-                    "match them",
-                )
+                wanted = f"one label for each of {len(inputs)} inputs"
+                raise fail(self.where, wanted, f"labels of shape {labels.shape}", "match them")
         if self.numbers is None:
             object.__setattr__(self, "numbers", np.arange(len(inputs)))
         object.__setattr__(self, "inputs", read_only(inputs.view()))
@@ -267,10 +263,8 @@ def column_order(where: str, given: Sequence[str], wanted: Sequence[str]) -> lis
     """
     if sorted(given) != sorted(wanted) or len(set(given)) < len(given):
         odd = next(iter([*(n for n in given if n not in wanted), *(set(wanted) - set(given))]), "")
-        shown = ", ".join(given[:12]) + (", …" if len(given) > 12 else "")
-        expected = f"the columns {', '.join(wanted[:12])}{', …' if len(wanted) > 12 else ''}"
         remedy = f"add or leave out {odd!r}" if odd else "name each column once"
-        raise fail(where, expected, shown, remedy)
+        raise fail(where, f"the columns {listed(wanted, 12)}", listed(given, 12), remedy)
     return [given.index(name) for name in wanted]
 
 
@@ -382,34 +376,32 @@ def read_builtin(name: str, *, directory: Path | None = None) -> Builtin:
     if name == "diabetes":
         return _diabetes()
     if name == "digits":
-        return Builtin(_images(load_digits(), "digits", ()), None, "digit")
+        return Builtin(_images(load_digits()), None, "digit")
     dataset = "fashion-mnist" if name == "fmnist" else name
     train, test = (
-        _images(
-            load_images(dataset, split, directory=directory), dataset, _checksums(dataset, split)
-        )
-        for split in SPLITS
+        _images(load_images(dataset, split, directory=directory), SPLITS[split]) for split in SPLITS
     )
     return Builtin(train, test, "class")
 
 
-def _images(images: Images, name: str, sources: tuple[tuple[str, str], ...]) -> LabelledRows:
-    inputs = np.asarray(images.pixels[:, None], dtype=np.float32) / np.float32(images.white)
-    return LabelledRows(
-        name,
-        inputs,
-        (images.labels,),
-        sources or _own(name, images.pixels.tobytes(), images.labels.tobytes()),
-        class_names=images.classes,
+def _images(images: Images, begins: str = "") -> LabelledRows:
+    """Images with their own checksum, or those of published files, verified on loading."""
+    published = tuple(
+        (f"builtin://{images.name}/{file}", digest)
+        for file, digest in CHECKSUMS.get(images.name, {}).items()
+        if file.startswith(begins)
     )
+    inputs = np.asarray(images.pixels[:, None], dtype=np.float32) / np.float32(images.white)
+    sources = published or _own(images.name, images.pixels.tobytes(), images.labels.tobytes())
+    labels = (images.labels,)
+    return LabelledRows(images.name, inputs, labels, sources, class_names=images.classes)
 
 
 def _diabetes() -> Builtin:
     from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
-    inputs = np.asarray(bunch.data, dtype=np.float64)
-    labels = np.asarray(bunch.target, dtype=np.float64)
+    inputs, labels = (np.asarray(x, dtype=np.float64) for x in (bunch.data, bunch.target))
     rows = LabelledRows(
         "diabetes",
         inputs,
@@ -418,15 +410,6 @@ def _diabetes() -> Builtin:
         features=tuple(bunch.feature_names),
     )
     return Builtin(rows, None, "progression", is_regression=True)
-
-
-def _checksums(dataset: str, split: str) -> tuple[tuple[str, str], ...]:
-    """The published files of a split, whose checksums were verified on loading."""
-    return tuple(
-        (f"builtin://{dataset}/{file}", digest)
-        for file, digest in CHECKSUMS[dataset].items()
-        if file.startswith(SPLITS[split])
-    )
 
 
 def _own(name: str, *contents: bytes) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from empirical.train.data.examples import listed
 from empirical.train.data.notation import TextColumn, is_missing, numbers_in, text_column
 from empirical.train.data.source_files import PARQUET, SourceFile, Sources, check_kind, read_source
 from theory.validation import FloatArray, fail, install_extra, meant, read_only
@@ -98,18 +99,15 @@ class Table:
         """
         for name in names:
             if name in self.other:
-                raise fail(
-                    f"{self.where}, column {name!r}",
-                    "numbers or text",
-                    self.other[name],
-                    "turn it into a number, or leave the column out",
-                )
+                place = f"{self.where}, column {name!r}"
+                remedy = "turn it into a number, or leave the column out"
+                raise fail(place, "numbers or text", self.other[name], remedy)
             if name not in self.columns:
                 remedy = meant(name, self.names, otherwise="add it, or name another")
                 if len(self.names) == 1:
                     remedy = 'say what separates cells, such as separator = ";"'
-                shown = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
-                raise fail(self.where, f"a column {name!r}", f"columns {shown}", remedy)
+                shown = f"columns {listed(self.names, 12)}"
+                raise fail(self.where, f"a column {name!r}", shown, remedy)
             self._check_entries(name, missing, otherwise)
 
     def _check_entries(self, name: str, missing: bool, otherwise: str) -> None:
@@ -298,9 +296,8 @@ def _arrow(path: str) -> Any:
 def _unreadable(path: str, wanted: str, error: Exception) -> ValueError:
     reason = " ".join(str(error).split())
     reason = reason if len(reason) <= 160 else f"{reason[:159]}…"
-    return fail(
-        path, wanted, f"one that cannot be read ({reason})", "correct the file, or save it again"
-    )
+    got = f"one that cannot be read ({reason})"
+    return fail(path, wanted, got, "correct the file, or save it again")
 
 
 def _table(source: SourceFile, table: Any, text: Sequence[str], decimal: str) -> Table:
@@ -354,7 +351,7 @@ def _values(column: Any, *, as_text: bool) -> NDArray[Any] | str:
     if types.is_null(kind):
         return np.full(len(column), None, dtype=object) if as_text else np.full(len(column), np.nan)
     if types.is_string(kind) or types.is_large_string(kind):
-        return _objects(column)
+        return np.array(column.to_pylist(), dtype=object)
     if types.is_binary(kind):
         return "bytes, such as texts that are not in UTF-8"
     if types.is_boolean(kind):
@@ -364,15 +361,9 @@ def _values(column: Any, *, as_text: bool) -> NDArray[Any] | str:
     if not (types.is_integer(kind) or types.is_floating(kind)):
         return str(kind)
     if as_text:
-        return _objects(column.cast(pa.string()))
+        return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
     array: NDArray[Any] = column.to_numpy()
     if not types.is_integer(kind) or column.null_count:
         return np.array(array, dtype=np.float64)
     fits = array.dtype != np.uint64 or not array.size or array.max() <= np.iinfo(np.int64).max
     return np.array(array, dtype=np.int64 if fits else np.uint64)
-
-
-def _objects(column: Any) -> NDArray[Any]:
-    values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
-    return values

@@ -17,11 +17,14 @@ from empirical.messages.codecs.pruned import (
     Pruned,
     Spline,
     ascending,
+    index_bits,
     knot_ranks,
     largest,
+    list_bytes,
     on_lines,
+    pack,
+    unpack,
 )
-from empirical.messages.index_lists import index_bits, list_bytes, pack, unpack
 from tests.empirical.support import refused
 
 SIZE, KEPT, EXACT, LATENT = 613_514, 50_000, 250, 50

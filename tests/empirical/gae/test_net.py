@@ -1,4 +1,4 @@
-"""The local net's compiled passes beside a torch module, in double precision."""
+"""The local net's passes beside a torch module, in double precision."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from empirical.gae.net import SIZE, blocks, gradient, initial, scores
-from empirical.gae.passes import reference_gradient, reference_scores
+from empirical.data import Images
+from empirical.gae.net import SIZE, Passes, blocks, initial, scores
 
 
 def module_of(weights: Tensor) -> nn.Sequential:
@@ -43,13 +43,13 @@ def as_module(flat: Tensor) -> list[Tensor]:
 
 
 @pytest.fixture(scope="module")
-def some() -> tuple[Tensor, Tensor, Tensor]:
+def some() -> tuple[Tensor, Images]:
     generator = np.random.default_rng(3)
     weights = initial(generator)
     weights += torch.from_numpy(generator.normal(0, 0.02, SIZE).astype(np.float32))  # biases too
     # More than two chunks of images, the last of them not full.
-    images = torch.from_numpy(generator.random((259, 28, 28), dtype=np.float32))
-    return weights, images, torch.from_numpy(generator.integers(0, 10, 259))
+    pixels = generator.integers(0, 256, (150, 28, 28)).astype(np.uint8)
+    return weights, Images(pixels, generator.integers(0, 10, 150), "", tuple("0123456789"))
 
 
 def test_sizes_are_those_of_the_paper() -> None:
@@ -70,58 +70,38 @@ def test_weights_begin_as_glorot_says() -> None:
     assert all(float(part.abs().max()) == 0 for part in parts[1::2])
 
 
-def test_scores_and_gradients_are_those_of_modules(some: tuple[Tensor, Tensor, Tensor]) -> None:
-    weights, images, labels = some
+def test_scores_and_gradients_are_those_of_modules(some: tuple[Tensor, Images]) -> None:
+    weights, images = some
     net = module_of(weights)
-    said = net(images.double()[:, None])
+    inputs, labels = torch.from_numpy(images.pixels / 255.0), torch.tensor(images.labels)
+    said = net(inputs[:, None])
     loss = nn.functional.cross_entropy(said, labels)
     loss.backward()
-    expected = [parameter.grad for parameter in net.parameters()]
-    found = np.empty(SIZE, np.float32)
-    total = gradient(
-        weights.numpy(), images.numpy(), labels.numpy(), dropout=0.0,
-        random=np.random.default_rng(0), out=found,
-    )  # fmt: skip
+    passes = Passes(images)
+    total, found = passes.gradient(weights, np.arange(150), 0.0, np.random.default_rng(0))
     # Sums of up to 9216 products in float32: relative errors of some 1e-6 of the largest.
-    assert np.abs(scores(weights.numpy(), images.numpy()) - said.detach().numpy()).max() < 1e-4
+    assert float((scores(weights, inputs.float()) - said.detach()).abs().max()) < 1e-4
     assert total / len(labels) == pytest.approx(float(loss.detach()), rel=1e-6)
-    for own, other in zip(as_module(torch.from_numpy(found).double()), expected, strict=True):
-        assert other is not None
+    assert passes.right(weights) == int((said.argmax(1) == labels).sum())
+    for own, parameter in zip(as_module(found.double()), net.parameters(), strict=True):
+        assert parameter.grad is not None
         # A largest of four that ties but for rounding may be another: hence not 1e-6.
-        assert float((own - other).norm() / other.norm()) < 1e-3
+        assert float((own - parameter.grad).norm() / parameter.grad.norm()) < 1e-3
 
 
-def test_torch_on_its_own_says_the_same(some: tuple[Tensor, Tensor, Tensor]) -> None:
-    weights, images, labels = some
-    found = np.empty(SIZE, np.float32)
-    total = gradient(
-        weights.numpy(), images.numpy(), labels.numpy(), dropout=0.0,
-        random=np.random.default_rng(0), out=found,
-    )  # fmt: skip
-    loss, expected = reference_gradient(weights, images, labels, dropout=0.0)
-    assert total == pytest.approx(float(loss), rel=1e-5)
-    assert np.linalg.norm(found - expected.numpy()) < 1e-3 * float(expected.norm())
-    other = reference_scores(weights, images).numpy()
-    assert np.abs(scores(weights.numpy(), images.numpy()) - other).max() < 1e-4
-
-
-def test_dropout_drops_a_quarter_and_keeps_the_mean(some: tuple[Tensor, Tensor, Tensor]) -> None:
+def test_dropout_drops_a_quarter_and_keeps_the_mean(some: tuple[Tensor, Images]) -> None:
     """Of a net whose loss is linear in what is dropped, the mean gradient is that without it."""
-    weights, images, labels = some
-    flat = weights.clone()
+    flat, passes = some[0].clone(), Passes(some[1])
     parts = dict(zip([one.name for one in blocks()], flat.split(
         [int(np.prod(one.shape)) for one in blocks()]), strict=True))  # fmt: skip
     parts["dense-3.weight"].zero_()  # all scores are 0: the gradient of dense-3 is linear in them
     parts["dense-1.bias"].fill_(1e3)  # both ReLUs open
     parts["dense-2.weight"].abs_()
-    few = images[:32].numpy(), labels[:32].numpy()
 
     def found(dropout: float, seed: int) -> np.ndarray:
-        out = np.empty(SIZE, np.float32)
-        random = np.random.default_rng(seed)
-        gradient(flat.numpy(), *few, dropout=dropout, random=random, out=out)
+        _, out = passes.gradient(flat, np.arange(32), dropout, np.random.default_rng(seed))
         start = next(one.start for one in blocks() if one.name == "dense-3.weight")
-        return out[start : start + 640].astype(np.float64)
+        return out[start : start + 640].double().numpy()
 
     plain = found(0.0, 0)
     draws = np.array([found(0.25, seed) for seed in range(20)])

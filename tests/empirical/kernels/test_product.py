@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from empirical.kernels.product import (
-    LANES,
-    ROWS,
-    STRETCH,
-    STRIP,
-    Registers,
-    product,
-    registers,
-)
+from empirical.kernels.product import ROWS, STRETCH, STRIP, product
+from exact.dense_kernel import SINGLE
 
 RNG = np.random.default_rng(0)
 PADDING = 3
@@ -36,7 +29,7 @@ def multiplied(rows: int, columns: int, inner: int, *, turned: bool, fresh: bool
 SHAPES = [
     (rows, columns, inner)
     for rows in (1, ROWS - 1, ROWS, ROWS + 1, 50)
-    for columns in (1, LANES - 1, LANES, STRIP, STRIP + 1, STRIP + LANES + 2)
+    for columns in (1, SINGLE.lanes - 1, SINGLE.lanes, STRIP, STRIP + 1, STRIP + SINGLE.lanes + 2)
     for inner in (1, 7)
 ]
 
@@ -61,17 +54,3 @@ def test_an_entry_depends_on_its_row_and_column_alone() -> None:
         a[4:].ctypes.data, 300, 1, b[:, 7:].ctypes.data, 200, part.ctypes.data, 5, 3, 5, 300, 1
     )
     assert (part == whole[4:7, 7:12]).all()
-
-
-@pytest.mark.parametrize(
-    ("features", "expected"),
-    [
-        ("+avx,+avx2,+fma,+avx512f", Registers(16, 8, 3)),
-        ("+avx,+avx2,+fma", Registers(8, 4, 3)),
-        ("+avx2,+avx", Registers(8, 4, 3)),
-        ("-avx,+sse2", Registers(4, 4, 3)),
-        ("+neon", Registers(4, 4, 3)),
-    ],
-)
-def test_tiles_fit_the_processor(features: str, expected: Registers) -> None:
-    assert registers(features) == expected

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.likelihoods.heads import likelihood_of
 from empirical.live.agent import AgentTraining, agent_of_plan, agent_of_recipe, own_share
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
@@ -16,7 +17,6 @@ from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.arrays import data_of_arrays
 from empirical.train.data.preparing import LabelColumn, Preparation
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.likelihoods.heads import likelihood_of
 from empirical.train.making import net_for
 from empirical.train.plan import TrainingPlan
 from empirical.train.recipe import Recipe

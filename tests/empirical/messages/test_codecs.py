@@ -15,16 +15,22 @@ from torch import Tensor
 from empirical.messages.codec import (
     Codec,
     Heard,
-    Hearing,
     Layout,
     Memory,
     Remembering,
     Replicating,
+    TwoWay,
 )
-from empirical.messages.codecs import CODECS, codec_from_words, codec_named, codec_of
-from empirical.messages.codecs.difference import Difference, Replica
+from empirical.messages.codecs import (
+    CODECS,
+    Difference,
+    Replica,
+    codec_from_words,
+    codec_named,
+    codec_of,
+)
 from empirical.messages.streams import prepared
-from tests.empirical.messages.layouts import NAMES, layout_of, message
+from tests.empirical.messages.layouts import NAMES, Own, layout_of, message
 from tests.empirical.support import refused
 
 # Registered codecs that nothing can be said in without a file of their own; none has to be here.
@@ -40,9 +46,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 FEWEST = {codec: settings["kept"] for codec, settings in SETTINGS.items()}
 
 
-def made(codec: str) -> Codec:
+def made(codec: str, **settings: Any) -> Codec:
     """The codec with its defaults, or settings for small nets."""
-    return codec_of(codec, **SETTINGS.get(codec, {}))
+    return codec_of(codec, **{**SETTINGS.get(codec, {}), **settings})
 
 
 def takes(codec: str, names: str, size: int) -> bool:
@@ -122,10 +128,10 @@ def test_both_ends_agree_bit_for_bit(codec: str) -> None:
             heard = coder.decode(body, there, seed=seed)
             check_heard(heard, layout)
             assert same_heard(coder.decode(body, twice, seed=seed), heard)
-            if isinstance(coder, Hearing):  # it knows what will be heard
-                written = coder.encode_heard(said, alone, seed=seed)
+            if isinstance(coder, TwoWay):  # it knows what will be heard
+                written = coder.write(said, alone, seed=seed)
                 assert written.body == body
-                assert same_heard(written.heard, heard)
+                assert same_heard(written.heard(), heard)
                 assert same(here, alone)
             assert same(here, there)
             assert same(there, twice)
@@ -292,56 +298,10 @@ def test_low_rank_turns_to_the_best_approximation() -> None:
     )
 
 
-def test_samples_are_of_the_belief_itself_on_average() -> None:
-    """Over 400 messages the mean of what is heard is the mean that was said, 5 standard errors."""
-    layout = layout_of(17, NAMES["belief"])
-    coder, said = codec_of("samples").coder(layout), message(17, layout.names, seed=1)
-    drawn = []
-    for seed in range(400):
-        heard = coder.decode(
-            coder.encode(said, coder.memory(), seed=seed), coder.memory(), seed=seed
-        )
-        drawn.append((heard.vectors["shift"] / heard.vectors["precision"]).double())
-    found, mean = torch.stack(drawn), (said["shift"] / said["precision"]).double()
-    error = found.std(dim=0) / 400**0.5
-    assert ((found.mean(dim=0) - mean).abs() < 5 * error).all()
-    # ½ of a posterior's standard deviation each: 20 standard errors from those of no width.
-    assert (found.std(dim=0) * said["precision"].double().sqrt() - 0.5).abs().max() < 0.1
-
-
-class InPlace:
-    """A codec that counts its messages in place, and knows only by reading what it says."""
-
-    name = "in place"
-
-    def words(self) -> dict[str, Any]:
-        return {"codec": self.name}
-
-    def coder(self, layout: Layout) -> Any:
-        self._layout = layout
-        return self
-
-    def memory(self) -> Memory:
-        return {"count": torch.zeros(1, dtype=torch.int64)}
-
-    def encode(self, said: Any, memory: Memory, *, seed: int) -> bytes:
-        memory["count"].add_(1)
-        values = torch.cat([said[name] for name in self._layout.names])
-        return bytes([int(memory["count"])]) + values.numpy().tobytes()
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        memory["count"].add_(1)
-        if int(memory["count"]) != body[0]:
-            raise ValueError(f"body: expected message {int(memory['count'])}, got {body[0]}")
-        values = torch.frombuffer(bytearray(body[1:]), dtype=torch.float32)
-        parts = values.reshape(len(self._layout.names), -1)
-        return Heard(dict(zip(self._layout.names, parts, strict=True)))
-
-
 def test_a_difference_keeps_the_inner_memory_of_its_own_reading() -> None:
     """Where the sender has to read what it wrote, writing must not have moved that memory."""
     layout = layout_of(300, NAMES["mean"])
-    coder = Difference(InPlace()).coder(layout)
+    coder = Difference(Own()).coder(layout)
     here, there = coder.memory(), coder.memory()
     for seed in range(3):
         said = message(300, layout.names, seed=seed)
@@ -373,18 +333,35 @@ def spelled(words: dict[str, Any]) -> str:
     return outer + ("+" + spelled(words["inner"]) if "inner" in words else "")
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("topk:share", "settings of topk: expected settings such as share=0.05 .* got 'share'"),
-        ("topk:share=", "settings of topk: expected settings such as"),
-        ("topk:share=0.1,share=0.2", "each once, got 'share=0.2'"),
-        ("topk:shares=0.1", "settings of topk: expected any of .*did you mean 'share'"),
-        ("topk:share=true", "share: expected such as 0.1, got True"),
-        ("topk:share=2", "share: expected a number above 0 and at most 1, got 2"),
-        ("sign+topk", "settings of sign: expected none, got 'inner'"),
-        ("difference+", "codec: expected one of plain, .* got 'difference\\+'"),
-    ],
-)
-def test_codecs_that_are_spelled_wrongly(text: str, complaint: str) -> None:
-    refused(complaint, codec_named, text)
+# What is written of a codec on a command line, or its name and settings; and what is wrong with it.
+WRONG: dict[str, str] = {
+    "topk:share": "settings of topk: expected settings such as share=0.05 .* got 'share'",
+    "topk:share=": "settings of topk: expected settings such as",
+    "topk:share=0.1,share=0.2": "each once, got 'share=0.2'",
+    "topk:shares=0.1": "settings of topk: expected any of .*did you mean 'share'",
+    "topk:share=true": "share: expected such as 0.1, got True",
+    "topk:share=2": "share: expected a number above 0 and at most 1, got 2",
+    "topk:share=0.0": "share: expected a number above 0",
+    "topk:values=float8": "values: expected one of steps, float32, float16",
+    "topk:step=-1.0": "step",
+    "sign+topk": "settings of sign: expected none, got 'inner'",
+    "difference+": "codec: expected one of plain, .* got 'difference\\+'",
+    "quantised:kind=cubic": "kind: expected one of uniform, lloyd",
+    "quantised:levels=4": "levels: expected an odd number",
+    "quantised:step=0.0": "step",
+    "posterior:step=0.0": "step",
+    "posterior:halvings=16": "halvings: expected 0 to 15",
+    "posterior:halvings=-1": "halvings",
+    "posterior:mixing=2.0": "mixing: expected a number above 0",
+    "samples:block_bits=30.0": "block_bits: expected 1 to 14 bits",
+    "wavelet:depth=0": "depth",
+    "plain:kind=float8": "kind: expected float32 or float16 or bfloat16, got 'float8'",
+    "low-rank:rank=0": "rank: expected a whole number of at least 1, got 0",
+    "spline:kept=500": "2 · 250 \\+ 50 exact values and knots",
+    "pruned:kept=-1": "kept",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_settings_out_of_range_and_names_spelled_wrongly_are_refused(text: str) -> None:
+    refused(WRONG[text], codec_named, text)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.messages.codec import Block, Heard, Layout, Paced
+from empirical.messages.codec import Block, Heard, Layout
 from empirical.messages.codecs import codec_of
 from empirical.messages.codecs.quantised import Quantised, TopK, Wavelet, lloyd_levels
 from empirical.messages.codecs.samples import Posterior, Samples
@@ -95,12 +95,6 @@ def test_beliefs_are_ranked_by_what_is_sure() -> None:
     assert sure[heard.sent].min() >= sure[~heard.sent].max()
     for name, values in heard.vectors.items():
         assert torch.equal(values[heard.sent], said[name][heard.sent])
-
-
-def test_too_large_for_half_is_refused() -> None:
-    coder = TopK(values="float16").coder(Layout(weights(), BLOCKS))
-    said = {"mean": weights()["mean"] * 1e6}
-    refused("numbers that float16 holds", coder.encode, said, coder.memory(), seed=0)
 
 
 # Quantisers ------------------------------------------------------------------------------------
@@ -188,9 +182,8 @@ def test_steps_are_halved_as_rates_fall(pace: float, often: int) -> None:
     said = moved(begin, 3 * torch.randn(SIZE, generator=generator(4)))
     layout = Layout(begin, BLOCKS, 1e4)
     coder = Posterior(step=1.0, halvings=3).coder(layout)
-    assert isinstance(coder, Paced)
     here, there = coder.memory(), coder.memory()
-    body = coder.encode_paced(said, here, seed=0, pace=pace)
+    body = coder.write(said, here, seed=0, pace=pace).body
     heard = coder.decode(body, there, seed=0)
     assert all(torch.equal(values, here[name]) for name, values in there.items())
     step = 2.0**-often
@@ -242,7 +235,7 @@ def test_samples_have_the_law_that_they_are_samples_of() -> None:
 def test_candidates_are_the_same_on_every_machine() -> None:
     from mpmath import erfinv, mp, mpf
 
-    from empirical.messages.candidates import UNIT, drawn, quantiles
+    from empirical.messages.codecs.samples import UNIT, drawn, quantiles
 
     found = quantiles()
     with mp.workdps(30):
@@ -254,6 +247,42 @@ def test_candidates_are_the_same_on_every_machine() -> None:
     assert min(abs(float(value - mp.floor(value)) - 0.5) for value in scaled) > 1e-6
     some = drawn(np.array([0, 3]), np.array([5, 70_000]), 8, seed=11)
     assert some.tolist() == [1235, -1401, 1166, 406, 999, -150, 2574, 854]
+
+
+def test_a_choice_is_that_of_all_candidates_one_by_one() -> None:
+    """Every candidate as the receiver would draw it; arrival times by torch's Threefry."""
+    import torch
+
+    from empirical.kernels.noise import words_by_torch
+    from empirical.messages.codecs.samples import UNIT, chosen, drawn, key_of
+
+    rng = np.random.default_rng(0)
+    lengths = np.array([1, 3, 4, 5, 9, 2, 16])
+    starts, limits = np.cumsum(lengths) - lengths, np.array([1, 7, 40, 64, 500, 33, 900])
+    narrow = rng.uniform(0.3, 0.9, lengths.sum()).astype(np.float32)
+    centre = rng.normal(size=lengths.sum()).astype(np.float32)
+    found = chosen(starts, limits, centre, narrow, 7)
+    key = [torch.tensor(int(word)) for word in key_of(7)]
+    later = 0
+    for block, (start, length, limit) in enumerate(zip(starts, lengths, limits, strict=True)):
+        own = slice(start, start + length)
+        ratios = []
+        for j in range(limit):
+            indices = np.zeros(len(starts), dtype=np.int64)
+            indices[block] = j
+            z = drawn(starts, indices, int(lengths.sum()), 7)[own] / UNIT
+            v, y = narrow[own].astype(np.float64), centre[own].astype(np.float64)
+            ratios.append(float((z**2 / 2 - (z - y) ** 2 / (2 * v)).sum()))
+        # Four times are drawn at once, 32 candidates together.
+        turns = torch.arange(0, 32 * -(-limit // 32), 32)[:, None] + torch.arange(8)
+        zeros = torch.zeros_like(turns)
+        four = words_by_torch((turns, zeros, zeros + block, zeros + 1), tuple(key))
+        uniform = (torch.stack(four, dim=-1).reshape(-1).double() + 0.5) * 2.0**-32
+        times = torch.cumsum(-uniform.log(), 0)[:limit].numpy()
+        best = int(np.argmax(np.array(ratios) - np.log(times)))
+        assert found[block] == best
+        later += best > 0
+    assert later >= 4
 
 
 def test_wavelets_bring_everything_back() -> None:
@@ -274,42 +303,28 @@ def test_wavelets_bring_everything_back() -> None:
 # What is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("codec", ["posterior", "samples"])
-def test_point_nets_have_no_uncertainty_to_measure_by(codec: str) -> None:
-    with pytest.raises(
-        ValueError, match="messages of precision and shift, and gradient if any, got mean;"
-    ):
-        codec_of(codec).coder(Layout(weights(), BLOCKS))
-    said = belief()
-    said["precision"][3] = 0.0
-    coder = codec_of(codec).coder(Layout(belief(), BLOCKS))
-    refused("precision: expected numbers above 0", coder.encode, said, coder.memory(), seed=0)
+UNSURE = {**belief(), "precision": torch.zeros(SIZE)}
+ONLY = "messages of precision and shift, and gradient if any, got mean;"
+# What a codec refuses in a layout, or in a message of it.
+REFUSED: list[tuple[str, dict[str, Any], dict[str, Tensor], dict[str, Tensor], str]] = [
+    ("posterior", {}, weights(), weights(), ONLY),
+    ("samples", {}, weights(), weights(), ONLY),
+    ("posterior", {}, belief(), UNSURE, "precision: expected numbers above 0"),
+    ("samples", {}, belief(), UNSURE, "precision: expected numbers above 0"),
+    ("wavelet", {"wavelet": "sinc"}, weights(), weights(), "wavelet: expected a discrete wavelet"),
+    ("topk", {"values": "float16"}, weights(), {"mean": 1e6 * weights()["mean"]}, "float16 holds"),
+]
 
 
-@pytest.mark.parametrize(
-    ("codec", "settings", "text"),
-    [
-        ("topk", {"share": 0.0}, "share: expected a number above 0"),
-        ("topk", {"values": "float8"}, "values: expected one of steps, float32, float16"),
-        ("topk", {"step": -1.0}, "step"),
-        ("quantised", {"kind": "cubic"}, "kind: expected one of uniform, lloyd"),
-        ("quantised", {"levels": 4}, "levels: expected an odd number"),
-        ("quantised", {"step": 0.0}, "step"),
-        ("posterior", {"step": 0.0}, "step"),
-        ("posterior", {"halvings": 16}, "halvings: expected 0 to 15"),
-        ("posterior", {"halvings": -1}, "halvings"),
-        ("posterior", {"mixing": 2.0}, "mixing: expected a number above 0"),
-        ("samples", {"block_bits": 30.0}, "block_bits: expected 1 to 14 bits"),
-        ("wavelet", {"depth": 0}, "depth"),
-    ],
-)
-def test_settings_out_of_range_are_refused(codec: str, settings: Any, text: str) -> None:
-    refused(text, codec_of, codec, **settings)
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_what_a_codec_cannot_say_is_refused(case: int) -> None:
+    codec, settings, begin, said, words = REFUSED[case]
 
+    def write() -> None:
+        coder = codec_of(codec, **settings).coder(Layout(begin, BLOCKS))
+        coder.encode(said, coder.memory(), seed=0)
 
-def test_a_wavelet_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match="wavelet: expected a discrete wavelet"):
-        Wavelet(wavelet="sinc").coder(Layout(weights(), BLOCKS))
+    refused(words, write)
 
 
 def test_the_limit_counts_what_is_not_said() -> None:

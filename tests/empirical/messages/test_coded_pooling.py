@@ -328,13 +328,13 @@ def test_what_does_not_fit_is_refused_before_the_run() -> None:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What coders of the codec `posterior` are told of rates."""
     found: list[float] = []
-    write = PosteriorCoder.encode_paced
+    write = PosteriorCoder.write
 
-    def spied(self: Any, said: Any, memory: Any, *, seed: int, pace: float) -> bytes:
+    def spied(self: Any, said: Any, memory: Any, *, seed: int, pace: float = 1.0) -> Any:
         found.append(pace)
         return write(self, said, memory, seed=seed, pace=pace)
 
-    monkeypatch.setattr(PosteriorCoder, "encode_paced", spied)
+    monkeypatch.setattr(PosteriorCoder, "write", spied)
     return found
 
 

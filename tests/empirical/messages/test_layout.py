@@ -6,7 +6,7 @@ from torch import nn
 
 from empirical.messages.codec import Block, Layout
 from empirical.train.constants import with_constants
-from empirical.train.recognise import net_of
+from empirical.train.making import net_of
 from tests.empirical.support import refused
 
 
@@ -14,7 +14,7 @@ from tests.empirical.support import refused
 def test_blocks_are_where_the_tensors_stand(activation: type[nn.Module]) -> None:
     """Against `tensors`, which loads them: a weight of each block at a time."""
     module = nn.Sequential(nn.Conv2d(1, 2, 3), activation(), nn.Flatten(), nn.Linear(32, 3))
-    net = with_constants(net_of(module, input_shape=(1, 6, 6), outputs=3), 2)
+    net = with_constants(net_of(module, torch.zeros(2, 1, 6, 6), outputs=3), 2)
     assert [block.name for block in net.blocks] == [
         "0.weight", "0.bias", "3.weight", "3.bias", "constants",
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from empirical.messages.codec import Block, Layout
-from empirical.messages.entropy import Reader, Writer
+from empirical.messages.entropy import Tape
 from empirical.messages.selected import (
     FORMER,
     MEMBER,
@@ -35,10 +35,10 @@ def layout(*sizes: int) -> Layout:
 
 def round_trip(chosen: Flags, kinds: IntArray) -> int:
     """Bits of the set, which comes back."""
-    writer = Writer()
+    writer = Tape()
     subset(writer, chosen, kinds)
     body = writer.done()
-    reader = Reader(body)
+    reader = Tape(body)
     assert np.array_equal(subset(reader, None, kinds), chosen)
     reader.end()
     return 8 * len(body)

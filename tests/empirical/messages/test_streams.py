@@ -1,37 +1,112 @@
-"""Both ends of a stream: what is lost, damaged or out of step, and what is heard after it."""
+"""Frames on the wire, and both ends of a stream: what is lost, damaged or out of step."""
 
+import struct
+import zlib
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from empirical.messages.codec import Heard, Layout, Memory, Said
 from empirical.messages.codecs import codec_of
 from empirical.messages.streams import (
+    ALL,
     HEADER_BYTES,
     Address,
     DamagedFrameError,
     ForeignFrameError,
+    Frame,
+    FrameError,
+    Kind,
     OutOfStepError,
     Receiver,
     Sender,
     fingerprint,
+    parse,
     prepared,
 )
-from tests.empirical.messages.layouts import NAMES, layout_of, message
-from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, SETTINGS, same
+from tests.empirical.messages.layouts import NAMES, Own, layout_of, message
+from tests.empirical.messages.test_codecs import BELIEFS_ONLY, KINDS, made, same
 from tests.empirical.support import refused
 
+# The frame on the wire: what is whole gets through, and nothing else -----------------------------
 
-def ends(name: str, *, seed: int = 3, **settings: Any) -> tuple[Sender, Receiver]:
-    codec, layout = codec_of(name, **{**SETTINGS.get(name, {}), **settings}), layout_for(name)
+
+WHERE = Address(b"codec 01", sender=7, listener=3)
+FRAME = Frame(WHERE, Kind.MESSAGE, epoch=1, sequence=5, memory=99, body=b"what was said")
+
+
+@given(
+    body=st.binary(max_size=50),
+    numbers=st.tuples(*[st.integers(0, 2**32 - 1)] * 3),
+    kind=st.sampled_from(Kind),
+)
+def test_what_is_sent_is_what_comes(body: bytes, numbers: tuple[int, int, int], kind: Kind) -> None:
+    frame = Frame(WHERE, kind, *numbers, body)
+    assert parse(bytes(frame), WHERE) == frame
+    assert len(bytes(frame)) == HEADER_BYTES + len(body) == 40 + len(body)
+
+
+def test_the_layout_is_the_one_that_is_written_down() -> None:
+    """Against the standard library, field by field."""
+    head = b"pb" + bytes([1, 0]) + b"codec 01" + struct.pack("<6I", 7, 3, 1, 5, 99, 13)
+    checksum = struct.pack("<I", zlib.crc32(head + b"what was said"))
+    assert bytes(FRAME) == head + checksum + b"what was said"
+
+
+def test_every_flipped_bit_and_what_is_cut_short_or_too_long_is_seen() -> None:
+    whole = bytes(FRAME)
+    for place in range(8 * len(whole)):
+        wrong = bytearray(whole)
+        wrong[place // 8] ^= 1 << place % 8
+        with pytest.raises(DamagedFrameError, match=r"^frame of agent 7: expected .*, got .*; ask"):
+            parse(bytes(wrong), WHERE)
+    for cut in (0, 1, HEADER_BYTES - 1, HEADER_BYTES, HEADER_BYTES + 12):
+        with pytest.raises(DamagedFrameError, match=r"got \d+; ask for a key frame"):
+            parse(whole[:cut], WHERE)
+    with pytest.raises(DamagedFrameError, match="expected 53 bytes, as its header says, got 54"):
+        parse(whole + b"!", WHERE)
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_never_a_frame(noise: bytes) -> None:
+    with pytest.raises(FrameError):
+        parse(noise, WHERE)
+
+
+FOREIGN = {
+    "frame of agent 8: expected sender 8, got 7": Address(b"codec 01", 8, 3),
+    "expected one for agent 2, got one for agent 3": Address(b"codec 01", 7, 2),
+    "expected one for everybody, got one for agent 3": Address(b"codec 01", 7, ALL),
+    f"{b'codec 02'.hex()}, got {b'codec 01'.hex()}": Address(b"codec 02", 7, 3),
+}
+
+
+@pytest.mark.parametrize("words", FOREIGN)
+def test_whole_frames_of_others_are_foreign(words: str) -> None:
+    with pytest.raises(ForeignFrameError, match=words):
+        parse(bytes(FRAME), FOREIGN[words])
+
+
+def test_a_number_that_does_not_fit_is_refused() -> None:
+    refused(r"below 2\*\*32", bytes, Frame(WHERE, Kind.MESSAGE, 0, 2**32, 0, b""))
+
+
+# Both ends of a stream ------------------------------------------------------------------------
+
+
+def ends(name: str = "difference", **settings: Any) -> tuple[Sender, Receiver]:
+    codec, layout = made(name, **settings), layout_of(40, names_of(name))
     address = Address(fingerprint(codec, layout), sender=4)
     coder = codec.coder(layout)
-    return Sender(coder, address, seed=seed), Receiver(coder, address, seed=seed)
+    return Sender(coder, address, seed=3), Receiver(coder, address, seed=3)
 
 
-def layout_for(codec: str) -> Layout:
-    return layout_of(40, names_of(codec))
+def heard_once() -> tuple[Sender, Receiver]:
+    sender, receiver = ends()
+    receiver.receive(sender.send(said(0)))
+    return sender, receiver
 
 
 def names_of(codec: str) -> tuple[str, ...]:
@@ -71,14 +146,13 @@ def test_a_lost_message_is_seen_and_survived(name: str) -> None:
 
 
 def test_what_was_asked_for_is_not_forgotten_by_who_is_stopped() -> None:
-    sender, receiver = ends("difference")
-    receiver.receive(sender.send(said(0)))
+    sender, receiver = heard_once()
     sender.send(said(1))
     receiver.nothing_came()
     sender.hear(receiver.request())
     sizes = []
     for memory in (True, False):
-        again = ends("difference")
+        again = ends()
         state = sender.state_dict()
         if not memory:
             state["numbers"] = state["numbers"].clone()
@@ -91,8 +165,7 @@ def test_what_was_asked_for_is_not_forgotten_by_who_is_stopped() -> None:
 
 
 def test_what_is_sent_again_is_heard_without_a_key_frame() -> None:
-    sender, receiver = ends("difference")
-    receiver.receive(sender.send(said(0)))
+    sender, receiver = heard_once()
     frame = sender.send(said(1))
     receiver.nothing_came()
     with pytest.raises(DamagedFrameError):
@@ -104,7 +177,7 @@ def test_what_is_sent_again_is_heard_without_a_key_frame() -> None:
 
 
 def test_nothing_changes_by_a_frame_that_is_refused() -> None:
-    sender, receiver = ends("difference")
+    sender, receiver = ends()
     frame = sender.send(said(0))
     receiver.receive(frame)
     before = {k: v.clone() for k, v in receiver.state_dict().items()}
@@ -125,8 +198,7 @@ def test_nothing_changes_by_a_frame_that_is_refused() -> None:
 
 
 def test_replicas_out_of_step_are_seen_though_no_message_is_missing() -> None:
-    sender, receiver = ends("difference")
-    receiver.receive(sender.send(said(0)))
+    sender, receiver = heard_once()
     next(iter(receiver.memory.values()))[7] += 1e-7
     frame = sender.send(said(1))
     with pytest.raises(OutOfStepError, match=r"to start from memory [0-9a-f]{8}, got [0-9a-f]{8}"):
@@ -138,10 +210,10 @@ def test_replicas_out_of_step_are_seen_though_no_message_is_missing() -> None:
 
 
 def test_a_sender_that_lost_its_memory_begins_an_epoch() -> None:
-    sender, receiver = ends("difference")
+    sender, receiver = ends()
     for k in range(3):
         receiver.receive(sender.send(said(k)))
-    first = len(ends("difference")[0].send(said(0)))
+    first = len(ends()[0].send(said(0)))
     sender.begin_anew()
     frame = sender.send(said(3))
     assert len(frame) == first  # both know what an epoch begins with
@@ -149,7 +221,7 @@ def test_a_sender_that_lost_its_memory_begins_an_epoch() -> None:
     assert (receiver.epoch, receiver.sequence) == (1, 1)
     assert same(sender.memory, receiver.memory)
     with pytest.raises(OutOfStepError, match="message 1 of epoch 1 or a later one"):
-        receiver.receive(ends("difference")[0].send(said(0)))
+        receiver.receive(ends()[0].send(said(0)))
 
 
 def test_messages_of_one_codec_are_foreign_to_another() -> None:
@@ -164,60 +236,25 @@ def test_messages_of_one_codec_are_foreign_to_another() -> None:
 
 
 def test_every_message_has_a_seed_of_its_own() -> None:
-    seeds = set()
-
-    class Noting:
-        def memory(self) -> Memory:
-            return {}
-
-        def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-            seeds.add(seed)
-            return b""
-
-        def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-            seeds.add(seed)
-            return Heard({"mean": torch.zeros(1)})
-
+    own = Own()
+    coder = own.coder(layout_of(40))
     for agent in (0, 1):
         address = Address(b"8 bytes ", agent)
-        sender, receiver = (kind(Noting(), address, seed=0) for kind in (Sender, Receiver))
+        sender, receiver = (kind(coder, address, seed=0) for kind in (Sender, Receiver))
         for _ in range(3):
-            receiver.receive(sender.send({}))
+            receiver.receive(sender.send(said(0)))
         sender.begin_anew()
-        receiver.receive(sender.send({}))
-    assert len(seeds) == 8
+        receiver.receive(sender.send(said(0)))
+    assert len(own.seeds) == 8
 
 
 def test_states_of_other_streams_are_refused() -> None:
-    sender, _ = ends("difference")
+    sender, _ = ends()
     with pytest.raises(ValueError, match=r"state of a stream, memory\.replica\.mean: expected"):
         sender.load_state_dict(ends("plain")[0].state_dict())
     refused(r"numbers: expected .*, got None", ends("plain")[0].load_state_dict, {})
 
 
-class Careless:
-    """A codec that makes precisions negative."""
-
-    name = "careless"
-
-    def words(self) -> dict[str, Any]:
-        return {"codec": "careless"}
-
-    def coder(self, layout: Layout) -> "Careless":
-        return self
-
-    def memory(self) -> Memory:
-        return {}
-
-    def encode(self, said: Said, memory: Memory, *, seed: int) -> bytes:
-        return b""
-
-    def decode(self, body: bytes, memory: Memory, *, seed: int) -> Heard:
-        return Heard({name: torch.full((9,), -1.0) for name in ("precision", "shift")})
-
-
 def test_a_codec_that_leaves_no_belief_is_refused_before_the_run() -> None:
-    words = (
-        "codec: precision heard of an agent with codec 'careless': expected numbers above 0, got"
-    )
-    refused(words, prepared, Careless(), layout_of(9, ("precision", "shift")))
+    words = "codec: precision heard of an agent with codec 'own': expected numbers above 0, got"
+    refused(words, prepared, Own(factor=-1.0), layout_of(9, NAMES["belief"]))

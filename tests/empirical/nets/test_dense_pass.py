@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from empirical.kernels.noise import Noise, keys
+from empirical.likelihoods.laws import Classes
 from empirical.nets import dense_pass
 from empirical.nets.architecture import Architecture, Convolution, Dense, perceptron
 from empirical.nets.dense_pass import DensePass
-from empirical.nets.likelihood import ESTIMATORS, Categorical, gradient
+from empirical.nets.likelihood import ESTIMATORS, gradient
 from empirical.nets.update import Adam, rows_of, states_of, update
 
 AGENTS, BATCH = 3, 20
@@ -33,7 +34,7 @@ def found(net: Architecture, setting, estimator: str, noise: Noise = NOISE):
     into = torch.full_like(mean, torch.nan), torch.zeros_like(mean)
     loss = gradient(
         net, mean, variance, inputs, labels,
-        likelihood=Categorical(), estimator=estimator, noise=noise, into=into,
+        likelihood=Classes(net.outputs), estimator=estimator, noise=noise, into=into,
     )  # fmt: skip
     return loss, *into
 
@@ -87,7 +88,7 @@ def test_descent_is_gradient_then_update(prior: bool, scales: bool) -> None:
         passes = DensePass(net, agents=AGENTS, batch=BATCH, local=True)
         NOISE.normals(passes.noise)
         outputs = passes.outputs(rows_of(moved), rows_of(spread), inputs)
-        _, grad = Categorical().loss(outputs, labels)
+        _, grad = Classes(net.outputs).loss(outputs, labels)
         if fused:
             passes.descend(grad, states_of(tensors), adam, columns, prior=prior)
         else:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from empirical.kernels.noise import Noise, keys
+from empirical.likelihoods.laws import Classes, Gaussian
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -13,8 +14,6 @@ from empirical.nets.architecture import (
 )
 from empirical.nets.likelihood import (
     ESTIMATORS,
-    Categorical,
-    GaussianNoise,
     gradient,
     logits,
     mean_probabilities,
@@ -58,7 +57,7 @@ def found(net, mean, variance, inputs, labels, estimator, likelihood=None, seed=
         variance,
         inputs,
         labels,
-        likelihood=likelihood or Categorical(),
+        likelihood=likelihood or Classes(net.outputs),
         estimator=estimator,
         noise=noise_of(seed),
         into=into,
@@ -118,7 +117,7 @@ def test_a_regressions_gradient_against_finite_differences() -> None:
     net = perceptron(4, 3, outputs=1)
     mean, variance, inputs, _ = setting(net)
     targets = torch.linspace(-1, 1, AGENTS * BATCH, dtype=torch.float64).reshape(AGENTS, BATCH)
-    likelihood = GaussianNoise(0.7)
+    likelihood = Gaussian(0.7)
     loss, into = found(net, mean, variance, inputs, targets, "point", likelihood)
     outputs = logits(net, mean, inputs)[:, :, 0]
     expected = -torch.distributions.Normal(outputs, 0.7).log_prob(targets).mean(dim=1)
@@ -194,7 +193,7 @@ def test_an_agents_noise_is_its_own() -> None:
             variance[1:2],
             inputs[1:2],
             labels[1:2],
-            likelihood=Categorical(),
+            likelihood=Classes(net.outputs),
             estimator=estimator,
             noise=Noise(noise_of().keys[1:2], [3]),
             into=(alone, torch.zeros_like(alone)),

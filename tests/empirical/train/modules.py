@@ -154,6 +154,13 @@ def convolutional():
 # Name, how to build it, the shape of an input, the ways it can go.
 KERNELS, TOGETHER, ALONE = "kernels", "together", "one by one"
 ALL_WAYS = (KERNELS, TOGETHER, ALONE)
+
+
+def some(*shape, seed=0):
+    """Four inputs of a shape."""
+    return torch.randn(4, *shape, generator=torch.Generator().manual_seed(seed))
+
+
 MODULES = {
     "perceptron": (perceptron, (4,), ALL_WAYS),
     "convolutional": (convolutional, (2, 10, 11), ALL_WAYS),

@@ -12,8 +12,9 @@ from empirical.kernels.noise import (
     keys,
     normals,
 )
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
-from empirical.nets.likelihood import Categorical, gradient
+from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Order, Shares
 from empirical.nets.update import Adam, update_by_torch
 from empirical.train.learners import (
@@ -236,7 +237,7 @@ class OneBatch:
     def gradient(self, weights: Any, into: Any) -> Any:
         return gradient(
             self.architecture, weights, weights, self.inputs, self.labels,
-            likelihood=Categorical(), estimator="point", into=(into, into),
+            likelihood=Classes(self.architecture.outputs), estimator="point", into=(into, into),
         )  # fmt: skip
 
     def normals(self, like: Any) -> Any:
@@ -273,7 +274,7 @@ def test_backprop_takes_the_steps_of_the_papers_training() -> None:
         batch.done, batch.steps = t + 1, batch.steps + 1
         loss = learner.step(state, work, batch, share)
         other = gradient(
-            architecture, mean, variance, inputs, labels, likelihood=Categorical(),
+            architecture, mean, variance, inputs, labels, likelihood=Classes(architecture.outputs),
             estimator="weights", noise=draws[t], into=into,
         )  # fmt: skip
         columns = adam.columns(

@@ -10,28 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from empirical.train.likelihoods.gaussian import (
-    Counts,
-    GaussianNoise,
-    InputNoise,
-    LearnedNoise,
-)
-from empirical.train.likelihoods.heads import Classes, Heads, likelihood_of
+from empirical.likelihoods.heads import Heads, likelihood_of
+from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from tests.empirical.support import refused
 
 ALL = {
     "classes": Classes(4),
-    "given": GaussianNoise(0.7),
-    "given, two": GaussianNoise(1.3, 2),
-    "learned": LearnedNoise(),
-    "learned, two": LearnedNoise(2),
-    "input": InputNoise(),
-    "input, three": InputNoise(3),
+    "given": Gaussian(0.7),
+    "given, two": Gaussian(1.3, 2),
+    "learned": Gaussian("learned"),
+    "learned, two": Gaussian("learned", 2),
+    "input": Gaussian("input"),
+    "input, three": Gaussian("input", 3),
     "poisson": Counts(),
     "poisson, two": Counts(2),
     "negative binomial": Counts(dispersion="learned"),
     "negative binomial, two": Counts(2, "learned"),
-    "heads": Heads((Classes(3), LearnedNoise(2), Counts(dispersion="learned"), InputNoise())),
+    "heads": Heads(
+        (Classes(3), Gaussian("learned", 2), Counts(dispersion="learned"), Gaussian("input"))
+    ),
     "one head": Heads((Classes(3),)),
 }
 AGENTS, BATCH = 3, 5
@@ -66,12 +63,10 @@ def scipys_density(likelihood, outputs, label):
     if isinstance(likelihood, Classes):
         weights = np.exp(outputs - outputs.max())
         return np.log(weights[int(label[0])] / weights.sum())
-    if isinstance(likelihood, GaussianNoise):
-        return stats.norm.logpdf(label, outputs, likelihood.std).sum()
-    if isinstance(likelihood, LearnedNoise):
-        return stats.norm.logpdf(label, outputs[:k], np.exp(outputs[k:])).sum()
-    if isinstance(likelihood, InputNoise):
-        return stats.norm.logpdf(label, outputs[:k], np.sqrt(np.exp(outputs[k:]))).sum()
+    if isinstance(likelihood, Gaussian):
+        stds = {"learned": np.exp(outputs[k:]), "input": np.sqrt(np.exp(outputs[k:]))}
+        std = stds.get(likelihood.std, likelihood.std)
+        return stats.norm.logpdf(label, outputs[:k], std).sum()
     if likelihood.dispersion is None:
         return stats.poisson.logpmf(label, np.exp(outputs)).sum()
     mean, size = np.exp(outputs[:k]), np.exp(-outputs[k:])
@@ -147,8 +142,8 @@ def test_means_and_variances_are_those_of_labels_drawn_by_scipy():
     law = stats.poisson(mean)
     assert Counts().variance(outputs[:, :, :1]).item() == pytest.approx(law.var(), rel=1e-12)
     for noise, std in (
-        (InputNoise(), np.exp(-0.15)),
-        (LearnedNoise(), np.exp(-0.3)),
+        (Gaussian("input"), np.exp(-0.15)),
+        (Gaussian("learned"), np.exp(-0.3)),
     ):
         assert noise.mean(outputs).item() == pytest.approx(0.4, rel=1e-12)
         assert noise.variance(outputs).item() == pytest.approx(std**2, rel=1e-12)
@@ -158,7 +153,7 @@ def test_means_and_variances_are_those_of_labels_drawn_by_scipy():
 
 
 def test_heads_predict_one_after_the_other():
-    both = Heads((LearnedNoise(), Classes(2)))
+    both = Heads((Gaussian("learned"), Classes(2)))
     outputs = torch.tensor([[[5.0, 0.0, 0.0, np.log(2.0)]]])  # mean, two logits, log σ
     assert both.mean(outputs)[0, 0].tolist() == pytest.approx([5.0, 0.5, 0.5])
     assert both.variance(outputs)[0, 0].tolist() == pytest.approx([4.0, 0.25, 0.25])
@@ -176,11 +171,11 @@ def test_the_negative_binomial_tends_to_poisson():
 def test_a_derivative_beyond_the_ends_only_leads_back():
     label = torch.tensor([[0.0]], dtype=torch.float64)
     low = torch.tensor([[[0.0, -20.0]]], dtype=torch.float64)  # exact, and ever more sure
-    assert LearnedNoise().loss(low, label)[1][0, 0, 1] == 0.0
+    assert Gaussian("learned").loss(low, label)[1][0, 0, 1] == 0.0
     low[0, 0, 0] = 1.0  # wrong, and sure: back
-    assert LearnedNoise().loss(low, label)[1][0, 0, 1] < 0.0
+    assert Gaussian("learned").loss(low, label)[1][0, 0, 1] < 0.0
     high = torch.tensor([[[0.0, 20.0]]], dtype=torch.float64)
-    assert LearnedNoise().loss(high, label)[1][0, 0, 1] > 0.0
+    assert Gaussian("learned").loss(high, label)[1][0, 0, 1] > 0.0
 
 
 @given(st.floats(-10, 10), st.floats(-10, 10), st.integers(0, 1000))
@@ -237,10 +232,10 @@ def test_bad_words_get_one_line(words, message):
     "build",
     [
         lambda: Classes(1),
-        lambda: GaussianNoise(0.0),
-        lambda: GaussianNoise(1.0, 0),
-        lambda: LearnedNoise(0),
-        lambda: InputNoise(-1),
+        lambda: Gaussian(0.0),
+        lambda: Gaussian(1.0, 0),
+        lambda: Gaussian("learned", 0),
+        lambda: Gaussian("input", -1),
         lambda: Counts(0),
         lambda: Counts(1, "fixed"),
         lambda: Heads(()),
@@ -260,12 +255,12 @@ def test_bad_settings_are_refused(build):
         (Classes(3), [[0, 1], [1, 0]], r"y: expected one number a label, got shape \(2, 2\)"),
         (Classes(3), [], "y: expected at least one label, got none"),
         (
-            LearnedNoise(),
+            Gaussian("learned"),
             [0.0, np.nan],
             "y: expected finite numbers below 1e38, got nan in label 1",
         ),
-        (GaussianNoise(1.0), [1e300], r"got 1e\+300 in label 0"),
-        (InputNoise(2), [1.0, 2.0], r"y: expected 2 numbers a label, got shape \(2,\)"),
+        (Gaussian(1.0), [1e300], r"got 1e\+300 in label 0"),
+        (Gaussian("input", 2), [1.0, 2.0], r"y: expected 2 numbers a label, got shape \(2,\)"),
         (Counts(), [2.0, -1.0], "y: expected whole numbers from 0 to 16777216, got -1.0"),
         (Counts(), [2.5], "got 2.5 in label 0"),
         (ALL["heads"], [[0, 1.0]], r"y: expected 5 numbers a label, head after head"),

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from empirical.forecast import Site
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Learner, learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.loss_curve import loss_curve
 from empirical.train.run import TrainingRun
 from theory import Network

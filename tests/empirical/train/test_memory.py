@@ -9,13 +9,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.learners.averaging import Share
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.plan import GIB, Vectors, check_memory, free_memory, vectors_of
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -15,11 +17,9 @@ from empirical.nets.architecture import (
 )
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
-from empirical.train.likelihoods.gaussian import Counts, LearnedNoise
-from empirical.train.likelihoods.heads import Classes, Heads
+from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
-from empirical.train.recognise import net_of
 from tests.empirical.train.modules import (
     ALONE,
     KERNELS,
@@ -29,6 +29,7 @@ from tests.empirical.train.modules import (
     Recurrent,
     Transformer,
     inputs_for,
+    some,
 )
 
 AGENTS, BATCH = 3, 5
@@ -47,7 +48,7 @@ def built(name, seed=0):
 def net_by(name, way, module=None):
     module = module or built(name)
     if way == KERNELS:
-        return net_of(module, input_shape=MODULES[name][1], outputs=3)
+        return net_of(module, inputs_for(name, 4), outputs=3)
     return ModuleNet(module, example_input=inputs_for(name, 4, seed=9), way=way)
 
 
@@ -162,12 +163,7 @@ def test_the_users_module_takes_the_weights_back(name, way):
 @pytest.mark.parametrize("name", ["perceptron", "tabular"])
 def test_a_function_that_builds_a_module_is_drawn_by_the_seed(name):
     state = torch.get_rng_state()
-    net = net_of(
-        MODULES[name][0],
-        input_shape=MODULES[name][1],
-        outputs=3,
-        example=inputs_for(name, 4),
-    )
+    net = net_of(MODULES[name][0], inputs_for(name, 4), outputs=3)
     assert isinstance(net, KernelNet) == (name == "perceptron")
     first, again, other = net.initial(3), net.initial(3), net.initial(4)
     assert torch.equal(torch.get_rng_state(), state)
@@ -286,7 +282,8 @@ def test_dropout_in_training_has_the_mean_of_none():
 
 @pytest.mark.parametrize("name", ["perceptron", "two heads", "GRU"])
 @pytest.mark.parametrize(
-    "likelihood", [LearnedNoise(3), Counts(3, "learned"), Heads((LearnedNoise(2), Counts()))]
+    "likelihood",
+    [Gaussian("learned", 3), Counts(3, "learned"), Heads((Gaussian("learned", 2), Counts()))],
 )
 def test_constants_are_trained_as_finite_differences_say(name, likelihood):
     inner = net_by(name, MODULES[name][2][0])
@@ -337,9 +334,9 @@ def test_no_constants_leave_a_net_as_it_is():
     ],
 )
 def test_an_architecture_is_its_sequential_module(architecture):
-    net = net_of(architecture, input_shape=architecture.input_shape, outputs=3)
+    net = net_of(architecture, some(*architecture.input_shape), outputs=3)
     module = sequential(architecture)
-    back = net_of(module, input_shape=architecture.input_shape, outputs=3)
+    back = net_of(module, some(*architecture.input_shape), outputs=3)
     assert isinstance(back, KernelNet)
     assert back.architecture.layers == architecture.layers
     weights = net.initial(0)
@@ -350,7 +347,7 @@ def test_an_architecture_is_its_sequential_module(architecture):
 
 
 def test_images_go_flat_into_a_dense_layer():
-    net = net_of(perceptron(12, 4, outputs=3), input_shape=(3, 4), outputs=3)
+    net = net_of(perceptron(12, 4, outputs=3), some(3, 4), outputs=3)
     x = torch.randn(2, 5, 3, 4)
     weights = weights_near(net, 2)
     assert torch.equal(net.outputs_of(weights, x), net.outputs_of(weights, x.flatten(2)))

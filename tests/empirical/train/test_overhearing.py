@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.overhearing import overheard
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import classified

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from empirical import Images, classifier_model
-from empirical.forecast import Site, rate_forecast
+from empirical.forecast import LabelHypothesis, Site, label_hypotheses, rate_forecast
 from empirical.nets.architecture import perceptron
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import Shares
-from empirical.snapshots import LabelHypothesis, label_hypotheses
 from empirical.train.prediction import train_snapshots
 from empirical.train.recipe import Recipe
 from tests.empirical.support import refused

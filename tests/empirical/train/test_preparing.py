@@ -13,17 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.train.data import (
-    AgentsData,
-    Examples,
-    LabelColumn,
-    LabelledRows,
-    Preparation,
-    Target,
-    data_of_arrays,
-    prepare,
-)
-from empirical.train.data.examples import as_finite
+from empirical.train.data.agents_data import AgentsData
+from empirical.train.data.arrays import data_of_arrays
+from empirical.train.data.examples import Examples, Target, as_finite
+from empirical.train.data.preparing import LabelColumn, Preparation, prepare
+from empirical.train.data.source_files import LabelledRows
 from tests.empirical.support import refused
 
 NUMBER = LabelColumn("y", "numbers")
@@ -274,17 +268,15 @@ def test_arrays_tensors_and_tokens_are_data_too() -> None:
     assert (data.names, data.classes) == (("u", "v"), ("0", "1", "2", "3"))
     assert data.other is not None
     assert data.other.shape == (2, 3)
-    shares = data.shares()
-    assert shares.sizes == (6, 6)
-    assert shares.inputs.dtype == torch.float32
-    assert shares.labels.tolist() == [0, 1, 2, 0, 1, 2] * 2
-    refused("validation of agent 'u': expected examples for valid", data.validation_shares)
+    assert [len(own) for own in data.train] == [6, 6]
+    assert data.train[0].inputs.dtype == np.float32
+    assert data.train[1].labels.tolist() == [0, 1, 2, 0, 1, 2]
     words = data_of_arrays(
         [(np.arange(8).reshape(4, 2), [0.5] * 4)], Preparation((NUMBER,), 0.25, tokens=True)
     )
     assert words.scaling is None
-    assert words.validation_shares().inputs.dtype == torch.int64
-    assert words.shares().labels.dtype == torch.float32
+    assert words.train[0].inputs.dtype == np.int64
+    assert words.train[0].labels.dtype == np.float64
     with pytest.raises(ValueError, match=r"data\[0\]: expected a pair of inputs and labels"):
         data_of_arrays([np.ones(3)], how)  # type: ignore[list-item]
 
@@ -325,21 +317,18 @@ def test_channels_behind_are_noted() -> None:
 
 def test_agents_data_are_checked_once() -> None:
     one = Examples(column(1, 2), [0, 1])
-    none = one.take([])
-    data = AgentsData(("a",), (one,), (none,), classes=("no", "yes"))
-    assert data.targets == (Target("label", "classes", ("no", "yes")),)
-    assert (data.agents, data.input_shape) == (1, (1,))
-    with pytest.raises(ValueError, match=r"labels in train of agent 'a': expected classes .* to 1"):
-        AgentsData(("a",), (Examples(column(1, 2), [0, 2]),), (none,), classes=("no", "yes"))
-    with pytest.raises(ValueError, match="train of agent 'b': expected at least one example"):
-        AgentsData(("a", "b"), (one, none), (none, none), classes=("no", "yes"))
-    with pytest.raises(ValueError, match="inputs in test: expected shape"):
-        AgentsData(("a",), (one,), (none,), Examples([[1.0, 2.0]], [0]), ("no", "yes"))
-    with pytest.raises(ValueError, match="other: expected inputs of shape"):
-        AgentsData(("a",), (one,), (none,), classes=("no", "yes"), other=np.ones((2, 2)))
-    targets = (Target("u", "numbers"), Target("v", "numbers"))
-    with pytest.raises(ValueError, match="targets: expected one target for each of 1 columns"):
-        AgentsData(("a",), (one,), (none,), targets=targets)
+    none = Examples(column(1)[:0], np.array([0])[:0])
+    yes, both = Target(classes=("no", "yes")), (Target("u", "numbers"), Target("v", "numbers"))
+    data = AgentsData(("a",), (one,), (none,), targets=(yes,))
+    assert (data.agents, data.input_shape, data.classes) == (1, (1,), ("no", "yes"))
+    pair = (one, none)
+    refused("train of agent .b.: expected at least", AgentsData, ("a", "b"), pair, (none, none))
+    refused("train, validation: expected examples", AgentsData, ("a",), (one,), ())
+    wide = Examples([[1.0, 2.0]], [0])
+    refused("examples: expected inputs and labels of", AgentsData, ("a",), (one,), (none,), wide)
+    wrong = {"other": np.ones((2, 2)), "targets": (yes,)}
+    refused("other: expected inputs of shape", AgentsData, ("a",), (one,), (none,), **wrong)
+    refused("targets: expected one", AgentsData, ("a",), (one,), (none,), targets=both)
     with pytest.raises(ValueError, match="read-only"):
         one.inputs[0] = 5
 
@@ -355,7 +344,9 @@ def test_examples_do_not_change_with_what_they_were_made_of() -> None:
 
 def test_data_are_read_without_loading_torch() -> None:
     program = (
-        "import sys, empirical.train.data as data; [getattr(data, n) for n in data.__all__];"
-        "assert 'torch' not in sys.modules"
+        "import sys, pkgutil, importlib, empirical.train.data as data;"
+        "[importlib.import_module(f'{data.__name__}.{m.name}')"
+        " for m in pkgutil.iter_modules(data.__path__)];"
+        "assert 'empirical.train.data.columns' in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -20,19 +20,17 @@ from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
 
-from empirical.train.data import (
-    LabelledRows,
-    check_unchanged,
-    labelled_rows,
-    layout_of,
-    read_builtin,
-    read_idx_files,
-    read_images,
-    read_npz,
-    read_table,
-)
+from empirical.train.data.arrays import read_npz
+from empirical.train.data.columns import labelled_rows, layout_of, read_images
 from empirical.train.data.examples import as_finite
 from empirical.train.data.notation import class_names, text_column
+from empirical.train.data.source_files import (
+    LabelledRows,
+    check_unchanged,
+    read_builtin,
+    read_idx_files,
+)
+from empirical.train.data.tables import read_table
 from tests.empirical.support import refused
 from theory.validation import IntArray
 
@@ -280,7 +278,7 @@ def test_no_thread_is_left_behind_by_parquet(tmp_path: Path) -> None:
     """A pool's threads may abort the process at exit: none is started."""
     parquet.write_table(pa.table({"x": [1.5, 2], "y": [1, 2]}), tmp_path / "a.parquet")
     program = (
-        "import sys, os, pyarrow.parquet; from empirical.train.data import read_table;"
+        "import sys, os, pyarrow.parquet; from empirical.train.data.tables import read_table;"
         "count = lambda: len(os.listdir('/proc/self/task')); before = count();"
         f"read_table({str(tmp_path / 'a.parquet')!r}); sys.exit(count() - before)"
     )

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.likelihoods.laws import Gaussian
 from empirical.nets.architecture import perceptron
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares
 from empirical.train.followed import posterior_of
-from empirical.train.likelihoods.gaussian import GaussianNoise
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
@@ -87,7 +87,7 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
         Network(weights),
         architecture=net,
         seed=0,
-        likelihood=GaussianNoise(noise),
+        likelihood=Gaussian(noise),
         start=torch.zeros(4),
     )
     beliefs = GaussianBeliefs.from_moments(np.zeros(4), start_std**2 * np.eye(4), agents=3)
@@ -204,7 +204,7 @@ def test_each_datum_counts_once_with_a_fixed_prior(
     )  # fmt: skip
     training = recipe.training(
         shares, network, architecture=perceptron(1, outputs=1), seed=1,
-        likelihood=GaussianNoise(1.0),
+        likelihood=Gaussian(1.0),
     )  # fmt: skip
     kept = []
     for t in range(1200):

@@ -14,7 +14,8 @@ from empirical.nets.architecture import (
     perceptron,
 )
 from empirical.train.kernel_net import KernelNet, sequential
-from empirical.train.recognise import net_of, recognised
+from empirical.train.making import net_of, recognised
+from tests.empirical.train.modules import some
 
 
 @st.composite
@@ -48,7 +49,7 @@ def test_a_sequential_module_is_its_architecture(architecture, seed):
     found = recognised(module, architecture.input_shape)
     assert found is not None
     assert found.architecture == architecture
-    net = net_of(module, input_shape=architecture.input_shape, outputs=architecture.outputs)
+    net = net_of(module, some(*architecture.input_shape), outputs=architecture.outputs)
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(1, 3, *architecture.input_shape, generator=generator)
     expected = module(x[0]).detach()
@@ -130,7 +131,7 @@ def test_what_the_kernels_do_not_know_is_left_to_torch(name):
     assert recognised(module, (4,)) is None
     if name == "nothing":
         return
-    net = net_of(module, input_shape=(4,), outputs=3)
+    net = net_of(module, some(4), outputs=3)
     x = torch.randn(1, 6, 4, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected = module.eval()(x[0])

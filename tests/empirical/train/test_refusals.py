@@ -7,11 +7,11 @@ from torch import nn
 from empirical.nets.architecture import perceptron as perceptron_of
 from empirical.train.kernel_net import KernelNet
 from empirical.train.layout import Layout
+from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
-from empirical.train.recognise import net_of
 from empirical.train.seeding import built
 from tests.empirical.support import refused
-from tests.empirical.train.modules import Tabular, Transformer, perceptron
+from tests.empirical.train.modules import Transformer, perceptron, some
 
 
 class Does(nn.Module):
@@ -194,7 +194,7 @@ REFUSED = {
 def test_what_cannot_be_a_net_is_refused_in_one_line(name):
     build, message = REFUSED[name]
     with pytest.raises((ValueError, TypeError), match=message) as caught:
-        net_of(build(), input_shape=(4,), outputs=3)
+        net_of(build(), some(4), outputs=3)
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
 
@@ -203,7 +203,7 @@ def test_running_averages_that_stay_are_kept():
     """A buffer that no pass changes belongs to the family of nets, as frozen weights do."""
     module = Does(lambda self, y, x: y + self.count)
     module.count += 3.0
-    net = net_of(module, input_shape=(4,), outputs=3)
+    net = net_of(module, some(4), outputs=3)
     assert net.tensors(net.initial(0))["count"] == 3.0
 
 
@@ -212,19 +212,16 @@ def test_outputs_must_be_as_many_as_the_likelihood_asks():
         with pytest.raises(
             ValueError, match=r"module: expected 10 outputs, .*got 3; change its last"
         ):
-            net_of(module, input_shape=(4,), outputs=10)
+            net_of(module, some(4), outputs=10)
     with pytest.raises(ValueError, match="module: expected 10 outputs"):
-        net_of(perceptron_of(4, outputs=3), input_shape=(4,), outputs=10)
+        net_of(perceptron_of(4, outputs=3), some(4), outputs=10)
     with pytest.raises(ValueError, match=r"architecture: expected inputs of shape \(5,\)"):
-        net_of(perceptron_of(4, outputs=3), input_shape=(5,), outputs=3)
+        net_of(perceptron_of(4, outputs=3), some(5), outputs=3)
 
 
-def test_inputs_are_numbers_or_tokens():
-    with pytest.raises(ValueError, match=r"input_dtype: expected torch.float32 or torch.int64"):
-        net_of(nn.Linear(4, 3), input_shape=(4,), input_dtype=torch.float64, outputs=3)
-    net = net_of(Transformer(), input_shape=(6,), input_dtype=torch.int64, outputs=3)
+def test_tokens_are_those_that_the_module_knows():
+    net = net_of(Transformer(), torch.zeros(4, 6, dtype=torch.int64), outputs=3)
     assert isinstance(net, ModuleNet)
-    assert isinstance(net_of(Tabular(), input_shape=(3,), outputs=3), ModuleNet)
     weights = net.initial(0)[None]
     with pytest.raises(ValueError, match=r"module: .*IndexError .index out of range in self"):
         net.outputs_of(weights, torch.full((1, 2, 6), 11))
@@ -238,14 +235,14 @@ def _with_hidden(width, activation):
 
 def test_a_function_must_return_the_same_module_each_time():
     with pytest.raises(ValueError, match="a function that returns str; return the module"):
-        net_of(lambda: "net", input_shape=(4,), outputs=3)
+        net_of(lambda: "net", some(4), outputs=3)
     with pytest.raises(ValueError, match=r"got TypeError \(.*; give the module itself"):
-        net_of(lambda width: nn.Linear(4, width), input_shape=(4,), outputs=3)
+        net_of(lambda width: nn.Linear(4, width), some(4), outputs=3)
     for middle in (nn.ReLU(), nn.GELU()):
         widths = iter((5, 6))
         net = net_of(
             lambda own=middle, widths=widths: _with_hidden(next(widths), own),
-            input_shape=(4,),
+            some(4),
             outputs=3,
         )
         refused(r"a tensor '0.weight' of shape \(5, 4\), got shape", net.initial, 0)

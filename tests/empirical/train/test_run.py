@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, Averaging, learner_of
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.pooling import Rows, pool_rows, pool_rows_by_torch
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed

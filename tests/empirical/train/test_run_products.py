@@ -8,12 +8,12 @@ from torch import nn
 
 from empirical.kernels import products as kernels
 from empirical.kernels.products import Trial
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Averaging
-from empirical.train.likelihoods.heads import Classes
 from empirical.train.module_net import ModuleNet
 from empirical.train.parts import agreed_products
 from empirical.train.run import TrainingRun

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
+from empirical.likelihoods.heads import Heads
+from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.metrics import image_scores, negative_log_likelihood
 from empirical.train import mixture
-from empirical.train.likelihoods.gaussian import Counts, GaussianNoise, InputNoise
-from empirical.train.likelihoods.heads import Classes, Heads
 from empirical.train.mixture import doubt, drawn_weights, predict, uncertainty_of
 from empirical.train.scores import (
     as_rows,
@@ -18,8 +18,8 @@ from empirical.train.scores import (
     interval_error,
     measures_of,
     score,
-    scores_from_words,
-    scores_words,
+    scores_from,
+    words_of,
 )
 from tests.empirical.train.linear import LinearNet
 
@@ -73,7 +73,7 @@ def test_classes_agree_with_sums_over_draws(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_numbers_agree_with_the_known_predictive_distribution() -> None:
     # Weights N(m, V) and noise σ give y ~ N(x·m, x·V x + σ²): drawn nets must come near.
-    net, likelihood = LinearNet(3), GaussianNoise(0.5)
+    net, likelihood = LinearNet(3), Gaussian(0.5)
     mean, variance = belief(net, seed=5)
     y = torch.tensor(RNG.normal(size=40), dtype=torch.float32)
     draws = 3000
@@ -144,8 +144,8 @@ def test_class_scores_are_those_of_the_nets_of_the_papers() -> None:
 
 def test_numbers_are_scored_in_the_users_units() -> None:
     y = torch.tensor(RNG.normal(size=40), dtype=torch.float32)
-    _, _, plain = scored(GaussianNoise(0.5), y, outputs=1)
-    _, _, scaled = scored(GaussianNoise(0.5), y, outputs=1, unit=np.array([10.0]))
+    _, _, plain = scored(Gaussian(0.5), y, outputs=1)
+    _, _, scaled = scored(Gaussian(0.5), y, outputs=1, unit=np.array([10.0]))
     np.testing.assert_allclose(scaled["rmse"][0], 10 * plain["rmse"][0], rtol=1e-12)
     np.testing.assert_allclose(scaled["nll"][0], plain["nll"][0] + np.log(10), rtol=1e-12)
     assert scaled["calibration_error"][0] == plain["calibration_error"][0]
@@ -172,14 +172,14 @@ def test_counts_and_heads() -> None:
     np.testing.assert_allclose(found["nll"][0], -np.log(chance).mean(), rtol=1e-5)
     error = np.abs(y.numpy() - rates.mean(axis=1)).mean()
     np.testing.assert_allclose(found["mean_error"][0], error, rtol=1e-5)
-    both = Heads((Classes(3), InputNoise()))
+    both = Heads((Classes(3), Gaussian("input")))
     labels = torch.stack([torch.tensor(RNG.integers(3, size=40)).float(), y], dim=1)
     _, beliefs, heads = scored(both, labels, outputs=5, unit=np.array([1.0, 2.0]))
     assert heads.measures == measures_of(both)
     _, _, classes = scored_part(beliefs[0], Classes(3), labels[:, 0], slice(0, 3))
     np.testing.assert_allclose(heads["accuracy of 0"][0], classes["accuracy"][0])
     np.testing.assert_allclose(heads["nll of 0"][0], classes["nll"][0], rtol=1e-6)
-    _, _, numbers = scored_part(beliefs[0], InputNoise(), labels[:, 1], slice(3, 5), unit=2.0)
+    _, _, numbers = scored_part(beliefs[0], Gaussian("input"), labels[:, 1], slice(3, 5), unit=2.0)
     np.testing.assert_allclose(heads["rmse of 1"][0], numbers["rmse"][0], rtol=1e-6)
     np.testing.assert_allclose(heads["nll of 1"][0], numbers["nll"][0], rtol=1e-6)
 
@@ -201,7 +201,7 @@ def test_rows_and_words_come_back() -> None:
     _, _, found = scored(Classes(4), y, outputs=4)
     for again in (
         from_rows(as_rows(found), found.measures, found.draws),
-        scores_from_words(scores_words(found)),
+        scores_from(words_of(found)),
     ):
         for name in ("values", "bins", "examples"):
             np.testing.assert_array_equal(getattr(again, name), getattr(found, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from empirical import DEALINGS
-from empirical.train.data import BUILTINS, check_unchanged
+from empirical.train.data.source_files import BUILTINS, check_unchanged
+from peerbayes.front.train import train_file
 from peerbayes.nets.reading import read_net_file, specification_of
 from peerbayes.nets.sections import DATASETS
 from tests.peerbayes.nets.net_files import HOSPITALS, hospital, net_document, write_csv, write_net
@@ -287,7 +288,7 @@ def test_influence_by_the_data(tmp_path: Path) -> None:
 
 def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from empirical.train.making import load_trained
+    from empirical.train.trained import load_trained
     from peerbayes.nets.reading import plan_of
     from peerbayes.nets.run import run_plan
     from peerbayes.settings.nets import TrainFile
@@ -433,6 +434,15 @@ BAD: list[tuple[Mapping[str, Mapping[str, Any]], str]] = [
     ({"data": {"target": None}}, "data.target: expected one of the columns age, "),
     ({"data": {"test": "tset.csv"}}, "tset.csv: expected a file, got none"),
     ({"network": {"topology": "rign"}}, "network.topology: expected one of"),
+    ({"network": {"names": ["a", "a", "b"]}}, "names.* a"),
+    ({"data": {"target": "depth"}}, "depth"),
+    ({"data": {"test": "hospital-1.csv"}}, "data.test: expected .* is for training"),
+    ({"training": {"settings": {"rate": [1]}}}, "training.settings.rate.* a list"),
+    ({"training": {"rounds": 0}}, "training.rounds"),
+    ({"messages": {}}, "messages.codec"),
+    ({"messages": {"codec": "plain", "settings": {"kind": ["float16"]}}},
+     "messages.settings.kind.* a list"),
+    ({"messages": {"codec": "seeds", "missing": "ours"}}, "messages.missing"),
 ]  # fmt: skip
 
 
@@ -446,6 +456,65 @@ def test_bad_net_files_are_refused(
     text = str(caught.value)
     assert "\n" not in text
     assert text.startswith(str(tmp_path))  # the net file, or the data file beside it
+
+
+SPOILT: list[tuple[str, Callable[[str], str], str]] = [
+    ("1", lambda text: text.replace(",", ";"), 'hospital-1.csv.* separator = ";"'),
+    ("2", lambda text: text + "40,two,A,1\n", "hospital-2.csv, column 'score'.* 'two'"),
+    ("2", lambda text: text.splitlines()[0], "hospital-2.csv"),
+    ("2", lambda text: text.replace("stay", "depth"), "hospital-2.csv: expected a column 'stay'"),
+    ("10", lambda text: text + "40,1,A,nan\n", "hospital-10.csv.* nan"),
+]
+
+
+@pytest.mark.parametrize(("which", "spoil", "message"), SPOILT, ids=range(len(SPOILT)))
+def test_tables_that_cannot_be_read_are_named(
+    tmp_path: Path, which: str, spoil: Callable[[str], str], message: str
+) -> None:
+    path, table = write_net(tmp_path), tmp_path / f"hospital-{which}.csv"
+    table.write_text(spoil(table.read_text()))
+    with pytest.raises(ValueError, match=message) as caught:
+        read_net_file(path)
+    assert "\n" not in str(caught.value)
+
+
+MODULES = {
+    "leaving.py": "import sys\n\ndef build():\n    sys.exit(3)\n",
+    "wide.py": "from torch import nn\n\ndef build():\n    return nn.Linear(2, 7)\n",
+}
+# What can be read, but not be trained.
+UNFIT: list[tuple[Mapping[str, Mapping[str, Any]], str]] = [
+    ({"training": {"learner": "sgd"}}, "net.toml: training: learner: expected one of .* averaging"),
+    ({"training": {"settings": {"pace": 1}}}, "pace"),
+    ({"training": {"settings": {"rat": 1}}}, "net.toml: training.* mean 'rate'"),
+    ({"training": {"settings": {"rate": float("nan")}}}, "rate: expected .* got nan"),
+    ({"messages": {"codec": "sing"}}, "net.toml: messages: codec.* mean 'sign'"),
+    ({"messages": {"codec": "seeds", "settings": {"share": 0}}},
+     "net.toml: messages: share: expected a number above 0 and at most 1, got 0"),
+    ({"messages": {"codec": "seeds", "settings": {"shar": 1}}},
+     "net.toml: messages.* mean 'share'"),
+    ({"messages": {"codec": "low-rank", "settings": {"rank": 0}}},
+     "net.toml: messages: rank: expected a whole number of at least 1, got 0"),
+    ({"messages": {"codec": "difference", "settings": {"inner": {"codec": "sin"}}}},
+     "net.toml: messages: codec.* mean 'sign'"),
+    ({"messages": {"codec": "seeds", "missing": "zero"}},
+     "missing: expected 'own' for learners that keep beliefs"),
+    ({"net": {"hidden": None, "module": "leaving.py:build"}}, "leaving.py, line 4.* SystemExit"),
+    ({"net": {"hidden": None, "module": "wide.py:build"}}, "module.* 7"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tables", "message"), UNFIT, ids=range(len(UNFIT)))
+def test_what_cannot_be_trained_is_refused(
+    tmp_path: Path, tables: Mapping[str, Mapping[str, Any]], message: str
+) -> None:
+    pytest.importorskip("torch")
+    for name, text in MODULES.items():
+        (tmp_path / name).write_text(text)
+    path = write_net(tmp_path, **tables)
+    with pytest.raises(ValueError, match=message) as caught:
+        train_file(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_lines_of_toml_are_named(tmp_path: Path) -> None:

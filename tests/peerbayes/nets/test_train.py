@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import peerbayes as pb
 from peerbayes.experiments.run import is_first_process
 from peerbayes.nets.documents import TrainRecord
 from peerbayes.records import read_record
+from peerbayes.settings.declared import declared_in
+from peerbayes.settings.nets import Train
 from tests.house.test_showing import FakePandas, check_html, check_text
 
 torch = pytest.importorskip("torch")
@@ -45,15 +48,28 @@ class Gated(torch.nn.Module):
         return self.out(torch.tanh(self.inside(x)) * torch.sigmoid(self.gate(x)))
 
 
+def grouped(**options: Any) -> dict[str, Any]:
+    """Settings by name, those of a group in it."""
+    for declared in declared_in(Train):
+        if declared.group is not None:
+            own = {one.name for one in declared_in(declared.group)} & {*options}
+            options[declared.name] = declared.group(**{name: options.pop(name) for name in own})
+    return options
+
+
+def rated(rate: float, learner: str = "natural-gradient") -> dict[str, Any]:
+    return {"learner": learner, "rate": rate}
+
+
 def trained(module: Any = None, data: Any = SIGNS, **options: Any) -> Any:
-    settings = {"rounds": 4, "local_steps": 4, "batch": 20, **options}
+    settings = grouped(**{"rounds": 4, "local_steps": 4, "batch": 20, **options})
     module = torch.nn.Linear(4, 2) if module is None else module
     return pb.train(module, data, RING, **settings)
 
 
 @pytest.fixture(scope="module")
 def signs() -> Any:
-    return trained(Gated(2), test=SIGNS[0], other=10 * X[0], settings={"rate": 0.1})
+    return trained(Gated(2), test=SIGNS[0], other=10 * X[0], learner=rated(0.1))
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +109,48 @@ def test_numbers_come_back_in_their_units(numbers: Any) -> None:
     assert test.measures == ("rmse", "nll", "calibration_error")
     assert test["rmse"].max() < 20
     assert numbers.history.measures == test.measures
+
+
+def test_an_estimator_scores_in_the_users_units(signs: Any, numbers: Any) -> None:
+    """Accuracy and R² written out, of the very predictions; `evaluate` is the test at the end."""
+    x, y = SIGNS[1]
+    right = signs.predict(x).argmax(axis=2) == y
+    np.testing.assert_allclose(signs.score(x, y), right.mean(axis=1), rtol=1e-12)
+    again = signs.evaluate(*SIGNS[0], other=10 * X[0])
+    assert again.measures == signs.metrics.test.measures
+    np.testing.assert_array_equal(again.values, signs.metrics.test.values)
+    np.testing.assert_array_equal(again.bins, signs.metrics.test.bins)
+    x, y = NUMBERS[1]
+    gap = numbers.predict(x, agents=["2", 0])[:, :, 0] - y
+    wanted = 1 - (gap**2).mean(axis=1) / y.var()
+    np.testing.assert_allclose(numbers.score(x, y, agents=["2", 0]), wanted, rtol=1e-9)
+    found = numbers.evaluate(x, y, agents=["2", 0])
+    np.testing.assert_allclose(found["rmse"], np.sqrt((gap**2).mean(axis=1)), rtol=1e-5)
+    assert found["rmse"].shape == (2,)
+    flat = numbers.score(x, np.full(60, 500.0))
+    assert flat.tolist() == [0, 0, 0]
+    assert signs.score(x[:1], [1]).tolist() == (signs.predict(x[:1]).argmax(2) == 1)[:, 0].tolist()
+
+
+class FakeXarray(ModuleType):
+    """Stands in for xarray: what an array was made of."""
+
+    def DataArray(self, values: Any, **words: Any) -> dict[str, Any]:  # noqa: N802
+        return {"values": values, **words}
+
+
+def test_samples_with_names_on_their_axes(
+    signs: Any, numbers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xarray", FakeXarray("xarray"))
+    found = signs.to_xarray(X[0][:5], 3, agents=[2])
+    assert found["dims"] == ("agent", "draw", "input", "output")
+    assert found["coords"] == {"agent": ["2"], "output": ["0", "1"]}
+    np.testing.assert_array_equal(found["values"], signs.samples(X[0][:5], 3, agents=[2]))
+    assert numbers.to_xarray(X[0][:5])["coords"] == {"agent": ["0", "1", "2"]}
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ValueError, match=r"to_xarray: expected xarray, .* pip install xarray$"):
+        signs.to_xarray(X[0][:5])
 
 
 @pytest.mark.parametrize("agent", [1, "1"])
@@ -172,7 +230,7 @@ def test_other_data_need_test_data_and_are_told_apart(signs: Any) -> None:
 def test_early_stopping_keeps_the_best(tmp_path: Path) -> None:
     # Rates so high that validation soon gets worse.
     one = trained(
-        patience=2, every=1, rounds=60, settings={"rate": 30.0}, learner="averaging",
+        patience=2, every=1, rounds=60, learner=rated(30.0, "averaging"),
         out=tmp_path, name="early",
     )  # fmt: skip
     record = TrainRecord.model_validate(read_record(*tmp_path.glob("train-*.json")).body)
@@ -253,7 +311,7 @@ def test_a_module_that_nobody_set_is_drawn_by_the_seed(made: Any, kept_for: str 
     for state in (1, 2):
         torch.manual_seed(state)
         modules.append(made())
-    still = {"rounds": 1, "local_steps": 1, "learner": "averaging", "settings": {"rate": 1e-30}}
+    still = {"rounds": 1, "local_steps": 1, "learner": rated(1e-30, "averaging")}
     one, two = (trained(module, **still) for module in modules)
     (note,) = (note for note in one.notes if note.startswith("first weights"))
     if kept_for is None:
@@ -349,7 +407,7 @@ def test_agents_may_count_for_what_they_hold() -> None:
 
     def of(network: pb.Network, influence: str) -> Any:
         linear = perceptron(4, outputs=2)
-        return pb.train(linear, unlike, network, influence=influence, **options)
+        return pb.train(linear, unlike, network, **grouped(influence=influence, **options))
 
     found, own = of(RING, "data"), of(RING, "network")
     assert torch.equal(found.mean, of(reweighted(RING, [54, 27, 18]), "network").mean)
@@ -361,7 +419,7 @@ def test_agents_may_count_for_what_they_hold() -> None:
     with pytest.raises(ValueError, match=r'influence: expected "network", .* that changes'):
         pb.train(
             perceptron(4, outputs=2), SIGNS, pb.RandomLinks(RING, 0.7), rounds=1, local_steps=1,
-            influence="data",
+            method=pb.Method(influence="data"),
         )  # fmt: skip
 
 
@@ -432,6 +490,12 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
     wanted = plain.predict(X[0])
     np.testing.assert_array_equal(other.predict(Frame(X[0][:, order], "cadb")), wanted)
     np.testing.assert_array_equal(one.predict(X[0]), wanted)
+    labels = Frame(SIGNS[0][1][:, None], "y")
+    turned = trained(
+        lambda: torch.nn.Linear(4, 2), mixed, test=(mixed[1][0], Frame(SIGNS[1][1][:, None], "y"))
+    )
+    np.testing.assert_array_equal(turned.evaluate(*SIGNS[1]).values, turned.metrics.test.values)
+    assert one.score(frames[0][0], labels).tolist() == one.score(*SIGNS[0]).tolist()
     with pytest.raises(ValueError, match="x: expected the columns a, b, c, d, got a, b, c"):
         one.predict(Frame(X[0], "abce"))
     several = [(x, Frame(np.c_[y, 5 * x[:, 0]], "pq")) for x, y in NUMBERS]
@@ -441,6 +505,9 @@ def test_frames_are_taken_by_the_names_of_their_columns() -> None:
         for y in (several[1][1], turned)
     )
     np.testing.assert_array_equal(first.predict(X[0]), second.predict(X[0]))
+    gaps = (first.predict(X[0]) - several[0][1].values) ** 2
+    wanted = 1 - gaps.mean(axis=1) / several[0][1].values.var(axis=0)
+    np.testing.assert_allclose(first.score(*several[0]), wanted.mean(axis=1), rtol=1e-9)
 
 
 def test_predictions_for_no_rows_have_none(signs: Any, numbers: Any) -> None:
@@ -487,7 +554,10 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"likelihood": {"kind": "claases"}}, "likelihood"),
         ({"learner": "natural"}, "learner: expected one of"),
         ({"learner": "natural-gradent"}, "did you mean 'natural-gradient'"),
-        ({"settings": {"rte": 1.0}}, "settings of natural-gradient.* did you mean 'rate'"),
+        (
+            {"learner": {"learner": "natural-gradient", "rte": 1.0}},
+            "settings of natural-gradient.* did you mean 'rate'",
+        ),
         ({"test": "test.csv"}, "test: expected a pair of inputs and labels, .* got str"),
         ({"test": 1}, "test: expected a pair of inputs and labels, .* got int"),
         ({"batch": 10**27}, "batch: expected at most 162, which all agents together have"),
@@ -514,9 +584,12 @@ HUGE = perceptron(4, 10**6, 10**6, outputs=2)
         ({"data": None}, "data: expected a pair"),
         ({"data": {"a": SIGNS[0]}}, "data: expected a pair"),
         ({"likelihood": "classes"}, "likelihood: expected a likelihood or its words"),
-        ({"learner": 3}, "learner: expected a name, .* got int"),
-        ({"learner": LEARNERS["sites"](), "settings": {"rate": 1.0}}, "got Sites and settings"),
-        ({"settings": [1]}, "settings: expected a dictionary"),
+        ({"learner": 3}, "learner: expected a learner, its name or its words, got int"),
+        ({"learner": {"rate": 0.1}}, "learner: expected one of .* got ''"),
+        (
+            {"settings": {"rate": 0.1}},
+            r"^settings: expected learner=\{'learner': ..., .*; move it th",
+        ),
         ({"validation": "a"}, r"validation: expected a share in \[0, 1\)"),
         ({"memory": "much"}, "memory: expected a size"),
         ({"memory": -1}, "memory: expected a whole number of at least 1"),
@@ -562,18 +635,32 @@ def test_too_little_memory_is_told_before_it_is_taken(monkeypatch: Patch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("x", "said"),
+    ("x", "y", "said"),
     [
-        (X[0][:, :3], r"x: expected numbers of shape \(n, 4\)"),
-        ([["a"] * 4], "x: expected numbers"),
-        ([[np.nan] * 4], "x: expected finite numbers"),
+        (X[0][:, :3], None, r"x: expected numbers of shape \(n, 4\)"),
+        ([["a"] * 4], None, "x: expected numbers"),
+        ([[np.nan] * 4], None, "x: expected finite numbers"),
+        (X[0], [0, 1], "y: expected 60 labels, one an input, got 2"),
+        (X[0], [2] * 60, r"y, label: expected a class of the training data .*, got '2' in row 1"),
+        (X[0], SIGNS[0][1][:, None] * [1, 1], "y: expected labels of 1 target, got 2"),
+        (X[0][:0], [], "y: expected at least one example"),
     ],
 )
-def test_bad_inputs_of_predictions(signs: Any, x: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        signs.predict(x)
+def test_bad_inputs_of_predictions(signs: Any, x: Any, y: Any, said: str) -> None:
+    for ask in (signs.evaluate, signs.score):
+        with pytest.raises(ValueError, match=said):
+            signs.predict(x) if y is None else ask(x, y)
     with pytest.raises(ValueError, match="agent: expected one of 0, 1, 2"):
         signs.state_dict("seven")
+
+
+def test_heads_are_evaluated_one_by_one() -> None:
+    words = {"kind": "heads", "parts": [{"kind": "classes", "count": 2}, {"kind": "counts"}]}
+    data = [(x, np.c_[y, np.arange(60) % 4]) for x, y in SIGNS]
+    found = trained(lambda: Gated(3), data, likelihood=words, test=data[1])
+    np.testing.assert_array_equal(found.evaluate(*data[1]).values, found.metrics.test.values)
+    with pytest.raises(ValueError, match="score: expected a likelihood of one kind, got several"):
+        found.score(*data[1])
 
 
 def test_the_first_process_is_known(monkeypatch: Patch) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 import torch
 
 from empirical.keeping import Generations
-from tests.empirical.nets.test_curve import followed, network, timeless
+from tests.empirical.train.test_curve import followed, network, timeless
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from empirical.keeping import Generations
-from tests.empirical.nets.test_curve import followed, network
+from tests.empirical.train.test_curve import followed, network
 
 kept = Generations(Path(sys.argv[1]) / "run", "f")
 kept.due = lambda: True

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from empirical.gae.local import stream
-from empirical.gae.net import initial
+from empirical.gae.net import initial, stream
 from tests.empirical.gae.test_rounds import SMALL, run, with_codec
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from empirical.classifiers import look_table
 from empirical.data import DataNotFound, load_images
-from empirical.looks import look_table
 from peerbayes.problem.builtins.label_partitions import LABELS, LOOKS
 
 

@@ -16,7 +16,7 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import learner_of
-from empirical.train.likelihoods.heads import Classes
+from empirical.likelihoods.laws import Classes
 from empirical.train.run import TrainingRun
 from theory import Network
 

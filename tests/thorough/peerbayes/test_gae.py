@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from empirical.data import Images
+from empirical.gae.fitting import FitPlan, SnapshotPlan
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
 from peerbayes.experiments.run import run_experiment
-from peerbayes.experiments.setting import Setting, parts_folder
+from peerbayes.experiments.setting import Job, Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
@@ -118,10 +119,10 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
     (run,) = [one for one in TRIALS if one.name == "trial differences"]
     recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
+    part, job = GaePart(run), Job(seed=0, fingerprint="", progress=None)
     found = gae_runs.run_gae(
-        run, recipe, GaePart(run), is_quick=False, setting=Setting(), seed=0, fingerprint="",
-        autoencoder={}, progress=None,
-    )  # fmt: skip
+        part, recipe, (SnapshotPlan(), FitPlan()), job, is_quick=False, setting=Setting(), words={}
+    )
     assert found.test_images == 20
     assert found.images == 4 * 8
     assert [one.exchanges for one in found.closing] == [0, 1, 2]

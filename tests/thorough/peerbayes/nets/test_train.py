@@ -13,7 +13,7 @@ from pathlib import Path
 from empirical.train.learners import LEARNERS
 from peerbayes.records import read_record
 from tests.peerbayes.nets import test_train as quick
-from tests.peerbayes.nets.test_train import Gated, X, dropping, set_in_part, torch, trained
+from tests.peerbayes.nets.test_train import Gated, X, dropping, rated, set_in_part, torch, trained
 
 
 def test_what_harms_is_in_the_notes() -> None:
@@ -24,14 +24,14 @@ def test_what_harms_is_in_the_notes() -> None:
     def build() -> torch.nn.Module:
         return set_in_part(lambda out: out.bias.data.fill_(0.1 * rng.normal()))()
 
-    wide = {"prior_precision": 1e-4, "rate": 0.3}
-    found = trained(build, noise, rounds=60, validation=0.5, settings=wide)
+    wide = {**rated(0.3), "prior_precision": 1e-4}
+    found = trained(build, noise, rounds=60, validation=0.5, learner=wide)
     starts = ("first weights: others at each call", "prior_std: 10.54", "validation: −log p has")
     assert all(map(str.startswith, found.notes, starts))
     lost = {}
     for prior in ({}, {"prior_precision": 1e-4}):
-        settings = {"rate": 0.3, **prior}
-        one = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, settings=settings)
+        learner = {**rated(0.3), **prior}
+        one = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, learner=learner)
         lost[len(prior)] = one.metrics.validation.mean("nll") - np.log(2)
     assert lost[0] < lost[1] / 2  # the prior that is there unasked holds nets back from noise
     quiet = trained(lambda: Gated(2), noise, rounds=60, validation=0.5, patience=3)
