@@ -21,7 +21,6 @@ Proofs are in docs: mathematics/fewest-samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -214,9 +213,6 @@ def _nothing(delta: float, model: FiniteModel, note: str) -> EveryDesignBound:
 
 
 # What a search for few samples looked at, and what it found --------------------------------------
-
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

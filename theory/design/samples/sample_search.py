@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -43,13 +42,12 @@ from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
+from theory.progress import Progress
 from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 # A search over W for few certified samples -------------------------------------------------------
 
-
-Progress = Callable[[int, int], None]
 
 # With an effort of one: starts certified, descents, steps of each, random restarts.
 _CERTIFIED, _DESCENTS, _STEPS, _RESTARTS = 6, 3, 150, 2

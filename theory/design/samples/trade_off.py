@@ -12,7 +12,6 @@ best of its share (docs: mathematics/fewest-samples).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,12 +35,12 @@ from theory.design.samples.sample_search import SampleSearch
 from theory.design.time_budget import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.progress import Progress
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
-Progress = Callable[[int, int], None]
 OBJECTIVES: tuple[Objective, ...] = ("rate", "exponent")
 
 # Linear programs for each share, with an effort of up to one: fewer save little.
