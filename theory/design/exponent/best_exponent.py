@@ -26,7 +26,7 @@ from theory.design.exponent.exponent_optimum import (
     least_exponent,
 )
 from theory.design.exponent.exponent_search import ExponentBound
-from theory.design.exponent.exponent_tilts import exponents
+from theory.design.exponent.interior import exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate

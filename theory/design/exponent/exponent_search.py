@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.exponent.exponent_tilts import Exponents, budget_tilts, exponents
-from theory.design.exponent.interior import Program, centre
+from theory.design.exponent.interior import Exponents, Program, budget_tilts, centre, exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable
 from theory.design.influences.influence_set import InfluenceSet
 from theory.validation import FloatArray, IntArray
@@ -29,7 +28,7 @@ _NEGLIGIBLE = (1e-11, 1e-8, 1e-5, 1e-2)
 _MET = 1e-9
 # Newton's steps for a convex function from the left end short of its root: each is lengthened.
 _LENGTHENED = 1e-6
-_MOST_STEPS = 60
+_MOST_TILT_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +100,7 @@ def _bound(
     """
     weights = multipliers / multipliers.sum()
     support, step, value = None, 0.0, np.inf
-    for attempt in range(_MOST_STEPS):
+    for attempt in range(_MOST_TILT_STEPS):
         found = budget_tilts(table, rows, v, budget, guess=t)
         t = found.tilts
         highest = influences.maximise((weights @ found.tilted.means)[table.slots])
