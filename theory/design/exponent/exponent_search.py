@@ -28,7 +28,7 @@ _NEGLIGIBLE = (1e-11, 1e-8, 1e-5, 1e-2)
 _MET = 1e-9
 # Newton's steps for a convex function from the left end short of its root: each is lengthened.
 _LENGTHENED = 1e-6
-_MOST_TILT_STEPS = 60
+_MOST_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def _bound(
     """
     weights = multipliers / multipliers.sum()
     support, step, value = None, 0.0, np.inf
-    for attempt in range(_MOST_TILT_STEPS):
+    for attempt in range(_MOST_STEPS):
         found = budget_tilts(table, rows, v, budget, guess=t)
         t = found.tilts
         highest = influences.maximise((weights @ found.tilted.means)[table.slots])
