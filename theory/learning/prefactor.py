@@ -12,7 +12,7 @@ transient and the prior,
     P(Λ_i^(n) ≤ 0) ~ C_i e^{−nE} / (tσ√(2πn)),
     C_i = exp(−t Σ_j v_j p_j + Σ_k Σ_j [κ_j(−t[W^k]_ij) − κ_j(−t v_j)]),
 
-p_j agent j's prior log-odds and σ² the variance of :class:`theory.learning.tilted.TiltedLaw`.
+p_j agent j's prior log-odds and σ² the variance of :class:`TiltedLaw`.
 Where S = Σ_j v_j z_j is on a lattice of span a the right side gets a factor between
 ta/(e^{ta} − 1) and ta/(1 − e^{−ta}) that depends on n: see :mod:`theory.learning.lattice`.
 The proofs are in docs: mathematics/prefactor.
@@ -250,7 +250,7 @@ def error_prefactor(
     Raises
     ------
     ValueError
-        As :func:`theory.learning.tilted.tilted_law`; if the network is too large, or mixes too
+        As :func:`tilted_law`; if the network is too large, or mixes too
         slowly for the sum over rounds to be carried to its end; or if log C_i is not finite.
 
     Examples
