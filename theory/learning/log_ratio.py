@@ -207,11 +207,11 @@ class LogRatioLaw(Value):
         >>> bool(np.isclose(coin.cumulant(2.0), np.log(np.cosh(2.0))))
         True
         """
-        return self._over_blocks(u, lambda part: self._stack(_ONLY, part[None])[0])
+        return self._over_blocks(u, lambda part: self._stack(_ALL, part[None])[0])
 
     def cumulant_slope(self, u: ArrayLike) -> FloatArray:
         """κ'(u) for each entry of `u`: the mean of z under the law tilted by e^{uz}."""
-        return self._over_blocks(u, lambda part: self._stack.slope(_ONLY, part[None])[0])
+        return self._over_blocks(u, lambda part: self._stack.slope(_ALL, part[None])[0])
 
     def cumulant_curvature(self, u: ArrayLike) -> FloatArray:
         """κ''(u) for each entry of `u`: the variance of z under the law tilted by e^{uz}."""
@@ -300,25 +300,30 @@ class LawStack:
             np.array([law.mean_cancels for law in laws]),
         )
 
-    def __call__(self, which: IntArray, u: FloatArray) -> FloatArray:
+    def __call__(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
         """κ(u) of the laws numbered `which`, shape (L,), each at points of its own, shape (L, U).
 
-        As accurate as :meth:`LogRatioLaw.cumulant`.
+        `slice(None)` stands for all laws. As accurate as :meth:`LogRatioLaw.cumulant`.
         """
         return self._in_blocks(self._cumulants, which, u)
 
-    def slope(self, which: IntArray, u: FloatArray) -> FloatArray:
+    def slope(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
         """κ'(u) of the laws numbered `which`, each at points of its own, shape (L, U)."""
         return self._in_blocks(self._slopes, which, u)
 
     def _in_blocks(
-        self, function: Callable[..., FloatArray], which: IntArray, u: FloatArray
+        self, function: Callable[..., FloatArray], which: IntArray | slice, u: FloatArray
     ) -> FloatArray:
         step = max(1, _CACHED // max(1, self.means.shape[1] * u.shape[1]))
+        if step >= len(u):
+            return function(which, u)
+        which = np.arange(len(u)) if isinstance(which, slice) else which
         parts = [slice(start, start + step) for start in range(0, len(u), step)]
         return np.concatenate([function(which[part], u[part]) for part in parts])
 
-    def _exponentials(self, which: IntArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _exponentials(
+        self, which: IntArray | slice, u: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Σ_o p_o e^{x_o} has these terms without p_o, shape (L, O, U), over e to the largest x."""
         exponents = self.means[which][:, :, None] * u[:, None, :]
         if self.variances is not None:
@@ -327,40 +332,54 @@ class LawStack:
         exponents -= largest[:, None, :]
         return np.exp(exponents, out=exponents), largest
 
-    def _cumulants(self, which: IntArray, u: FloatArray) -> FloatArray:
+    def _cumulants(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
         terms, largest = self._exponentials(which, u)
         values = largest + np.log(_sums(self.probabilities[which], terms))
-        law, place = np.nonzero(np.abs(values) < SMALL)
-        if law.size:
-            at, law = u[law, place], which[law]
+        small = np.abs(values) < SMALL
+        if small.any():
+            at = u[small]
+            law = _ONLY if len(self.means) == 1 else _numbers(which, small)
             atoms = self.means[law].T, None if self.variances is None else self.variances[law].T
-            beyond = (self.probabilities[law].T * beyond_mean(*atoms, at)).sum(axis=0)
-            values[np.abs(values) < SMALL] = np.log1p(at * self.mean[law] + beyond)
+            beyond = beyond_mean(*atoms, at)
+            beyond *= self.probabilities[law].T
+            values[small] = np.log1p(at * self.mean[law] + beyond.sum(axis=0))
         return np.asarray(values)
 
-    def _slopes(self, which: IntArray, u: FloatArray) -> FloatArray:
+    def _slopes(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
         terms, largest = self._exponentials(which, u)
         p, m, s = self.probabilities[which], self.means[which], self.variances
         total, slopes = _sums(p, terms), _sums(p * m, terms)
         if s is not None:
             slopes += u * _sums(p * s[which], terms)
         values = slopes / total
+        if not self.cancels.any():
+            return np.asarray(values)
         near = self.cancels[which][:, None] & (np.abs(largest + np.log(total)) < HALF)
-        law, place = np.nonzero(near)
-        if law.size:
-            at, p, m = u[law, place][:, None], p[law], m[law]
-            moved = 0.0 * m if s is None else at * s[which[law]]
+        if near.any():
+            rows = np.nonzero(near)[0]
+            law = _numbers(which, near)
+            at, p, m = u[near][:, None], p[rows], m[rows]
+            moved = 0.0 * m if s is None else at * s[law]
             grown = np.expm1(at * (m + 0.5 * moved))
             rest = (p * (grown * (m + moved) + moved)).sum(axis=1)
-            values[near] = (self.mean[which[law]] + rest) / (1.0 + (p * grown).sum(axis=1))
+            values[near] = (self.mean[law] + rest) / (1.0 + (p * grown).sum(axis=1))
         return np.asarray(values)
 
 
 _ONLY = np.zeros(1, dtype=np.int64)
+_ALL = slice(None)
 # Entries that stay near the processor: 1 MiB.
 _CACHED = 1 << 17
 
 
+def _numbers(which: IntArray | slice, where: NDArray[np.bool_]) -> IntArray:
+    """The law of each entry that is true; shape (L, U)."""
+    rows = np.nonzero(where)[0]
+    return rows if isinstance(which, slice) else which[rows]
+
+
 def _sums(weights: FloatArray, terms: FloatArray) -> FloatArray:
     """Σ_o weights_o terms_o, shape (L, U) for shapes (L, O) and (L, O, U)."""
+    if len(weights) == 1:
+        return np.asarray((weights[0] @ terms[0])[None])
     return np.asarray((weights[:, None, :] @ terms)[:, 0])

@@ -282,16 +282,16 @@ def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: Floa
     v, mean = np.where(silent, 0.0, v) / unit, mean / unit
     variances = np.array([law.variance for law in laws])[assignment[random]]
     upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
-    parts = [(np.arange(len(w)), stack, w) for stack, w in _stacked(laws, assignment, v)]
+    parts, every = _stacked(laws, assignment, v), slice(None)
 
     def slope(t: float) -> float:
-        return -sum(float((w * stack.slope(which, -t * w)).sum()) for which, stack, w in parts)
+        return -sum(float((w * stack.slope(every, -t * w)).sum()) for stack, w in parts)
 
     while slope(upper) < 0:
         upper *= 2.0
     # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
     tilt = brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9)
-    value = -sum(float(stack(which, -tilt * w).sum()) for which, stack, w in parts)
+    value = -sum(float(stack(every, -tilt * w).sum()) for stack, w in parts)
     return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
 
 
