@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         expected_log_ratio,
         gaussian_pair,
     )
+    from theory.learning.lattice import LogRatioSpread, log_ratio_spread, observation_reach
     from theory.learning.log_ratio import LogRatioLaw
     from theory.learning.model import FiniteModel
     from theory.learning.prefactor import (
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         tilted_law,
     )
     from theory.learning.rate import ErrorExponent, LearningRate, error_exponent, learning_rate
-    from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
     from theory.learning.tables import GaussianAgent, LikelihoodBounds
 else:
     show_lazily(__name__)
