@@ -240,7 +240,7 @@ class ChernoffUnion:
     name: str = "Chernoff, union over agents"
     _tilts: dict[tuple[int, int], arb] = field(default_factory=dict)
     _sorts: dict[int, tuple[int, list[_Alike]]] = field(default_factory=dict)
-    _round: tuple[int, list[_Event]] = field(default=(0, []))
+    _round: tuple[int, list[_Event]] = (0, [])
 
     def value(self, rounds: int) -> arb:
         """A ball around the bound at one round."""

@@ -229,8 +229,10 @@ class UnionTerms:
     def _weights(self) -> list[tuple[FloatArray, IntArray]]:
         """For each kind of agent its different weights, and which of them stand in the powers."""
         assignment = self.events.model.assignment
-        members = [np.flatnonzero(assignment == k) for k in range(len(self.kinds))]
-        return [np.unique(self._powers[:, :, some], return_inverse=True) for some in members]
+        return [
+            np.unique(self._powers[:, :, assignment == k], return_inverse=True)
+            for k in range(len(self.kinds))
+        ]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -307,8 +309,8 @@ class UnionTerms:
     @cached_property
     def _settled(self) -> FloatArray:
         """No less than what a later round adds to the sums of any agent, shape (wrong, T)."""
-        theta, tilt = (index.ravel() for index in np.indices(self.tilts.shape))
-        return self._later(theta, tilt).reshape(self.tilts.shape)
+        shape = self.tilts.shape
+        return self._later(*np.indices(shape).reshape(2, -1)).reshape(shape)
 
     def _later(self, theta: IntArray, tilt: IntArray) -> FloatArray:
         last = slice(len(self) - 1, len(self))
@@ -328,10 +330,9 @@ class UnionTerms:
             return np.asarray(self._sums(theta, tilt, size - 1, size) - shares)
 
         found = self._search(exponents, (1, self.events.network.agents))[:, :, 0]
-        best, grid = found.argmin(axis=1), np.arange(self.tilts.shape[1])
-        final = self._settled.argmin(axis=1)
-        between = grid >= np.minimum(best.min(axis=1), final)[:, None]
-        between &= grid <= np.maximum(best.max(axis=1), final)[:, None]
+        best, final = found.argmin(axis=1), self._settled.argmin(axis=1)[:, None]
+        ends, grid = np.hstack([best, final]), np.arange(self.tilts.shape[1])
+        between = (grid >= ends.min(axis=1)[:, None]) & (grid <= ends.max(axis=1)[:, None])
         theta, tilt = np.nonzero(between & np.isinf(found).all(axis=2))
         found[theta, tilt] = exponents(theta, tilt)[:, 0]
         return np.asarray(np.moveaxis(found, 2, 0))
