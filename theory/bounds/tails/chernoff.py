@@ -229,10 +229,8 @@ class UnionTerms:
     def _weights(self) -> list[tuple[FloatArray, IntArray]]:
         """For each kind of agent its different weights, and which of them stand in the powers."""
         assignment = self.events.model.assignment
-        return [
-            np.unique(self._powers[:, :, assignment == k], return_inverse=True)
-            for k in range(len(self.kinds))
-        ]
+        members = [np.flatnonzero(assignment == k) for k in range(len(self.kinds))]
+        return [np.unique(self._powers[:, :, some], return_inverse=True) for some in members]
 
     @property
     def shape(self) -> tuple[int, int]:
