@@ -62,7 +62,7 @@ format: $(VENV)/.check  ## put the code into the common format
 
 bench: $(VENV)/.test  ## measure the speed of this machine; writes docs/benchmarks
 	@mkdir -p docs/benchmarks
-	@set -e; for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e learners -e priors -e message_runs -e live_chaos); do name=$$(basename $$file .py); \
+	@set -e; for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e learners -e priors -e message_runs -e live_chaos -e gpu); do name=$$(basename $$file .py); \
 		echo "benchmarks/$$name"; \
 		$(BIN)/python -m benchmarks.$$name --out docs/benchmarks/$$name.json; done
 

@@ -30,7 +30,7 @@ from torch import Tensor
 from benchmarks.limits import SinglePrecisionProduct, interleaved, spread, turns
 from benchmarks.nets import BATCH, RATE, STD, Batches, Loop, Size, data, operations
 from benchmarks.tables import Row, report
-from empirical.kernels.noise import keys, normals
+from empirical.kernels.noise import Noise, keys
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
 from empirical.likelihoods.laws import Classes
@@ -252,10 +252,10 @@ def rate_row(shape: str, flops: float, seconds: dict[str, float]) -> Row:
 
 def noise(*, repeats: int) -> list[Row]:
     """The table of noise."""
-    out, source, own = torch.empty(1, NORMALS), torch.randn(1, NORMALS), keys(0, [0])
+    out, source, own = torch.empty(1, NORMALS), torch.randn(1, NORMALS), Noise(keys(0, [0]), [0])
     tasks: dict[str, Callable[[], object]] = {
         "torch": lambda: out.normal_(),
-        "counter": lambda: normals(own, [0], out),
+        "counter": lambda: own.normals(out),
         "copy": lambda: out.copy_(source),
     }
     seconds = interleaved(tasks, repeats=repeats)

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from empirical.kernels.noise import BLOCK, Noise, UInt32, block_of_normals
-from empirical.kernels.sweeps import Columns, column, compiled, numbers
+from empirical.kernels.replayed import fused
+from empirical.kernels.sweeps import Columns, Rate, column, compiled, numbers
 
 Float32 = NDArray[np.float32]
 
@@ -86,7 +87,7 @@ class Natural:
         a, and t: how many steps the momentum has seen, this one included; one number an agent.
     """
 
-    rate: float
+    rate: Rate
     momentum: float
     memory: float
     prior_precision: float
@@ -107,7 +108,7 @@ def draw(mean: Tensor, precision: Tensor, *, data: float, noise: Noise, out: Ten
     """Weights w = m + ε/√(n s) of every agent, shape (N, d), written to `out` and returned."""
     if not compiled(mean, precision, out):
         return draw_by_torch(mean, precision, data=data, noise=noise, out=out)
-    keys, steps = noise.keys, np.asarray(noise.steps, dtype=np.uint32)
+    keys, steps = np.asarray(noise.keys), np.asarray(noise.steps, dtype=np.uint32)
     _draw(mean.numpy(), precision.numpy(), out.numpy(), np.float32(data), keys, steps)
     return out
 
@@ -118,8 +119,13 @@ def draw_by_torch(
     """:func:`draw` in torch's operations."""
     drawn = torch.empty(mean.shape, dtype=torch.float32, device=mean.device)
     noise.normals(drawn)
+    fused(_moved, mean)(mean, precision, data, drawn.to(mean), out)
+    return out
+
+
+def _moved(mean: Tensor, precision: Tensor, data: float, drawn: Tensor, out: Tensor) -> None:
     torch.mul(precision, data, out=out)
-    return out.rsqrt_().mul_(drawn.to(mean)).add_(mean)
+    out.rsqrt_().mul_(drawn).add_(mean)
 
 
 def natural_step(
@@ -146,17 +152,21 @@ def natural_step(
     if cavity is not None:
         tensors += [cavity.total, cavity.gradient, cavity.precision, cavity.mean]
     if not compiled(*tensors):
-        natural_step_by_torch(beliefs, gradient, weights, step, cavity=cavity, following=following)
+        by_torch = fused(natural_step_by_torch, weights)
+        by_torch(beliefs, gradient, weights, step, cavity=cavity)
+        if following is not None:
+            now = beliefs.mean, beliefs.precision
+            draw_by_torch(*now, data=step.data, noise=following, out=weights)
         return
     nothing = np.zeros((1, 4), dtype=np.uint32)
-    keys: UInt32 = nothing if following is None else following.keys
+    keys: UInt32 = nothing if following is None else np.asarray(following.keys)
     steps = nothing[0] if following is None else np.asarray(following.steps, dtype=np.uint32)
     taken = np.asarray(step.steps, dtype=np.float64).reshape(-1)
     correction = numbers(1.0 / (1.0 - step.momentum**taken))
     if cavity is not None:
         correction = correction * numbers(cavity.scale)
     common = [step.momentum, 1.0 - step.momentum, 1.0 - step.memory, step.prior_precision]
-    common += [step.least, step.clip, step.rate, step.data, float(step.squares)]
+    common += [step.least, step.clip, float(step.rate), step.data, float(step.squares)]
     common += [0.0 if cavity is None else cavity.trust]
     arrays: list[Float32] = [t.numpy() for t in tensors]
     # Places of their own: where compiled code sees two tensors overlap, it takes one by one.
@@ -200,7 +210,7 @@ def natural_step_by_torch(
     move = target.sub_(precision).mul_(1.0 - step.memory)
     precision.add_(torch.maximum(move, precision * -0.5, out=move))
     direction.div_(precision).clamp_(-step.clip, step.clip)
-    mean.add_(direction, alpha=-step.rate)
+    mean.sub_(direction.mul_(step.rate))
     if following is not None:
         draw_by_torch(mean, precision, data=step.data, noise=following, out=weights)
 
@@ -214,7 +224,7 @@ def _draw(
         key = (keys[n, 0], keys[n, 1], keys[n, 2], keys[n, 3])
         m, s, w = mean[n], precision[n], out[n]
         for block in range((m.size + BLOCK - 1) // BLOCK):
-            block_of_normals(noise, block, steps[n], np.uint32(0), key)
+            block_of_normals(noise, block, steps[n], key)
             first = block * BLOCK
             for k in range(min(BLOCK, m.size - first)):
                 w[first + k] = m[first + k] + noise[k] / np.sqrt(data * s[first + k])
@@ -254,7 +264,7 @@ def _step(
             key = (keys[n, 0], keys[n, 1], keys[n, 2], keys[n, 3])
         for block in range((size + BLOCK - 1) // BLOCK):
             if draws:
-                block_of_normals(noise, block, steps[n], np.uint32(0), key)
+                block_of_normals(noise, block, steps[n], key)
             first = block * BLOCK
             end = min(first + BLOCK, size)
             m, s, u = mean[n, first:end], precision[n, first:end], momentum[n, first:end]

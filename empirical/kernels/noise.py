@@ -1,6 +1,6 @@
 """Random numbers that depend on a seed, an agent, its step and a coordinate, and on nothing else.
 
-The key is a hash of (seed, agent); the counter is (block of coordinates, step, stream). How agents
+The key is a hash of (seed, agent); the counter is (block of coordinates, step). How agents
 are grouped, in which order they are computed and how many coordinates are drawn changes no number,
 so that a sweep over the weights draws its noise where it needs it, and draws it again later where
 storing it would cost more.
@@ -15,14 +15,19 @@ x' the second word. Compiled, logarithm and sines are polynomials: normals are w
 size, at least of 1e-7, from the exact function of the words; by torch, within the same. The largest
 normal is 6.8. Numbers at most 4e-3 from 0 lie on a grid whose steps are 1e-4 of a standard
 deviation and less, which no moment sees.
+
+On a GPU all is one launch where there is Triton (:mod:`empirical.kernels.noise_triton`), else some
+four hundred of torch's operations, however many agents there are.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -156,6 +161,18 @@ def keys(seed: int, agents: Sequence[int]) -> UInt32:
     return np.array(rows, dtype=np.uint32).reshape(-1, 4)
 
 
+Counts = Sequence[int] | NDArray[Any] | Tensor
+
+
+def on(device: torch.device, values: Counts) -> Any:
+    """Keys or counts as numbers are drawn by them: uint32 on a CPU, else tensors of int64."""
+    if device.type == "cpu":
+        return np.asarray(values, dtype=np.uint32)
+    if isinstance(values, Tensor):
+        return values
+    return torch.from_numpy(np.asarray(values, dtype=np.int64)).to(device, non_blocking=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Noise:
     """What some agents' noise in one step depends on.
@@ -168,62 +185,51 @@ class Noise:
         How many steps each has taken before; from 0, below 2³².
     """
 
-    keys: UInt32
-    steps: Sequence[int] | UInt32
+    keys: UInt32 | Tensor
+    steps: Counts
 
-    def normals(self, out: Tensor, *, stream: int = 0) -> Tensor:
-        """Standard normals, as :func:`normals`."""
-        return normals(self.keys, self.steps, out, stream=stream)
+    def normals(self, out: Tensor) -> Tensor:
+        """Standard normals of the agents.
+
+        Parameters
+        ----------
+        out
+            Shape (N, count), float32, each row contiguous: overwritten, and returned.
+        """
+        by, at = on(out.device, self.keys), on(out.device, self.steps)
+        if out.device.type == "cpu":
+            _sweep(by, at, out.numpy())
+            return out
+        if fused := _fused(out.device.type):
+            return fused(by, at, out, lanes=LANES)
+        return out.copy_(drawn_by_torch(by, at, out.shape[1]))
 
 
-# Filling tensors ------------------------------------------------------------------------------
+# On devices -----------------------------------------------------------------------------------
 
 
-def normals(keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0) -> Tensor:
-    """Standard normals of several agents.
+@functools.cache
+def _fused(device: str) -> Callable[..., Tensor] | None:
+    """What fills tensors of a device in one launch; None where nothing does.
 
-    Parameters
-    ----------
-    keys
-        From :func:`keys`, shape (N, 4).
-    steps
-        How far each agent is; from 0, below 2³².
-    out
-        Shape (N, count), float32, each row contiguous: overwritten, and returned.
-    stream
-        Tells apart what is drawn for different ends in one step.
+    It is tried once in a process: it may be that there is no compiler for it.
     """
-    return _fill(keys, steps, out, stream, normal=True)
+    if device != "cuda" or importlib.util.find_spec("triton") is None:
+        return None
+    from empirical.kernels.noise_triton import fill
+
+    place, out = torch.device(device), torch.empty(2, 1000, device=device)
+    by, at = on(place, keys(0, range(2))), on(place, [0, 2**32 - 1])
+    try:
+        tried = fill(by, at, out, lanes=LANES)
+    except Exception:  # whatever keeps a compiler from its work
+        return None
+    expected = drawn_by_torch(by, at, out.shape[1])
+    return fill if torch.allclose(tried, expected, rtol=1e-5, atol=1e-5) else None
 
 
-def uniforms(
-    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, *, stream: int = 0
-) -> Tensor:
-    """Numbers uniform over (0, 1], otherwise as :func:`normals`; the same bits on all devices."""
-    return _fill(keys, steps, out, stream, normal=False)
-
-
-def _fill(
-    keys: UInt32, steps: Sequence[int] | UInt32, out: Tensor, stream: int, *, normal: bool
-) -> Tensor:
-    if out.device.type != "cpu":
-        place = out.device
-        drawn = drawn_by_torch(
-            torch.from_numpy(keys.astype(np.int64)).to(place, non_blocking=True),
-            torch.from_numpy(np.asarray(steps, dtype=np.int64)).to(place, non_blocking=True),
-            out.shape[1],
-            stream=stream,
-            normal=normal,
-        )
-        return out.copy_(drawn)
-    _sweep(keys, np.asarray(steps, dtype=np.uint32), _U(stream), out.numpy(), normal)
-    return out
-
-
-def drawn_by_torch(
-    keys: Tensor, steps: Tensor, count: int, *, stream: int = 0, normal: bool = True
-) -> Tensor:
-    """What :func:`normals` or :func:`uniforms` fill in, by torch's operations, shape (N, count).
+def drawn_by_torch(keys: Tensor, steps: Tensor, count: int) -> Tensor:
+    """What :meth:`Noise.normals` fills in, by torch's operations, shape (N, count).
 
     Parameters
     ----------
@@ -231,13 +237,10 @@ def drawn_by_torch(
         Shapes (N, 4) and (N,), int64, on the device where the numbers are wanted.
     """
     blocks = -(-count // BLOCK)
-    place = torch.arange(blocks * LANES, device=keys.device)
-    counter = (place[None], steps[:, None], torch.full_like(place[None], stream), place[None] * 0)
+    place = torch.arange(blocks * LANES, device=keys.device)[None]
+    counter = (place, steps[:, None], place * 0, place * 0)
     a, b, c, d = words_by_torch(counter, tuple(keys[:, k : k + 1] for k in range(4)))
-    if normal:
-        drawn: tuple[Tensor, ...] = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
-    else:
-        drawn = tuple(_uniform_by_torch(word) for word in (a, b, c, d))
+    drawn = (*_pair_by_torch(a, b), *_pair_by_torch(c, d))
     together = torch.stack([part.reshape(-1, blocks, LANES) for part in drawn], dim=2)
     return together.reshape(-1, blocks * BLOCK)[:, :count]
 
@@ -303,30 +306,17 @@ def pair(first: np.uint32, second: np.uint32) -> tuple[np.float32, np.float32]:
 
 
 @numba.njit(forceinline=True, fastmath=True)
-def block_of_normals(
-    out: Float32, block: int, step: np.uint32, stream: np.uint32, key: Four
-) -> None:
+def block_of_normals(out: Float32, block: int, step: np.uint32, key: Four) -> None:
     """Normals of the coordinates BLOCK · block, …, written to BLOCK numbers of `out`."""
     for lane in range(LANES):
-        counter = (np.uint32(LANES * block + lane), step, stream, _U(0))
+        counter = (np.uint32(LANES * block + lane), step, _U(0), _U(0))
         a, b, c, d = words(counter, key)
         out[lane], out[LANES + lane] = pair(a, b)
         out[2 * LANES + lane], out[3 * LANES + lane] = pair(c, d)
 
 
-@numba.njit(forceinline=True, fastmath=True)
-def _block_of_uniforms(
-    out: Float32, block: int, step: np.uint32, stream: np.uint32, key: Four
-) -> None:
-    for lane in range(LANES):
-        counter = (np.uint32(LANES * block + lane), step, stream, _U(0))
-        a, b, c, d = words(counter, key)
-        out[lane], out[LANES + lane] = uniform(a), uniform(b)
-        out[2 * LANES + lane], out[3 * LANES + lane] = uniform(c), uniform(d)
-
-
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _sweep(keys: UInt32, steps: UInt32, stream: np.uint32, out: Float32, normal: bool) -> None:
+def _sweep(keys: UInt32, steps: UInt32, out: Float32) -> None:
     agents, count = out.shape
     last = np.empty(BLOCK, dtype=np.float32)
     for agent in range(agents):
@@ -336,9 +326,6 @@ def _sweep(keys: UInt32, steps: UInt32, stream: np.uint32, out: Float32, normal:
             first = block * BLOCK
             whole = first + BLOCK <= count
             here = row[first : first + BLOCK] if whole else last
-            if normal:
-                block_of_normals(here, block, steps[agent], stream, key)
-            else:
-                _block_of_uniforms(here, block, steps[agent], stream, key)
+            block_of_normals(here, block, steps[agent], key)
             if not whole:
                 row[first:] = last[: count - first]

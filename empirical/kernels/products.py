@@ -130,7 +130,9 @@ def products(choice: str, *, device: str = "cpu") -> Iterator[None]:
     ----------
     choice
         What :func:`chosen` returned. With ``"bfloat16"``, torch's autocast rounds the factors
-        (:class:`torch.autocast`), and what is not a product stays in float32.
+        (:class:`torch.autocast`), and what is not a product stays in float32. A GPU rounds the
+        factors of convolutions to TensorFloat-32 by ``"medium"`` alone, though torch would by
+        default.
     """
     if choice not in SETTINGS[1:]:
         words = " or ".join(map(repr, SETTINGS[1:]))
@@ -150,7 +152,10 @@ def in_use() -> tuple[str, bool]:
 
 
 _CPU: Any = torch.backends.mkldnn
-_CUDA: Any = torch.backends.cuda
+_CUDNN: Any = torch.backends.cudnn
+# Convolutions and recurrent layers of a GPU, which torch rounds unless it is told not to.
+_LAYERS = _CUDNN.conv, _CUDNN.rnn
+_PLACES: tuple[Any, ...] = _CPU.matmul, torch.backends.cuda.matmul, *_LAYERS
 
 
 @dataclass(frozen=True)
@@ -158,8 +163,7 @@ class _Setting:
     """Torch's global setting, by its old name (None where only the new ones were used) and new."""
 
     name: str | None
-    cpu: str
-    cuda: str
+    precisions: tuple[str, ...]
 
     @classmethod
     def now(cls) -> _Setting:
@@ -167,13 +171,19 @@ class _Setting:
             name = torch.get_float32_matmul_precision()
         except RuntimeError:  # the new names say what the old one cannot
             name = None
-        return cls(name, _CPU.matmul.fp32_precision, _CUDA.matmul.fp32_precision)
+        return cls(name, tuple(place.fp32_precision for place in _PLACES))
+
+    @staticmethod
+    def take(choice: str) -> None:
+        torch.set_float32_matmul_precision(choice)
+        for layer in _LAYERS:
+            layer.fp32_precision = "tf32" if choice == "medium" else "ieee"
 
     def put_back(self) -> None:
         if self.name is not None:
             torch.set_float32_matmul_precision(self.name)
-        _CPU.matmul.fp32_precision = self.cpu
-        _CUDA.matmul.fp32_precision = self.cuda
+        for place, precision in zip(_PLACES, self.precisions, strict=True):
+            place.fp32_precision = precision
 
 
 class _Global:
@@ -198,14 +208,14 @@ class _Global:
             if not self._inside:
                 self._callers = _Setting.now()
             self._inside.append((own, choice))
-            torch.set_float32_matmul_precision(choice)
+            _Setting.take(choice)
         try:
             yield
         finally:
             with self._free:
                 del self._inside[_last(self._inside, own)]
                 if self._inside:
-                    torch.set_float32_matmul_precision(self._inside[-1][1])
+                    _Setting.take(self._inside[-1][1])
                 else:
                     self._callers.put_back()
                 self._free.notify_all()

@@ -16,10 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.replayed import fused
 from theory.validation import FloatArray
 
 Float32 = NDArray[np.float32]
 Columns = Sequence[float] | FloatArray | Tensor
+# A learning rate; on a device it may stand there, where it changes without a new launch.
+Rate = float | Tensor
 
 
 def compiled(*tensors: Tensor) -> bool:
@@ -43,7 +46,7 @@ def numbers(values: Columns) -> Float32:
 
 
 def momentum_step(
-    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: float, decay: float
+    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: Rate, decay: float
 ) -> None:
     """U ← decay u + a g, w ← w − rate u, in place.
 
@@ -55,19 +58,20 @@ def momentum_step(
         a, one number an agent.
     """
     if not compiled(mean, momentum, gradient):
-        momentum_step_by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
+        by_torch = fused(momentum_step_by_torch, mean)
+        by_torch(mean, momentum, gradient, weight=weight, rate=rate, decay=decay)
         return
     arrays = (t.numpy() for t in (mean, momentum, gradient))
-    given: Any = *arrays, numbers(weight), np.float32(rate), np.float32(decay)
+    given: Any = *arrays, numbers(weight), np.float32(float(rate)), np.float32(decay)
     _momentum(*given)
 
 
 def momentum_step_by_torch(
-    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: float, decay: float
+    mean: Tensor, momentum: Tensor, gradient: Tensor, *, weight: Columns, rate: Rate, decay: float
 ) -> None:
     """:func:`momentum_step` in torch's operations."""
     momentum.mul_(decay).addcmul_(gradient, column(weight, gradient))
-    mean.add_(momentum, alpha=-rate)
+    mean.sub_(momentum * rate)
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -93,7 +97,7 @@ def adam_step(
     *,
     weight: Columns,
     steps: Columns,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
@@ -107,7 +111,8 @@ def adam_step(
         a, and how many steps the averages have seen, this one included; one number an agent.
     """
     if not compiled(mean, *moments, gradient):
-        adam_step_by_torch(
+        by_torch = fused(adam_step_by_torch, mean)
+        by_torch(
             mean, moments, gradient,
             weight=weight, steps=steps, rate=rate, betas=betas, epsilon=epsilon,
         )  # fmt: skip
@@ -117,7 +122,7 @@ def adam_step(
     b1, b2 = betas
     # 1 − 0.999f would be wrong in its fifth digit.
     common = np.array([b1, 1.0 - b1, b2, 1.0 - b2, epsilon], dtype=np.float32)
-    columns = np.stack([numbers(weight), numbers(rate * first), numbers(second)], axis=1)
+    columns = np.stack([numbers(weight), numbers(float(rate) * first), numbers(second)], axis=1)
     given: Any = *(t.numpy() for t in (mean, *moments, gradient)), columns, common
     _adam(*given)
 
@@ -129,7 +134,7 @@ def adam_step_by_torch(
     *,
     weight: Columns,
     steps: Columns,
-    rate: float,
+    rate: Rate,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:

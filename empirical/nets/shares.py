@@ -158,15 +158,21 @@ class Order:
         self._epoch = -1
         self._order: IntArray = np.empty(0, dtype=np.int64)
 
-    def rows(self, step: int) -> IntArray:
-        """Positions, among the agent's own, of batch `step`, counted from 0; shape (batch,)."""
-        epoch, place = divmod(step, self._batches)
-        if epoch != self._epoch:
-            rng = np.random.default_rng([*self._key, epoch])
-            repeats = -(-self._batch // self._size)
-            self._order = np.concatenate([rng.permutation(self._size) for _ in range(repeats)])
-            self._epoch = epoch
-        return self._order[place * self._batch : (place + 1) * self._batch]
+    def rows(self, first: int, count: int = 1) -> IntArray:
+        """Positions, among the agent's own, of batches from `first` on; shape (count, batch)."""
+        parts = []
+        while count:
+            epoch, place = divmod(first, self._batches)
+            if epoch != self._epoch:
+                rng = np.random.default_rng([*self._key, epoch])
+                repeats = -(-self._batch // self._size)
+                self._order = np.concatenate([rng.permutation(self._size) for _ in range(repeats)])
+                self._epoch = epoch
+            some = min(count, self._batches - place)
+            own = self._order[place * self._batch : (place + some) * self._batch]
+            parts.append(own.reshape(some, self._batch))
+            first, count = first + some, count - some
+        return np.concatenate(parts)
 
 
 # Data of one's own as the shares of agents that train nets ---------------------------------------

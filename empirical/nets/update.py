@@ -24,6 +24,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from empirical.kernels.replayed import fused
+from empirical.kernels.sweeps import Rate
+
 Float32 = NDArray[np.float32]
 
 # |2δ| at most: the polynomial for exp is then right to 1e-7, half a unit of float32's last place.
@@ -60,8 +63,8 @@ class Adam:
         self,
         steps: Tensor,
         *,
-        mean_rate: float,
-        scale_rate: float,
+        mean_rate: Rate,
+        scale_rate: Rate,
         loss_weight: Tensor,
         divergence_weight: Tensor,
     ) -> Tensor:
@@ -118,7 +121,8 @@ def update(
         divergence is zero.
     """
     if tensors[0].device.type != "cpu":
-        update_by_torch(tensors, gradients, adam, columns, prior=prior)
+        by_torch = fused(update_by_torch, tensors[0])
+        by_torch(tensors, gradients, adam, columns, prior=prior)
         return
     given = zip(rows_of(gradients[0]), rows_of(gradients[1]), strict=True)
     own = columns.numpy()

@@ -44,6 +44,10 @@ class _WithConstants:
     count: int
 
     @property
+    def together(self) -> bool:
+        return bool(getattr(self.net, "together", False))
+
+    @property
     def parameters(self) -> int:
         return self.net.parameters + self.count
 

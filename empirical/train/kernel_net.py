@@ -264,6 +264,8 @@ class KernelNet:
         """What is pickled and copied; how it starts may be a function of the user's, left out."""
         return {**vars(self), "_start": None if self._start is None else unknown_start}
 
+    together = True  # a GPU takes any number of nets by the same launches
+
     @property
     def parameters(self) -> int:
         """The number d of weights and biases."""

@@ -93,6 +93,11 @@ class ModuleNet:
         return {**vars(self), "_build": None if self._build is None else unknown_start}
 
     @property
+    def together(self) -> bool:
+        """Whether a GPU takes any number of nets by the same launches (:class:`Net`)."""
+        return self.way == "together"
+
+    @property
     def parameters(self) -> int:
         """The number d of trainable weights."""
         return self._layout.parameters

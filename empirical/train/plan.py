@@ -72,8 +72,15 @@ def _count(tensors: Mapping[str, Tensor]) -> int:
     return sum(len(values) for values in tensors.values() if values.shape[1:] == (TRIED,))
 
 
-def free_memory() -> int | None:
-    """Bytes that this machine, or the group of processes we are in, has left; None if unknown."""
+def free_memory(device: str = "cpu") -> int | None:
+    """Bytes that a GPU, this machine, or the group of processes we are in, has left.
+
+    None if that is unknown.
+    """
+    if device == "cuda":
+        # What torch holds of it and has given to nobody is free as well.
+        idle = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        return int(torch.cuda.mem_get_info()[0] + idle)
     found = []
     information = Path("/proc/meminfo")
     if information.is_file():

@@ -259,6 +259,10 @@ class Pooling:
         """
         round = self.rounds.at(number)
         sent = round.traffic(self.own, messages)
+        if self.rounds.longest == 0 and self.exchange.processes == 1:  # all is here, and fresh
+            for name, values in messages.items():
+                self._sum(round, number, values, {}, name)
+            return sent
         said = {(j, number): _row(messages, k) for k, j in enumerate(self.own)}
         size = sum(values[0].nbytes for values in messages.values())
         letters = {j: Message(said[j, number], size) for j in self.own if round.links[j]}

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.kernels.noise import keys, on
 from empirical.kernels.products import SETTINGS, chosen
 from empirical.kernels.products import products as torch_products
+from empirical.kernels.replayed import Replayed
+from empirical.kernels.sweeps import Rate
 from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
@@ -35,7 +38,7 @@ from empirical.train.parts import (
     restore_tensors,
     share_of,
 )
-from empirical.train.plan import check_memory, free_memory, vectors_of
+from empirical.train.plan import GIB, check_memory, free_memory, vectors_of
 from empirical.train.pooling import NetworkRounds
 from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
@@ -130,7 +133,9 @@ class TrainingRun:
         self._schedule, self._decay = schedule, as_positive("decay", decay)
         below_one("warm_up", warm_up)
         self._warm_up = warm_up
-        everybody = share_of(network, shares).to(self.device)
+        everybody = share_of(network, shares)
+        self._vectors = vectors_of(learner, everybody.of(slice(0, 1)))
+        everybody = everybody.to(self.device)
         self._begin = first_weights(
             net, start, agents=shares.agents, seed=self.seed, to=self.device
         )
@@ -148,10 +153,13 @@ class TrainingRun:
             for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._steps = np.zeros(len(self.own), dtype=np.int64)
+        self._keys = on(torch.device(self.device), keys(self.seed, self.own))
+        self._held = torch.cat(self._shares.indices)
+        self._replayed = self._recorder()
+        self._first_held = np.cumsum([0, *self._shares.sizes])
         few = AT_ONCE if self.device == "cpu" else len(self.own)
         self._at_once = few if at_once is None else as_integer("at_once", at_once, minimum=1)
-        self._vectors = vectors_of(learner, self._share.of(slice(0, 1)).to("cpu"))
-        free = free_memory() if self.device == "cpu" else None
+        free = free_memory(self.device)
         check_memory(self.footprint, free=free, agents=len(self.own), parameters=net.parameters)
         self.products = agreed_products(
             products, net, exchange or OneProcess(), agents=network.agents, device=self.device
@@ -180,6 +188,8 @@ class TrainingRun:
         ------
         TrainingFailed
             If a loss or a message is not finite any more; the message names agent and round.
+        ValueError
+            If a device's memory does not suffice for the nets' passes.
         """
         begin = time.perf_counter()
         losses, active = self._train()
@@ -271,6 +281,7 @@ class TrainingRun:
         self._pooling.restore(state)
         restore_tensors(mine, state)
         self._steps = mine["steps"].numpy()
+        self._replayed = self._recorder()
         self.round = int(mine["round"][0])
         self.products = chosen(SETTINGS[int(mine["products"][0])], device=self.device)
 
@@ -291,9 +302,14 @@ class TrainingRun:
         active = [k for k, agent in enumerate(self.own) if observes[agent]]
         rate = self.rate(self.round)
         losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
-        with torch_products(self.products, device=self.device):
-            for rows in self._groups(active):
-                self._local_steps(rows, rate, losses)
+        try:
+            with torch_products(self.products, device=self.device):
+                for rows in self._groups(active):
+                    self._local_steps(rows, rate, losses)
+        except torch.OutOfMemoryError:
+            got = f"none for the passes of {len(active)} nets beside {self.footprint / GIB:.1f} GiB"
+            remedy = "make the batch smaller, or train a smaller net or fewer agents"
+            raise fail("memory", f"some that is free on {self.device!r}", got, remedy) from None
         return losses, active
 
     def _said(self, losses: Tensor, active: list[int]) -> tuple[FloatArray, dict[str, Tensor]]:
@@ -322,40 +338,53 @@ class TrainingRun:
 
     def _local_steps(self, some: list[int], rate: float, losses: Tensor) -> None:
         """All local steps of some agents; their mean losses go to `losses`."""
-        together = some == list(range(some[0], some[-1] + 1))
-        rows = slice(some[0], some[-1] + 1) if together else torch.tensor(some, device=self.device)
+        given = self._places(some), torch.from_numpy(self._steps[some]).to(self.device)
+        pace = rate if self.device == "cpu" else losses.new_full((), rate)
+        all_alike = len(some) == len(self.own) and getattr(self.net, "together", False)
+        walk = self._replayed if all_alike else partial(self._walk, some)
+        losses[self._rows(some)] = walk(*given, pace)
+        self._steps[some] += self.local_steps
+
+    def _recorder(self) -> Replayed:
+        """The local steps of all own agents, by the products of now."""
+        return Replayed(partial(self._walk, list(range(len(self.own)))))
+
+    def _walk(self, some: list[int], places: Tensor, taken: Tensor, rate: Rate) -> Tensor:
+        """All local steps of some agents, in place; their mean losses, shape (k,), float64."""
+        rows = self._rows(some)
         state = {name: values[rows] for name, values in self._state.items()}
         share = self._share.of(rows)
-        taken = self._steps[some]
         batch = Steps(
             self.net,
             self.likelihood,
             self._shares,
-            places=self._places(some),
+            places=places,
             agents=[self.own[k] for k in some],
             taken=taken,
+            keys=self._keys[rows],
             seed=self.seed,
             rate=rate,
         )
         work = self.learner.begin(state, share)
-        total = losses.new_zeros(len(some))
+        total = torch.zeros(len(some), dtype=torch.float64, device=places.device)
         while batch.next():
             total += self.learner.step(state, work, batch, share)
         self.learner.end(state, work, share)
-        losses[rows] = total / self.local_steps
-        if not together:
+        if not isinstance(rows, slice):
             for name, values in state.items():
                 self._state[name][rows] = values
-        self._steps[some] = taken + self.local_steps
+        return total / self.local_steps
+
+    def _rows(self, some: list[int]) -> slice | Tensor:
+        """Where some agents stand among the own: a slice, whose rows are views, if there is one."""
+        beside = some == list(range(some[0], some[-1] + 1))
+        return slice(some[0], some[-1] + 1) if beside else torch.tensor(some, device=self.device)
 
     def _places(self, some: list[int]) -> Tensor:
         """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
-        places = []
-        for k in some:
-            steps = range(int(self._steps[k]), int(self._steps[k]) + self.local_steps)
-            own = np.stack([self._orders[k].rows(step) for step in steps])
-            places.append(self._shares.indices[k][torch.from_numpy(own).to(self.device)])
-        return torch.stack(places, dim=1)
+        rows = [self._orders[k].rows(int(self._steps[k]), self.local_steps) for k in some]
+        held = np.stack(rows, axis=1) + self._first_held[some][:, None]
+        return self._held[torch.from_numpy(held).to(self.device)]
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:
         """Pooled messages become state; who pools with nobody keeps its own to the last bit."""

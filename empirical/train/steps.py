@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.kernels.noise import Noise, keys, normals
+from empirical.kernels.noise import Noise, UInt32
+from empirical.kernels.sweeps import Rate
 from empirical.likelihoods.laws import Likelihood
 from empirical.nets import dense_pass
 from empirical.nets.likelihood import gradient
@@ -120,7 +121,9 @@ class Steps:
     agents
         Their numbers in the run.
     taken
-        How many steps each has taken before, shape (k,).
+        How many steps each has taken before, shape (k,); on a device, there.
+    keys
+        Of the agents' noise (:func:`empirical.kernels.noise.keys`).
     seed
         Of the run.
     rate
@@ -135,16 +138,17 @@ class Steps:
         *,
         places: Tensor,
         agents: Sequence[int],
-        taken: IntArray,
+        taken: IntArray | Tensor,
+        keys: UInt32 | Tensor,
         seed: int,
-        rate: float,
+        rate: Rate,
     ) -> None:
         self.rate = rate
         self._net, self._likelihood, self._shares = net, likelihood, shares
         self._places, self._agents, self._taken, self._seed = places, agents, taken, seed
-        self._keys = keys(seed, agents)
+        self._keys = keys
         self._done = -1
-        self.steps = torch.tensor(taken, dtype=torch.float64, device=places.device)[:, None]
+        self.steps = torch.as_tensor(taken).to(torch.float64, copy=True)[:, None]
         self._states: list[State] | None = None
         self._noise: Tensor | None = None
         self._drawn = -1
@@ -198,8 +202,7 @@ class Steps:
         if self._noise is None:
             self._noise = torch.empty_like(like, dtype=torch.float32)
         if self._drawn != self._done:
-            at = [int(taken) + self._done for taken in self._taken]
-            normals(self._keys, at, self._noise)
+            self.noise().normals(self._noise)
             self._drawn = self._done
         return self._noise.to(like.dtype)
 
@@ -250,13 +253,13 @@ class Steps:
 
     def noise(self, *, ahead: int = 0) -> Noise:
         """What the agents' noise in this step depends on, or in a step to come."""
-        return Noise(self._keys, (self._taken + self._done + ahead).astype(np.uint32))
+        return Noise(self._keys, self._taken + (self._done + ahead))
 
 
 class _NoiseKeys(Sequence[NoiseKey]):
     """The keys of some agents' own noise, made where a net asks for them; most have no noise."""
 
-    def __init__(self, seed: int, agents: Sequence[int], steps: IntArray) -> None:
+    def __init__(self, seed: int, agents: Sequence[int], steps: IntArray | Tensor) -> None:
         self._seed, self._agents, self._steps = seed, agents, steps
 
     def __len__(self) -> int:

@@ -229,3 +229,42 @@ def test_the_gap_of_a_ring(back: float, forth: float) -> None:
     slem = np.abs(exact_eigenvalues(weights)).max()
     # Both are rounded a few times; the gap is above .1.
     assert ring_gap(9, back=back, forth=forth) == pytest.approx(1 - slem, rel=1e-14)
+
+
+def gpu(*options: str) -> subprocess.CompletedProcess[str]:
+    """The measurements of a GPU, which make lines in place of tables."""
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu", *options],
+        capture_output=True, encoding="utf-8", cwd=ROOT, check=False,
+    )  # fmt: skip
+
+
+def test_every_part_for_a_gpu_runs_and_is_not_measured_twice(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "gpu.jsonl"
+    options = "--device", "cpu", "--quick", "--out", str(out)
+    parts = "products", "train", "resnet", "gae"
+    done = gpu(*options, "--parts", *parts)
+    assert done.returncode == 0, done.stderr
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert lines == done.stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert {row["part"] for row in rows} == {*parts, "module"}
+    assert all(row["TFLOP/s"] > 0 for row in rows)
+    assert all("share of bfloat16" in row for row in rows if row["part"] != "products")
+    # The last line was cut off, and is measured again, alone.
+    out.write_text("\n".join(lines)[:-5], encoding="utf-8")
+    again = gpu(*options, "--parts", *parts)
+    (row,) = map(json.loads, again.stdout.splitlines())
+    assert (row["part"], row["name"]) == (rows[-1]["part"], rows[-1]["name"])
+    # Behind the last second nothing is begun.
+    last = gpu(*options, "--seconds", "-1")
+    assert (last.returncode, last.stdout) == (0, ""), last.stderr
+
+
+def test_without_a_gpu_its_measurements_say_so_in_a_line() -> None:
+    if pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("there is a GPU")
+    done = gpu()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpu: expected a CUDA device, got none that torch can use\n"

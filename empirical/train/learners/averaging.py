@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.noise import Noise
-from empirical.kernels.sweeps import adam_step, momentum_step
+from empirical.kernels.sweeps import Rate, adam_step, momentum_step
 from empirical.nets.update import Adam, Tensors
 from theory.validation import as_positive, fail
 
@@ -66,7 +66,7 @@ class Batch(Protocol):
     """What the engine offers in one step of k agents."""
 
     @property
-    def rate(self) -> float:
+    def rate(self) -> Rate:
         """What learning rates are multiplied by in this round: the schedule."""
         ...
 

@@ -16,6 +16,8 @@ def setting() -> tuple[object, ...]:
         torch.get_float32_matmul_precision(),
         backends.mkldnn.matmul.fp32_precision,
         backends.cuda.matmul.fp32_precision,
+        backends.cudnn.conv.fp32_precision,
+        backends.cudnn.rnn.fp32_precision,
         torch.is_autocast_enabled("cpu"),
     )
 
@@ -38,6 +40,9 @@ def test_the_callers_setting_comes_back(caller: str, choice: str) -> None:
         inside = "highest" if choice == "bfloat16" else choice
         assert torch.get_float32_matmul_precision() == inside
         assert torch.is_autocast_enabled("cpu") == (choice == "bfloat16")
+        # A GPU rounds to TensorFloat-32 only where it was said.
+        rounded = "tf32" if choice == "medium" else "ieee"
+        assert setting()[3:5] == (rounded, rounded)
         with products("highest"):
             assert torch.get_float32_matmul_precision() == "highest"
         assert torch.get_float32_matmul_precision() == inside

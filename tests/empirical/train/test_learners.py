@@ -10,7 +10,6 @@ import torch
 from empirical.kernels.noise import (
     Noise,
     keys,
-    normals,
 )
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
@@ -132,10 +131,10 @@ def central(learner: NaturalGradient, steps: int, seed: int) -> tuple[Any, Any]:
     u = np.zeros(3)
     orders = [Order(size, 8, seed=seed, agent=i) for i, size in enumerate(SIZES)]
     for t in range(steps):
-        noise = normals(keys(seed, range(3)), [t] * 3, torch.empty(3, 3)).double().numpy()
+        noise = Noise(keys(seed, range(3)), [t] * 3).normals(torch.empty(3, 3)).double().numpy()
         g, h = np.zeros(3), np.zeros(3)
         for i in range(3):
-            rows = orders[i].rows(t)
+            rows = orders[i].rows(t)[0]
             w = m + noise[i] / np.sqrt(n * s)
             x, y = X[i][rows], Y[i][rows]
             own = SIZES[i] / n * x.T @ (x @ w - y) / 8

@@ -120,8 +120,21 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
     refused(message, check_memory, 5 * GIB // 2, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=GIB, agents=9, parameters=7)
     check_memory(GIB, free=None, agents=9, parameters=7)
-    monkeypatch.setattr("empirical.train.run.free_memory", lambda: 100)
+    monkeypatch.setattr("empirical.train.run.free_memory", lambda device: 100)
     refused(r"memory: .* for 5 agents of 3 weights", run_of, NETWORKS["fixed"], "averaging")
+
+
+def test_too_large_passes_on_a_device_are_refused_in_one_line(monkeypatch) -> None:
+    run = run_of(NETWORKS["fixed"], "averaging")
+
+    def full(*given: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr(run, "_walk", full)
+    message = (
+        r"memory: .* got none for the passes of 5 nets beside 0\.0 GiB; make the batch smaller"
+    )
+    refused(message, run.run_round)
 
 
 def test_free_memory_is_some_but_not_more_than_there_is() -> None:

@@ -134,7 +134,7 @@ class ErrorBound(Shown):
         return high
 
     def _smallest_in_table(self, target: float, enough: int) -> int:
-        """The smallest round from which on it stays at most the target, as it does from `enough`."""
+        """The smallest round from which on it stays at most the target, as from `enough`."""
         last, count = enough - 1, _FIRST_ROWS
         while last > 0:
             first = max(0, last - min(count, max(1, _ENTRIES // self.events)))
