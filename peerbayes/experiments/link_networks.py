@@ -23,7 +23,7 @@ from theory.changing import (
     RandomLinks,
     mean_slem,
 )
-from theory.changing.expected_weights import expected_weights
+from theory.changing.mean_states import expected_weights
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
 

@@ -32,7 +32,7 @@ from theory.bounds.tails.chernoff import hoeffding_bounds
 from theory.bounds.tails.events import ErrorEvents
 from theory.changing import influence
 from theory.changing.delays import RandomNetwork
-from theory.learnability.silence import silent_rates
+from theory.learnability.cover import silent_rates
 from theory.robustness import Average, TrimmedMean
 from theory.validation import FloatArray
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 # Of each package most lines and most files. They are lowered when a package gets smaller; one that
 # grows needs a reason that is worth its weight.
 BUDGETS = {
-    "theory": (57_700, 229),
+    "theory": (57_700, 202),
     "exact": (14_500, 56),
     "empirical": (29_200, 116),
     "peerbayes": (53_850, 222),

@@ -31,9 +31,8 @@ import numpy as np
 from theory.bounds.accounting import CertifiedSampleSize, account
 from theory.bounds.tails.chernoff import chernoff_bounds, hoeffding_bounds
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
-from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, check_same_agents
+from theory.learning.rate import ErrorExponent, LearningRate, check_same_agents
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown, Value
@@ -247,8 +246,10 @@ def _present(bounds: list[ErrorBound | None]) -> tuple[ErrorBound, ...]:
     return tuple(bound for bound in bounds if bound is not None)
 
 
-def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> CertifiedSampleSize:
-    """Both ends, where that is affordable."""
+def _certified(
+    events: ErrorEvents, delta: float, bounds: Sequence[Bound], *, pilot: int | None
+) -> CertifiedSampleSize:
+    """Both ends, where that is affordable; `bounds` are Chernoff's."""
     network, note = events.network, ""
     if not isinstance(network, Network):
         note = _CHANGES
@@ -258,7 +259,9 @@ def _certified(events: ErrorEvents, delta: float, *, pilot: int | None) -> Certi
         note = _OUT_OF_REACH
     else:
         certified = account(network, events.model, rate=events.rate, exponent=events.known_exponent)
-        return certified.sample_size(delta, pilot=pilot, seconds=_MOST_SECONDS)
+        rough = next((b.rough for b in bounds if isinstance(b, ErrorBound) and b.rough), None)
+        logs = None if rough is None else rough.logs(pilot)
+        return certified.sample_size(delta, pilot=pilot, logs=logs, seconds=_MOST_SECONDS)
     return CertifiedSampleSize(delta, None, None, None, note)
 
 
@@ -337,7 +340,7 @@ def sample_sizes(
         repaired=_smallest(bounds.hoeffding, delta, reason=reason),
         chernoff=smallest,
         certified=(
-            _certified(events, delta, pilot=smallest.rounds)
+            _certified(events, delta, bounds.chernoff, pilot=smallest.rounds)
             if certify
             else CertifiedSampleSize(delta, None, None, None, "not asked for")
         ),

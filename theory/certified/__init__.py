@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.certified.cumulant import Evidence
     from theory.certified.information import Reference, decide_reference
-    from theory.certified.ladder import CertifiedLadder, RoundsCertificate, verify_rounds
+    from theory.certified.ladder import (
+        CertifiedLadder,
+        CertifiedRounds,
+        RoundsCertificate,
+        verify_rounds,
+    )
     from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
+    from theory.certified.maximum import Evidence
     from theory.certified.network import CertifiedNetwork, certify_network
-    from theory.certified.rounds import CertifiedRounds
 else:
     show_lazily(__name__)
 

@@ -14,13 +14,14 @@ bound at round n with this t bounds all later rounds too (docs: mathematics/cert
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import flint
 from flint import arb
 
-from theory.certified.cumulant import BallLaw, Weighed, extreme
+from theory.certified.cumulant import BallLaw, Part, Weighed, extreme
 from theory.certified.maximum import BallPowers, Maximum, concave_maximum
 from theory.numbers import precision
 
@@ -238,66 +239,102 @@ class ChernoffUnion:
     events: Sequence[AgentEvents]
     name: str = "Chernoff, union over agents"
     _tilts: dict[tuple[int, int], arb] = field(default_factory=dict)
-    _terms: _Terms | None = None
+    _sorts: dict[int, tuple[int, list[_Alike]]] = field(default_factory=dict)
+    _round: tuple[int, list[_Event]] = (0, [])
 
     def value(self, rounds: int) -> arb:
         """A ball around the bound at one round."""
         with precision(self.powers.bits):
-            return sum((least.value for least in self._at(rounds).least.values()), arb(0))
+            return sum((e.count * e.least.value for e in self._at(rounds)), arb(0))
 
     def for_ever(self, rounds: int) -> arb:
         """An upper bound on the bound at that round and all later ones."""
         with precision(self.powers.bits):
             total = arb(0)
-            found = self._at(rounds)
-            for (index, agent), least in found.least.items():
-                later = found.later[index]
-                ratio = found.ratios[index, agent]
-                drop = (ratio.shift - later.least_share).upper()
-                total += _for_ever(least, ratio, drop, later.falls)
+            for event in self._at(rounds):
+                drop = (event.ratio.shift - event.later.least_share).upper()
+                total += event.count * _for_ever(event.least, event.ratio, drop, event.later.falls)
             return total
 
-    def _at(self, rounds: int) -> _Terms:
+    def _at(self, rounds: int) -> list[_Event]:
         """All events at one round; the last round asked for is kept."""
-        if self._terms is None or self._terms.rounds != rounds:
+        if self._round[0] != rounds:
             known = self.powers.reach(rounds)
-            terms = _Terms(rounds, [], {}, {})
-            for index, event in enumerate(self.events):
-                terms.later.append(_Later(self.powers, event, known))
-                for agent in range(self.powers.agents):
-                    self._add(terms, index, agent, known)
-            self._terms = terms
-        return self._terms
+            events = [
+                self._event(index, sort, group, rounds - known)
+                for index in range(len(self.events))
+                for sort, group in enumerate(self._alike(index, known))
+            ]
+            self._round = rounds, events
+        return self._round[1]
 
-    def _add(self, terms: _Terms, index: int, agent: int, known: int) -> None:
-        event, later = self.events[index], terms.later[index]
-        parts = [
-            part
-            for k in range(1, known + 1)
-            for part in heard(self.powers.table(k)[agent], event.laws)
-        ]
-        if terms.rounds > known:
-            parts += heard(self.powers.hull(known), event.laws, count=terms.rounds - known)
-            share = union(later.shares)
-        else:
-            share = later.shares[agent]
-        ratio = Weighed(together(parts), share)
+    def _alike(self, index: int, known: int) -> list[_Alike]:
+        """The agents by what they have heard up to the last power, of one wrong hypothesis."""
+        if self._sorts.get(index, (0, []))[0] != known:
+            event = self.events[index]
+            later = _Later(self.powers, event, known)
+            found: dict[tuple[Hashable, ...], _Alike] = {}
+            for agent, share in enumerate(later.shares):
+                parts = keyed(
+                    part
+                    for k in range(1, known + 1)
+                    for part in heard(self.powers.table(k)[agent], event.laws)
+                )
+                counts = frozenset((key, count) for key, (_, _, count) in parts.items())
+                one = _Alike(parts, share, 1, later)
+                key = (_rounded(share), counts)
+                found[key] = found[key].joined(one) if key in found else one
+            self._sorts[index] = known, list(found.values())
+        return self._sorts[index][1]
+
+    def _event(self, index: int, sort: int, group: _Alike, more: int) -> _Event:
+        """One agent's event, `more` rounds after the last power."""
+        ratio = Weighed((), group.share, (group.heard,))
+        if more:
+            later = group.later
+            ratio = Weighed((), union(later.shares), (group.heard, later.again(more)))
         # The last tilt of this event, else that of another agent, is near the best one.
-        guess = self._tilts.get((index, agent), self._tilts.get((index, agent - 1)))
+        guess = self._tilts.get((index, sort), self._tilts.get((index, sort - 1)))
         least = _least(ratio, guess)
         if least.tilt is not None:
-            self._tilts[index, agent] = least.tilt
-        terms.ratios[index, agent], terms.least[index, agent] = ratio, least
+            self._tilts[index, sort] = least.tilt
+        return _Event(ratio, least, group.count, group.later)
 
 
 @dataclass(frozen=True)
-class _Terms:
-    """The events of one round, by wrong hypothesis and agent."""
+class _Alike:
+    """Agents with the same evidence up to the last power that is known, as far as is told apart.
 
-    rounds: int
-    later: list[_Later]
-    ratios: dict[tuple[int, int], Weighed]
-    least: dict[tuple[int, int], _Least]
+    `parts` and `share` are balls around what each of them has heard, and its prior's share.
+    """
+
+    parts: dict[Hashable, Part]
+    share: arb
+    count: int
+    later: _Later
+
+    def joined(self, other: _Alike) -> _Alike:
+        parts = {
+            key: (w.union(other.parts[key][0]), law, count)
+            for key, (w, law, count) in self.parts.items()
+        }
+        share = self.share.union(other.share)
+        return _Alike(parts, share, self.count + other.count, self.later)
+
+    @cached_property
+    def heard(self) -> Weighed:
+        """The sum of the parts."""
+        return Weighed(tuple(self.parts.values()), arb(0))
+
+
+@dataclass(frozen=True)
+class _Event:
+    """{Λ_i ≤ 0} at one round, of `count` agents alike, and its least Chernoff bound."""
+
+    ratio: Weighed
+    least: _Least
+    count: int
+    later: _Later
 
 
 class _Later:
@@ -309,14 +346,22 @@ class _Later:
             sum((w * p for w, p in zip(row, event.priors, strict=True)), arb(0)) for row in table
         ]
         self.least_share = extreme(self.shares, largest=False)
-        self._hull = Weighed(together(heard(powers.hull(known), event.laws)), arb(0))
-        self._rows = [Weighed(together(heard(row, event.laws)), arb(0)) for row in table]
+        self.hull = Weighed(together(heard(powers.hull(known), event.laws)), arb(0))
+        self._again = 0, self.hull
+        self._rows = [heard(row, event.laws) for row in table]
+
+    def again(self, rounds: int) -> Weighed:
+        """A sum around what so many later rounds add; the last one asked for is kept."""
+        if self._again[0] != rounds:
+            terms = tuple((w, law, rounds * count) for w, law, count in self.hull.terms)
+            self._again = rounds, Weighed(terms, arb(0))
+        return self._again[1]
 
     def falls(self, t: arb) -> bool:
         """Whether κ̄(t) ≤ 0: at this tilt no later round raises the bound."""
-        if self._hull.value(t) >= 0:
+        if self.hull.value(t) >= 0:
             return True
-        return all(row.value(t) >= 0 for row in self._rows)
+        return all(Weighed(together(row), arb(0)).value(t) >= 0 for row in self._rows)
 
 
 @dataclass(eq=False)
@@ -418,24 +463,31 @@ def _for_ever(least: _Least, ratio: Weighed, drop: arb, falls: Callable[[arb], b
     return ONE
 
 
-Part = tuple[arb, BallLaw, int]
-
-
 def heard(weights: Sequence[arb], laws: Sequence[BallLaw], *, count: int = 1) -> list[Part]:
     """The terms w_j z_j of one row of weights; those that are zero for certain are left out."""
     pairs = zip(weights, laws, strict=True)
     return [(w, law, count) for w, law in pairs if not (w.is_zero() or law.is_null)]
 
 
-def together(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _rounded(number: arb) -> Hashable:
+    """The same of numbers that agree to so many parts, on most occasions."""
+    mantissa, exponent = math.frexp(float(number))
+    return exponent, round(mantissa * _SAME)
+
+
+def keyed(parts: Iterable[Part]) -> dict[Hashable, Part]:
     """The same sum with nearly equal weights of one law put together, in one ball."""
-    found: dict[tuple[int, int, int], Part] = {}
+    found: dict[Hashable, Part] = {}
     for w, law, count in parts:
-        mantissa, exponent = math.frexp(float(w))
-        key = (id(law), exponent, round(mantissa * _SAME))
+        key = (id(law), _rounded(w))
         if key in found:
             other, _, number = found[key]
             found[key] = (other.union(w), law, number + count)
         else:
             found[key] = (w, law, count)
-    return tuple(found.values())
+    return found
+
+
+def together(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts of :func:`keyed`."""
+    return tuple(keyed(parts).values())

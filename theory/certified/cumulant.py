@@ -11,19 +11,14 @@ the ball that is given (docs: mathematics/certified).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
-from flint import arb
+from flint import arb, ctx
 
-from theory.certified.eigenbasis import stationary_to_bits
-from theory.numbers import LogSum, precision
 from theory.rational.log_ratio import RationalLogRatio
-from theory.rational.model import RationalModel
-from theory.rational.network import RationalNetwork
-from theory.showing import Shown
-from theory.validation import fail
 
 # Cumulants of log-likelihood ratios in balls -----------------------------------------------------
 
@@ -122,6 +117,32 @@ class BallLaw:
         return Jet(tilt.logarithm, slope, second / tilt.total)
 
     @cached_property
+    def radius(self) -> arb:
+        """R > 0 such that |E e^{uz} − 1| ≤ e^0.6 − 1 for all complex u with |u| ≤ R."""
+        means, halves = self._reach
+        return (arb(0.3) / (means + (arb(0.3) * halves).sqrt())).lower()
+
+    def taylor(self, order: int) -> list[arb]:
+        """The coefficients of u, u², …, u^`order` in κ(u)."""
+        known = self._taylor
+        while len(known[0]) <= order:
+            sums, found, powers = known
+            n = len(sums)
+            for o, (m, s) in enumerate(zip(self.means, self.variances, strict=True)):
+                before, last = powers[o]
+                powers[o] = last, (m * last + s * before) / n
+            pairs = zip(self.probabilities, powers, strict=True)
+            sums.append(sum((p * last for p, (_, last) in pairs), arb(0)))
+            crossed = sum((k * found[k] * sums[n - k] for k in range(1, n)), arb(0))
+            found.append(sums[n] - crossed / n)
+        return known[1][1 : order + 1]
+
+    @cached_property
+    def _taylor(self) -> tuple[list[arb], list[arb], list[tuple[arb, arb]]]:
+        """Coefficients of E e^{uz} and κ, and the last two of every atom's e^{um + u²s/2}."""
+        return [arb(1)], [arb(0)], [(arb(0), arb(1)) for _ in self.means]
+
+    @cached_property
     def _reach(self) -> tuple[arb, arb]:
         """Upper bounds on |m_o| and on s_o²/2."""
         return (
@@ -183,6 +204,72 @@ def extreme(values: Sequence[arb], *, largest: bool) -> arb:
     return found
 
 
+Part = tuple[arb, BallLaw, int]
+"""A weight w ≥ 0 as a ball, the law of z, and how many independent copies of w z."""
+
+
+@dataclass(frozen=True)
+class _Lot:
+    """Many parts of one law whose weights are near each other, as one power series in t.
+
+    κ has no pole within its radius R, so that Σ_a count_a κ(−t w_a) = Σ_r c_r (−t)^r Σ_a count_a
+    w_a^r up to t = R/(4 max w): the sums over a are taken once. What is left out after c_n is at
+    most Σ_{r > n} B (t max w/R)^r a part, by Cauchy's inequality.
+
+    Attributes
+    ----------
+    parts
+        The parts.
+    limit
+        The largest t at which the series is used.
+    coefficients
+        Those of −Σ_a count_a κ(−t w_a), from t¹ on.
+    scale
+        max w/R.
+    """
+
+    parts: list[Part]
+    limit: arb
+    coefficients: list[arb]
+    scale: arb
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> _Lot:
+        law = parts[0][1]
+        scale = extreme([w for w, _, _ in parts], largest=True) / law.radius
+        accuracy = min(min(w.rel_accuracy_bits() for w, _, _ in parts), ctx.prec)
+        powers, coefficients = [arb(-count) for _, _, count in parts], []
+        for coefficient in law.taylor(max(_LEAST_ORDER, accuracy // 2)):
+            powers = [-w * power for (w, _, _), power in zip(parts, powers, strict=True)]
+            coefficients.append(coefficient * sum(powers, arb(0)))
+        return cls(parts, (1 / (4 * scale)).lower(), coefficients, scale.upper())
+
+    def jet(self, t: arb) -> Jet:
+        """Balls around −Σ_a count_a κ(−t w_a) and its derivatives, for 0 ≤ t ≤ `limit`."""
+        value = slope = half = arb(0)
+        for coefficient in (*reversed(self.coefficients), arb(0)):
+            half = half * t + slope
+            slope = slope * t + value
+            value = value * t + coefficient
+        # Terms of the three series fall at least by a factor of three.
+        order, x = len(self.coefficients), t * self.scale
+        rest = _CAUCHY * sum(count for _, _, count in self.parts) * x ** (order - 1) * 3 / 2
+        some = (order + 1) * self.scale
+        return Jet(
+            value + arb(0, (rest * x * x).upper()),
+            slope + arb(0, (rest * x * some).upper()),
+            2 * half + arb(0, (rest * some * some).upper()),
+        )
+
+
+# Fewer parts than this are taken one by one.
+_MANY = 12
+# At R/4 a series of this order is right to 2^-48.
+_LEAST_ORDER = 24
+# |κ(u)| = |log(1 + q)| ≤ −log(1 − |q|) where |q| = |E e^{uz} − 1| ≤ e^0.6 − 1.
+_CAUCHY = arb(1.73)
+
+
 @dataclass(frozen=True)
 class Weighed:
     """A sum of independent z's, S = shift + Σ_a count_a · (copies of) w_a z_a.
@@ -196,206 +283,79 @@ class Weighed:
         (w, law, count): a weight w ≥ 0 as a ball, the law of z, and how many independent copies.
     shift
         A ball.
+    others
+        Sums that are part of this one; what is computed of them serves all that have them.
     """
 
-    terms: tuple[tuple[arb, BallLaw, int], ...]
+    terms: tuple[Part, ...]
     shift: arb
-
-    @property
-    def atoms(self) -> int:
-        """The number of exponentials that one evaluation takes."""
-        return sum(len(law.means) for _, law, _ in self.terms)
+    others: tuple[Weighed, ...] = ()
 
     @property
     def is_bounded(self) -> bool:
         """Whether S has a least value."""
-        return all(law.is_bounded for _, law, _ in self.terms)
+        bounded = [law.is_bounded for _, law, _ in self.terms]
+        return all(bounded + [other.is_bounded for other in self.others])
 
     @cached_property
     def mean(self) -> arb:
         """A ball around E S."""
-        return sum((count * w * law.mean for w, law, count in self.terms), self.shift)
+        start = sum((other.mean for other in self.others), self.shift)
+        return sum((count * w * law.mean for w, law, count in self.terms), start)
 
     @cached_property
     def variance(self) -> arb:
         """A ball around Var S."""
-        return sum((count * w * w * law.variance for w, law, count in self.terms), arb(0))
+        start = sum((other.variance for other in self.others), arb(0))
+        return sum((count * w * w * law.variance for w, law, count in self.terms), start)
 
     @cached_property
     def minimum(self) -> arb | None:
         """A ball around the least value of S; None if there is none."""
-        total = self.shift
-        for w, law, count in self.terms:
-            lowest = law.minimum
-            if lowest is None:
-                return None
-            total += count * w * lowest
-        return total
+        if not self.is_bounded:
+            return None
+        total = sum((other.minimum or 0 for other in self.others), self.shift)
+        return total + sum((n * w * (law.minimum or 0) for w, law, n in self.terms), arb(0))
+
+    @cached_property
+    def _lots(self) -> tuple[list[_Lot], list[Part]]:
+        """The parts that are taken together, and those that are not."""
+        found: dict[tuple[int, int], list[Part]] = {}
+        for part in self.terms:
+            key = (id(part[1]), math.frexp(float(part[0]))[1])
+            found.setdefault(key, []).append(part)
+        many = [parts for parts in found.values() if len(parts) >= _MANY]
+        few = [part for parts in found.values() if len(parts) < _MANY for part in parts]
+        return [_Lot.of(parts) for parts in many], few
+
+    def _sums(self, t: arb) -> tuple[list[Jet], list[Part]]:
+        """What series give at t, and the parts that are left to be looked at one by one."""
+        lots, left = self._lots
+        jets, left = [lot.jet(t) for lot in lots if t <= lot.limit], list(left)
+        for lot in lots:
+            if not t <= lot.limit:
+                left += lot.parts
+        for other in self.others:
+            more, parts = other._sums(t)
+            jets, left = jets + more, left + parts
+        return jets, left
 
     def value(self, t: arb) -> arb:
-        """A ball around f(t) = −log E e^{−tS}."""
-        terms = (count * law.cumulant(-t * w) for w, law, count in self.terms)
-        return t * self.shift - sum(terms, arb(0))
+        """A ball around f(t) = −log E e^{−tS}, t ≥ 0."""
+        jets, left = self._sums(t)
+        value = sum((jet.value for jet in jets), t * self.shift)
+        return value - sum((count * law.cumulant(-t * w) for w, law, count in left), arb(0))
 
     def jet(self, t: arb) -> Jet:
         """Balls around f, f' and f'', for f(t) = −log E e^{−tS}, which is concave; f(0) = 0."""
-        value, slope, curvature = t * self.shift, self.shift, arb(0)
-        for w, law, count in self.terms:
+        jets, left = self._sums(t)
+        value = sum((jet.value for jet in jets), t * self.shift)
+        slope = sum((jet.slope for jet in jets), self.shift)
+        curvature = sum((jet.curvature for jet in jets), arb(0))
+        for w, law, count in left:
             part = law.jet(-t * w)
             scaled = count * w
             value -= count * part.value
             slope += scaled * part.slope
             curvature -= scaled * w * part.curvature
         return Jet(value, slope, curvature)
-
-
-# The evidence of a network and a model at one precision, and the signs that can be decided -------
-
-
-START_BITS = 128
-"""Where precision starts: sums of many terms leave enough of it for doubles."""
-
-# The exact stationary distribution takes 7 ms for 50 agents with weights in doubles, 70 ms for
-# 100; sums of logarithms with such coefficients are quick up to there.
-_MOST_EXACT_AGENTS = 100
-# Integers above 64 bits are not split into primes but compared pairwise: a second for 400.
-_MOST_LARGE_INTEGERS = 400
-_MOST_LOGARITHMS = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence(Shown):
-    """A network and a model that fit, with all that is looked up more than once.
-
-    Raises
-    ------
-    ValueError
-        If network and model have different numbers of agents.
-    """
-
-    network: RationalNetwork
-    model: RationalModel
-    _laws: dict[tuple[int, int], tuple[RationalLogRatio, ...]] = field(default_factory=dict)
-    _balls: dict[int, EvidenceBalls] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.network.agents != self.model.agents:
-            raise fail(
-                "model",
-                f"as many agents as the network, {self.network.agents}",
-                f"{self.model.agents}",
-                "change the agents' counts or the network's size",
-            )
-
-    @property
-    def hypotheses(self) -> int:
-        """M."""
-        return len(self.model.hypotheses)
-
-    @cached_property
-    def present(self) -> tuple[int, ...]:
-        """The kinds that some agent is of."""
-        return tuple(sorted(set(self.model.assignment)))
-
-    def laws(self, best: int, other: int) -> tuple[RationalLogRatio, ...]:
-        """The law of z(best, other) of each kind."""
-        if (best, other) not in self._laws:
-            self._laws[best, other] = self.model.log_ratios(best, other)
-        return self._laws[best, other]
-
-    def signs(self, best: int, other: int) -> tuple[int | None, ...]:
-        """The sign of I(best, other) of each kind: decided, or None where that is too much work."""
-        balls = self.at(START_BITS).information(best, other)
-        laws = self.laws(best, other)
-        return tuple(_sign(ball, law) for ball, law in zip(balls, laws, strict=True))
-
-    def weighed_sign(self, values: Sequence[LogSum]) -> int | None:
-        """The sign of Σ_j v_j · (value of j's kind): decided, or None where that is too much work.
-
-        Values of one sign need no v: all v_j are positive.
-        """
-        signs = {values[k].sign() for k in self.present}
-        if signs == {0}:
-            return 0
-        if signs <= {0, 1}:
-            return 1
-        if signs <= {0, -1}:
-            return -1
-        if self.network.agents > _MOST_EXACT_AGENTS:
-            return None
-        totals = self.model.kind_weights(self.network.stationary_distribution)
-        return LogSum.total(values[k] * totals[k] for k in self.present).sign()
-
-    def at(self, bits: int) -> EvidenceBalls:
-        """Everything in balls of that precision."""
-        if bits not in self._balls:
-            self._balls[bits] = EvidenceBalls(self, bits)
-        return self._balls[bits]
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceBalls:
-    """Balls of `bits` bits around v and the laws; to be used under `precision(bits)`."""
-
-    evidence: Evidence
-    bits: int
-    _laws: dict[tuple[int, int], tuple[BallLaw, ...]] = field(default_factory=dict)
-
-    @cached_property
-    def stationary(self) -> list[arb]:
-        """v, one ball an agent."""
-        return stationary_to_bits(self.evidence.network, self.bits)
-
-    @cached_property
-    def kind_weights(self) -> list[arb]:
-        """Each kind's total weight."""
-        with precision(self.bits):
-            totals = [arb(0)] * len(self.evidence.model.kinds)
-            for kind, weight in zip(self.evidence.model.assignment, self.stationary, strict=True):
-                totals[kind] += weight
-            return totals
-
-    def laws(self, best: int, other: int) -> tuple[BallLaw, ...]:
-        """The law of z(best, other) of each kind."""
-        if (best, other) not in self._laws:
-            with precision(self.bits):
-                self._laws[best, other] = tuple(
-                    BallLaw.from_rational(law) for law in self.evidence.laws(best, other)
-                )
-        return self._laws[best, other]
-
-    def information(self, best: int, other: int) -> list[arb]:
-        """I(best, other) of each kind, in nats."""
-        with precision(self.bits):
-            return [law.mean for law in self.laws(best, other)]
-
-    def rate(self, best: int, other: int) -> arb:
-        """Σ_j v_j I_j(best, other), in nats per round."""
-        with precision(self.bits):
-            information = self.information(best, other)
-            present = self.evidence.present
-            return sum((self.kind_weights[k] * information[k] for k in present), arb(0))
-
-    def stationary_log_ratio(self, best: int, other: int) -> Weighed:
-        """Z = Σ_j v_j z_j(best, other); agents who learn nothing are left out."""
-        laws = self.laws(best, other)
-        pairs = zip(self.evidence.model.assignment, self.stationary, strict=True)
-        return Weighed(
-            tuple((weight, laws[k], 1) for k, weight in pairs if not laws[k].is_null), arb(0)
-        )
-
-
-def affordable(laws: Sequence[RationalLogRatio]) -> bool:
-    """Whether the logarithms of these laws may be summed exactly, within about a second."""
-    arguments = {a for law in laws for a in (law.single or law).arguments if a != 1}
-    parts = [n for a in arguments for n in (a.numerator, a.denominator)]
-    large = sum(n.bit_length() > 64 for n in parts)
-    return len(parts) <= _MOST_LOGARITHMS and large <= _MOST_LARGE_INTEGERS
-
-
-def _sign(ball: arb, law: RationalLogRatio) -> int | None:
-    if ball > 0:
-        return 1
-    if ball < 0:
-        return -1
-    return law.mean.sign() if affordable([law]) else None

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 from flint import arb
 
-from theory.certified.cumulant import START_BITS, Evidence, affordable
 from theory.certified.eigenbasis import MOST_BITS
-from theory.certified.maximum import concave_maximum
+from theory.certified.maximum import START_BITS, Evidence, affordable, concave_maximum
 from theory.numbers import Enclosure, LogSum, precision
 from theory.showing import Shown
 from theory.typed import typed

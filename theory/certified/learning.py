@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from theory.certified.cumulant import Evidence
 from theory.certified.eigenbasis import check_relative_width
 from theory.certified.information import (
     Reference,
@@ -22,6 +21,7 @@ from theory.certified.information import (
     decide_reference,
 )
 from theory.certified.ladder import CertifiedLadder, Ladder, certify_sample_sizes
+from theory.certified.maximum import Evidence
 from theory.certified.network import CertifiedNetwork, certify_network
 from theory.numbers import Enclosure
 from theory.rational.model import RationalModel

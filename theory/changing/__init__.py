@@ -12,8 +12,8 @@ if TYPE_CHECKING:
         DelayedNetwork,
         RandomLinks,
     )
-    from theory.changing.expected_weights import mean_slem
     from theory.changing.markov import MarkovNetwork
+    from theory.changing.mean_states import mean_slem
     from theory.changing.mixing import PeriodicNetwork, rotating_star
     from theory.changing.phase import Phase
     from theory.changing.presence import RandomPresence

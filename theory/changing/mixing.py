@@ -16,18 +16,122 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.changing.backward import Turns
-from theory.changing.phase import BoolArray, Phase, Rows, as_phases, phase_of_few, weighted_sum
+from theory.changing.phase import (
+    BoolArray,
+    Phase,
+    Rows,
+    as_phases,
+    phase_of_few,
+    stacked,
+    weighted_sum,
+)
 from theory.network.labels import LABEL, as_layout, as_names
 from theory.network.structure import Weights, as_dense, communicating_classes, cyclic_classes
 from theory.scientific import csgraph, sparse
 from theory.showing import Value
 from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail
+
+# The walk along a row of the products over a period, from one moving row to the next -------------
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """The turns of a period of T phases, in the order of phases, and the walk on them.
+
+    Every agent has to move in some phase.
+
+    Attributes
+    ----------
+    phase, agent
+        Shape (P,): of each turn.
+    source, target
+        Shape (E,): from which turn each weight leads, and to which agent.
+    weight
+        Shape (E,).
+    period, agents
+        T and N.
+    """
+
+    phase: IntArray
+    agent: IntArray
+    source: IntArray
+    target: IntArray
+    weight: FloatArray
+    period: int
+    agents: int
+
+    @classmethod
+    def of(cls, phases: Sequence[Phase]) -> Turns:
+        """The turns of given phases."""
+        rows, begin = stacked([phase.moving for phase in phases])
+        return cls(
+            np.repeat(np.arange(len(phases)), np.diff(begin)),
+            rows.rows,
+            np.repeat(np.arange(rows.rows.size), np.diff(rows.indptr)),
+            rows.indices,
+            rows.data,
+            len(phases),
+            phases[0].agents,
+        )
+
+    @cached_property
+    def _sorted(self) -> tuple[IntArray, IntArray]:
+        """Turns by agent, then by phase; and their keys in this order."""
+        order = np.argsort(self.agent, kind="stable")
+        return order, (self.agent * self.period + self.phase)[order]
+
+    @cached_property
+    def last(self) -> IntArray:
+        """Each agent's last turn of the period, shape (N,)."""
+        order, keys = self._sorted
+        after = np.searchsorted(keys, (np.arange(self.agents) + 1) * self.period)
+        return np.asarray(order[after - 1])
+
+    @cached_property
+    def first(self) -> IntArray:
+        """Each agent's first turn of the period, shape (N,)."""
+        order, keys = self._sorted
+        return np.asarray(order[np.searchsorted(keys, np.arange(self.agents) * self.period)])
+
+    @cached_property
+    def arrival(self) -> IntArray:
+        """The turn to which each weight leads, shape (E,): the next one back in time."""
+        order, keys = self._sorted
+        place = np.searchsorted(keys, self.target * self.period + self.phase[self.source]) - 1
+        before = order[np.maximum(place, 0)]
+        inside = (place >= 0) & (self.agent[before] == self.target)
+        return np.where(inside, before, self.last[self.target])
+
+    @cached_property
+    def rounds(self) -> IntArray:
+        """How many rounds back the arrival is, 1 to T, shape (E,)."""
+        back = self.phase[self.source] - self.phase[self.arrival]
+        return np.where(back > 0, back, back + self.period)
+
+    @cached_property
+    def walk(self) -> sparse.csr_array[np.float64]:
+        """The walk from turn to turn, a stochastic matrix of shape (P, P)."""
+        size = self.phase.size
+        places = (self.source, self.arrival)
+        return sparse.csr_array((self.weight, places), shape=(size, size))
+
+    def before_first(self, visits: FloatArray) -> FloatArray:
+        """v(0) from how often each turn is visited, shape (N,); it sums to one.
+
+        A visit of (s, i) is v_i(s + 1). Up to its first turn an agent only gathers what others
+        send, so that v_i(0) is the sum of what comes in by then.
+        """
+        gathers = self.phase[self.source] <= self.phase[self.first[self.target]]
+        sent = visits[self.source[gathers]] * self.weight[gathers]
+        values = np.bincount(self.target[gathers], sent, minlength=self.agents)
+        return np.asarray(values / values.sum())
+
 
 # When a network that changes brings its agents together ------------------------------------------
 

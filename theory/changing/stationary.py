@@ -18,11 +18,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from theory.changing.backward import Turns
 from theory.changing.delays import AnyNetwork, ChangingNetwork, DelayedNetwork, RandomLinks
-from theory.changing.expected_weights import expected_weights
 from theory.changing.markov import MarkovNetwork
-from theory.changing.mixing import PeriodicNetwork, closed_classes
+from theory.changing.mean_states import expected_weights
+from theory.changing.mixing import PeriodicNetwork, Turns, closed_classes
 from theory.changing.phase import weighted_sum
 from theory.changing.presence import RandomPresence, joint_presence
 from theory.changing.trajectories import influence_samples

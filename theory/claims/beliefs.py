@@ -10,8 +10,7 @@ from flint import arb, arb_mat, fmpq_mat
 
 from theory.claims import chains
 from theory.claims.chance import as_ball
-from theory.claims.claim import Claim, Finding, Witness
-from theory.claims.hunting import search_witness
+from theory.claims.claim import Claim, Finding, Witness, search_witness
 from theory.claims.tables import Law, bernoulli, random_law
 
 

@@ -12,8 +12,16 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpq, fmpq_mat, fmpz_poly
 
-from theory.claims.claim import Claim, Effort, Finding, Witness
-from theory.claims.hunting import Attempt, bound_witness, hunt, search_witness
+from theory.claims.claim import (
+    Attempt,
+    Claim,
+    Effort,
+    Finding,
+    Witness,
+    bound_witness,
+    hunt,
+    search_witness,
+)
 from theory.claims.tables import Law, advantage, bernoulli, random_law
 
 # Networks with rational weights, and what the trial needs to know of them ------------------------

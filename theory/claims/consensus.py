@@ -9,9 +9,8 @@ from flint import arb, fmpq, fmpq_mat
 
 from theory.claims import chains
 from theory.claims.chance import as_ball
-from theory.claims.claim import Claim, Effort, Finding, Witness
+from theory.claims.claim import Claim, Effort, Finding, Witness, search_witness
 from theory.claims.examples import paper_networks
-from theory.claims.hunting import search_witness
 from theory.claims.tables import Law, advantage, bernoulli, divergence, random_law
 
 

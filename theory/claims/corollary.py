@@ -12,8 +12,18 @@ import numpy as np
 from flint import arb
 
 from theory.claims.chance import as_ball
-from theory.claims.claim import PROJECT, Claim, Effort, Finding, Witness
-from theory.claims.hunting import Attempt, at_most, bound_witness, hunt, search_witness
+from theory.claims.claim import (
+    PROJECT,
+    Attempt,
+    Claim,
+    Effort,
+    Finding,
+    Witness,
+    at_most,
+    bound_witness,
+    hunt,
+    search_witness,
+)
 from theory.claims.tables import Law, bernoulli, distance, divergence, mean, random_law
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from flint import arb, fmpq, fmpq_mat
 
 from theory.claims import chains
-from theory.claims.claim import Claim, Effort, Finding, Witness
+from theory.claims.claim import Claim, Effort, Finding, Witness, search_witness
 from theory.claims.examples import paper_networks, phases_of_stars, round_of_stars
-from theory.claims.hunting import search_witness
 from theory.claims.tables import divergence
 
 # Components of the network.

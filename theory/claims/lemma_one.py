@@ -17,9 +17,16 @@ import numpy as np
 from flint import arb, fmpq_mat
 
 from theory.claims import chains
-from theory.claims.claim import Claim, Effort, Finding, Witness
+from theory.claims.claim import (
+    Attempt,
+    Claim,
+    Effort,
+    Finding,
+    Witness,
+    bound_witness,
+    search_witness,
+)
 from theory.claims.examples import paper_networks
-from theory.claims.hunting import Attempt, bound_witness, search_witness
 from theory.claims.search import (
     MODULUS_COUNTEREXAMPLES,
     SIGNED_COUNTEREXAMPLES,

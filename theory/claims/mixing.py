@@ -6,8 +6,7 @@ import numpy as np
 from flint import arb
 
 from theory.claims import chains
-from theory.claims.claim import PROJECT, Claim
-from theory.claims.hunting import Attempt, bound_witness
+from theory.claims.claim import PROJECT, Attempt, Claim, bound_witness
 from theory.claims.lemma_one import BALANCED, within
 
 

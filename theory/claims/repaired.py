@@ -28,8 +28,7 @@ from theory.claims.chance import (
     random_evidence,
     sum_at_most,
 )
-from theory.claims.claim import PROJECT, Claim, Effort, Finding, Witness
-from theory.claims.hunting import Attempt, at_most, hunt
+from theory.claims.claim import PROJECT, Attempt, Claim, Effort, Finding, Witness, at_most, hunt
 from theory.validation import FloatArray
 
 # Random coins on complete networks ---------------------------------------------------------------

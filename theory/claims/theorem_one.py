@@ -14,8 +14,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from theory.claims.chance import as_ball, binomial_at_most, binomial_ball
-from theory.claims.claim import PROJECT, Claim, Effort, Finding, Role, Witness
-from theory.claims.hunting import hunt
+from theory.claims.claim import PROJECT, Claim, Effort, Finding, Role, Witness, hunt
 from theory.claims.repaired import concentration, under_condition, with_square
 
 # Coins that break the papers' sample sizes -------------------------------------------------------

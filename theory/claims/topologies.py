@@ -9,10 +9,9 @@ import numpy as np
 from flint import arb, fmpq
 
 from theory.claims import chains
-from theory.claims.claim import Claim, Effort, Finding, Witness
+from theory.claims.claim import Claim, Effort, Finding, Witness, search_witness
 from theory.claims.examples import STAR_CONFIDENCES, grid, neighbours, round_of_stars, star
-from theory.claims.hunting import search_witness
-from theory.claims.readers import binding_rate
+from theory.claims.tables import binding_rate
 
 _PRINTED_CENTRALITIES = ("0.1", "0.18", "0.25", "0.36", "0.44")
 

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.baseline_networks import Baseline, baselines, star_centre, star_network
-    from theory.design.certificate import Certificate
     from theory.design.changing_weights import ChangingWeights, changing_weights
     from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
     from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
-    from theory.design.edges.edge_budget import ChosenEdges, choose_edges
     from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges, rank_edges, rank_removals
+    from theory.design.edges.edge_variants import ChosenEdges, choose_edges
     from theory.design.exponent.best_exponent import (
         BestExponent,
         BindingHypothesis,
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
         best_exponent,
         worst_case_exponent,
     )
-    from theory.design.failure import DesignFailed
     from theory.design.influences.influence_set import InfluenceSet
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
@@ -29,9 +26,23 @@ if TYPE_CHECKING:
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets
     from theory.design.realisation import realise, realise_exactly
-    from theory.design.samples.converse import EveryDesignBound, every_design_bound, perfect_mixing
-    from theory.design.samples.fewest_samples import FewestSamples, SampleStart, fewest_samples
+    from theory.design.samples.converse import (
+        EveryDesignBound,
+        FewestSamples,
+        SampleStart,
+        every_design_bound,
+        perfect_mixing,
+    )
+    from theory.design.samples.sample_search import fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
+    from theory.design.time_budget import (
+        Baseline,
+        Certificate,
+        DesignFailed,
+        baselines,
+        star_centre,
+        star_network,
+    )
 else:
     show_lazily(__name__)
 

@@ -34,10 +34,10 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
-from theory.design.certificate import Certificate
-from theory.design.time_budget import is_spent
+from theory.design.time_budget import Certificate, is_spent
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
+from theory.progress import Progress
 from theory.scientific import sparse
 from theory.showing import Shown
 from theory.typed import typed
@@ -49,8 +49,6 @@ _FLOOR = 1e-3
 _SMOOTHING = (0.1, 0.01)
 # One evaluation moves one weight: this bounds the time of the search.
 _MOST_EVALUATIONS = 20_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

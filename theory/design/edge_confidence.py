@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from theory.design.baseline_networks import require_star, star_network
 from theory.design.constraints import DesignGraph
-from theory.learning.exponent import largest_decay
+from theory.design.time_budget import require_star, star_network
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.rate import largest_decay
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

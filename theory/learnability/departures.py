@@ -17,10 +17,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.learnability.silence import Leaving, information, silent_exponents, silent_rates
+from theory.learnability.cover import Leaving, information, silent_exponents, silent_rates
 from theory.learning import FiniteModel
-from theory.learning.exponent import largest_decay
-from theory.learning.rate import check_same_agents
+from theory.learning.rate import check_same_agents, largest_decay
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.structure import OffDiagonal, off_diagonal

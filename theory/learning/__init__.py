@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.learning.exponent import ErrorExponent, error_exponent
     from theory.learning.finite_agent import Agent, FiniteAgent
     from theory.learning.gaussian_pair import (
         ExpectedLogRatio,
@@ -13,18 +12,19 @@ if TYPE_CHECKING:
         expected_log_ratio,
         gaussian_pair,
     )
+    from theory.learning.lattice import LogRatioSpread, log_ratio_spread, observation_reach
     from theory.learning.log_ratio import LogRatioLaw
     from theory.learning.model import FiniteModel
     from theory.learning.prefactor import (
         ErrorPrefactor,
         RefinedErrorProbability,
+        TiltedLaw,
         error_prefactor,
         refined_error_probability,
+        tilted_law,
     )
-    from theory.learning.rate import LearningRate, learning_rate
-    from theory.learning.spread import LogRatioSpread, log_ratio_spread, observation_reach
+    from theory.learning.rate import ErrorExponent, LearningRate, error_exponent, learning_rate
     from theory.learning.tables import GaussianAgent, LikelihoodBounds
-    from theory.learning.tilted import TiltedLaw, tilted_law
 else:
     show_lazily(__name__)
 

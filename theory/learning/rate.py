@@ -13,22 +13,27 @@ the network changes, the influence u of each agent stands in place of v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theory.learning.log_ratio import LawStack, LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.network.network import Network
+from theory.scientific import brentq
 from theory.showing import Value
 from theory.typed import typed
-from theory.validation import FloatArray, fail, read_only
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from theory.changing.delays import ChangingNetwork
+    from theory.changing.delays import ChangingNetwork, RandomNetwork
     from theory.changing.rhythms import Rhythm
+
+
+# How fast the network rejects wrong hypotheses ---------------------------------------------------
 
 
 def check_same_agents(network: Network | ChangingNetwork | Rhythm, model: FiniteModel) -> None:
@@ -167,3 +172,239 @@ def rate_of(influence: FloatArray, model: FiniteModel) -> LearningRate:
         is_compromise=not model.optimal_hypotheses,
         undecided=tuple(int(m) for m in np.flatnonzero(comparison.undecided)),
     )
+
+
+# How fast the probability of error falls ---------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorExponent(Value):
+    """E in nats per round, in floating point.
+
+    Attributes
+    ----------
+    exponent
+        The smallest of `exponents`; infinite if no error is possible after enough rounds.
+    binding
+        The wrong hypothesis most likely to win; None if there is none.
+    exponents
+        Shape (M,); infinite for the reference hypotheses and those that can never win.
+    tilts
+        Shape (M,): the maximising t; zero for the reference, infinite where the maximum is a limit.
+    against
+        Shape (M,): the reference hypothesis that each wrong one is compared with; itself for the
+        reference.
+    samples
+        Rounds of the course it was estimated from, for random networks; 0 if it is exact.
+    standard_error
+        Of `exponent`: 0.0 if it is exact (in floating point); NaN if no standard error is known, as
+        where the course is short for how long phases last: then the estimate is rough.
+
+    Notes
+    -----
+    Where the reference set has several members, each wrong θ is compared with the member that
+    gives the largest exponent: a lower bound on the true one then, exact if there is one member.
+    """
+
+    exponent: float
+    binding: int | None
+    exponents: FloatArray
+    tilts: FloatArray
+    against: IntArray
+    samples: int = 0
+    standard_error: float = 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the exponent is computed, and not estimated from samples."""
+        return self.samples == 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table of the exponents: one row for each hypothesis, by number.
+
+        Raises
+        ------
+        ValueError
+            If pandas is not installed.
+        """
+        from theory.frames import frame
+
+        numbers = np.arange(self.exponents.size)
+        columns = {"exponent": self.exponents, "tilt": self.tilts, "against": self.against}
+        return frame({"hypothesis": numbers, **columns})
+
+
+@dataclass(frozen=True)
+class _Maximum:
+    value: float
+    tilt: float
+
+
+def _stacked(
+    laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray
+) -> list[tuple[LawStack, FloatArray]]:
+    """Laws of as many atoms and agents together, and the weights of each law's agents."""
+    counts = np.bincount(assignment, minlength=len(laws))
+    members = np.split(np.argsort(assignment, kind="stable"), np.cumsum(counts)[:-1])
+    alike: dict[tuple[int, bool, int], list[int]] = {}
+    for kind in np.flatnonzero(counts).tolist():
+        law = laws[kind]
+        key = law.means.size, law.is_bounded, int(counts[kind])
+        alike.setdefault(key, []).append(kind)
+    return [
+        (LawStack.of([laws[k] for k in kinds]), v[np.array([members[k] for k in kinds])])
+        for kinds in alike.values()
+    ]
+
+
+def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray) -> _Maximum:
+    """max_{t ≥ 0} −Σ_j κ_j(−t v_j); the objective is concave in t and zero at t = 0."""
+    per_kind = np.bincount(assignment, weights=v, minlength=len(laws))
+    present = np.bincount(assignment, minlength=len(laws))
+    used = [k for k in range(len(laws)) if present[k]]
+    floor = sum(per_kind[k] * laws[k].minimum for k in used)
+    scale = sum(per_kind[k] * abs(laws[k].minimum) for k in used)
+    if np.isfinite(floor) and floor >= -1e-14 * scale:
+        # Σ v_j z_j is never negative (to rounding of the sum): the maximum is the limit t → ∞,
+        # −log P(Σ v_j z_j = 0), or +∞ if even zero is impossible.
+        if floor > 1e-14 * scale:
+            return _Maximum(np.inf, np.inf)
+        value = -sum(present[k] * np.log(laws[k].probability_of_minimum) for k in used)
+        return _Maximum(float(value), np.inf)
+    mean = sum(per_kind[k] * laws[k].mean for k in used)
+    if mean <= 0:
+        return _Maximum(0.0, 0.0)
+    # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
+    # weight that bears on the matter nothing under- or overflows, however small it is.
+    random = np.array([law.variance > 0 for law in laws])[assignment]
+    silent = np.array([law.is_silent for law in laws])[assignment]
+    unit = float(v[random].max())
+    v, mean = np.where(silent, 0.0, v) / unit, mean / unit
+    variances = np.array([law.variance for law in laws])[assignment[random]]
+    upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
+    parts, every = _stacked(laws, assignment, v), slice(None)
+
+    def slope(t: float) -> float:
+        return -sum(float((w * stack.slope(every, -t * w)).sum()) for stack, w in parts)
+
+    while slope(upper) < 0:
+        upper *= 2.0
+    # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
+    tilt = brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9)
+    value = -sum(float(stack(every, -tilt * w).sum()) for stack, w in parts)
+    return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
+
+
+@typed
+def error_exponent(
+    network: Network | ChangingNetwork,
+    model: FiniteModel,
+    *,
+    seed: int = 0,
+    samples: int | None = None,
+    rate: LearningRate | None = None,
+) -> ErrorExponent:
+    """E and the hypothesis that binds (docs: mathematics/exponent).
+
+    Needs no bound on the likelihoods: Gaussian agents are welcome.
+
+    Parameters
+    ----------
+    seed, samples
+        For random networks: the seed, and the number of rounds, of the course that is averaged
+        over; by default up to 20 000, fewer with more than 50 agents. As a maximum over t is
+        taken, the estimate is biased upwards, by less than its standard error. To have one, the
+        course must be fifty times as long as its rounds are correlated.
+    rate
+        The learning rate of this network and model, where it has been computed.
+
+    Raises
+    ------
+    ValueError
+        If network and model have different numbers of agents, or a random network does not mix in
+        100 000 rounds.
+
+    Examples
+    --------
+    Two normal hypotheses one standard deviation apart: z ~ N(1/2, 1), so E = 1/8 for one agent. A
+    message three rounds late makes beliefs lag, but errors no likelier in the long run.
+
+    >>> from theory import FiniteModel, GaussianAgent, Network
+    >>> from theory.changing import DelayedNetwork
+    >>> agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    >>> model = FiniteModel.from_agents(["zero", "one"], [agent])
+    >>> round(error_exponent(Network([[1.0]]), model).exponent, 12)
+    0.125
+    >>> five = FiniteModel.from_agents(["zero", "one"], [agent], counts=[5])
+    >>> ring = Network.from_topology("ring", agents=5)
+    >>> round(error_exponent(DelayedNetwork(ring, 3), five).exponent, 12)
+    0.625
+    """
+    reference = (rate or learning_rate(network, model)).reference
+    if isinstance(network, Network):
+        v = network.stationary_distribution
+        return _largest_decays(np.arange(v.size), v, 1, model, reference)
+    from theory.changing.delays import RandomNetwork
+    from theory.changing.stationary import observed_weights
+
+    seen = observed_weights(network, seed=seed, samples=samples)
+    found = _largest_decays(seen.agents, seen.weights, seen.rounds, model, reference)
+    if seen.course is None or not isinstance(network, RandomNetwork):
+        return found
+    error = _standard_error(seen.course, model, found, network)
+    return replace(found, samples=seen.rounds, standard_error=error)
+
+
+def _largest_decays(
+    agents: IntArray,
+    weights: FloatArray,
+    rounds: int,
+    model: FiniteModel,
+    reference: tuple[int, ...],
+) -> ErrorExponent:
+    """max_t of the average over `rounds` in which these agents' observations weigh so much."""
+    assignment = model.assignment[agents]
+    count = len(model.hypotheses)
+    exponents = np.full(count, np.inf)
+    tilts = np.zeros(count)
+    against = np.arange(count, dtype=np.int64)
+    for theta in range(count):
+        if theta in reference:
+            continue
+        found = {
+            best: largest_decay(model.log_ratio_laws(best, theta), assignment, weights)
+            for best in reference
+        }
+        against[theta] = max(found, key=lambda best: found[best].value)
+        largest = found[int(against[theta])]
+        exponents[theta], tilts[theta] = largest.value / rounds, largest.tilt
+    wrong = [m for m in range(count) if m not in reference]
+    binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
+    return ErrorExponent(
+        exponent=np.inf if binding is None else float(exponents[binding]),
+        binding=binding,
+        exponents=read_only(exponents),
+        tilts=read_only(tilts),
+        against=read_only(against),
+    )
+
+
+def _standard_error(
+    course: FloatArray,
+    model: FiniteModel,
+    found: ErrorExponent,
+    network: RandomNetwork,
+) -> float:
+    """Standard error of the mean over rounds of Σ_j κ_j(−t v_j), at the best t held fixed."""
+    from theory.changing.trajectories import error_of_mean
+
+    if found.binding is None or not np.isfinite(found.tilts[found.binding]):
+        return np.nan
+    tilt = float(found.tilts[found.binding])
+    laws = model.log_ratio_laws(int(found.against[found.binding]), found.binding)
+    per_round = np.zeros(len(course))
+    for kind, law in enumerate(laws):
+        members = model.assignment == kind
+        if members.any():
+            per_round += law.cumulant(-tilt * course[:, members]).sum(axis=1)
+    return error_of_mean(per_round, network)

@@ -18,11 +18,11 @@ import flint
 import numpy as np
 from flint import arb
 
-from theory.certified.cumulant import START_BITS, Evidence, extreme
+from theory.certified.cumulant import extreme
 from theory.certified.information import decide_reference
-from theory.certified.ladder import Ladder, certify_sample_sizes
+from theory.certified.ladder import CertifiedRounds, Ladder, certify_sample_sizes
+from theory.certified.maximum import START_BITS, Evidence
 from theory.certified.network import certify_network
-from theory.certified.rounds import CertifiedRounds
 from theory.messages.compressed import with_levels
 from theory.messages.deviation import Sums, lagged_sums
 from theory.messages.levels import MessageLevels, mixed_rational

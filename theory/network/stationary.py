@@ -137,7 +137,7 @@ def _large(
     weights: sparse.csr_array[np.float64], progress: Progress | None
 ) -> tuple[FloatArray, Method, float]:
     """The v of a large sparse W, how it was found, and the bound on its error."""
-    from theory.network.iteration import iterate
+    from theory.network.structure import iterate
 
     found = iterate(weights, steps=_QUICK_STEPS, progress=progress)
     if found is None:

@@ -9,10 +9,15 @@ if TYPE_CHECKING:
     from theory.rational.algebraic import AlgebraicNumber
     from theory.rational.deviation import RationalDeviation
     from theory.rational.log_ratio import RationalLogRatio
-    from theory.rational.model import RationalModel, RationalRate, rational_rate
+    from theory.rational.model import (
+        RationalModel,
+        RationalRate,
+        common_unit,
+        rational_rate,
+        tie_gap,
+    )
     from theory.rational.network import RationalNetwork
     from theory.rational.spectrum import Eigenvalue, RationalSpectrum
-    from theory.rational.ties import common_unit, tie_gap
 else:
     show_lazily(__name__)
 

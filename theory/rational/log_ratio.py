@@ -29,7 +29,7 @@ from theory.showing import Shown
 from theory.validation import fail
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RationalLogRatio(Shown):
     """The law of z(θ*, θ) of one agent: atoms, in one tuple an attribute, all of one length.
 

@@ -6,11 +6,12 @@ once, or for the network as a whole is *decided*: divergences are `LogSum`, whos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import gcd, lcm
 
 from theory.learning import FiniteModel
 from theory.learning.batches import BatchedKinds, as_batches
@@ -22,6 +23,9 @@ from theory.rational.network import RationalNetwork
 from theory.showing import Shown, Value
 from theory.typed import typed
 from theory.validation import fail
+
+# A finite set of hypotheses and what every agent knows about them, in rationals ------------------
+
 
 # A finite set of hypotheses and what every agent knows about them, in rationals ------------------
 
@@ -340,3 +344,85 @@ def rational_rate(network: RationalNetwork, model: RationalModel) -> RationalRat
         is_compromise=not model.optimal_hypotheses,
         binding_hypotheses=tuple(wrong[place] for place in slowest),
     )
+
+
+# How near to a tie log-ratios can come without being one -----------------------------------------
+
+
+# In nats. A smaller gap says nothing that rounding in doubles would not blur.
+_SMALLEST = 1e-6
+
+
+@typed
+def tie_gap(network: RationalNetwork, model: RationalModel, *, reference: Sequence[int]) -> float:
+    """A number with no Λ_i^(n)(θ*, θ) strictly between 0 and it; 0.0 where none was found.
+
+    A lower bound on the largest such number, in nats, for θ* the first of `reference`, every θ
+    outside `reference`, every agent and every round from 1 on.
+
+    Examples
+    --------
+    >>> from theory.rational import RationalFiniteAgent
+    >>> coin = RationalFiniteAgent.from_tables(
+    ...     inputs=[1], truth=[["2/3", "1/3"]], likelihood=[[["2/3", "1/3"]], [["1/3", "2/3"]]]
+    ... )
+    >>> model = RationalModel.from_agents(["heads", "tails"], [coin])
+    >>> round(tie_gap(RationalNetwork.from_rows([["1"]]), model, reference=[0]), 12)
+    0.69314718056
+    """
+    first, *others = network.rows
+    if any(row != first for row in others):
+        return 0.0
+    v = network.stationary_distribution
+    gaps = []
+    for theta in range(len(model.hypotheses)):
+        if theta in reference:
+            continue
+        laws = model.log_ratios(reference[0], theta)
+        if not all(laws[kind].is_bounded for kind in set(model.assignment)):
+            return 0.0
+        pairs = set(zip(model.assignment, v, strict=True))
+        # What a batch adds is a sum of what single observations add.
+        ones = [law.single or law for law in laws]
+        values = [weight * value for kind, weight in pairs for value in ones[kind].values]
+        odds = model.prior_log_odds(reference[0], theta)
+        shares = zip(model.kind_weights(v), odds, strict=True)
+        values.append(LogSum.total(weight * log for weight, log in shares))
+        unit = common_unit(values)
+        if unit is None:
+            return 0.0
+        gaps.append(unit.enclosure().lower)
+    gap = min(gaps, default=0.0)
+    return gap if gap >= _SMALLEST else 0.0
+
+
+def common_unit(values: Iterable[LogSum]) -> LogSum | None:
+    """The largest positive number of which all `values` are whole multiples: decided.
+
+    None where there is none, where all values are zero, or where it was not found because the
+    values are written over different integers.
+    """
+    present = [value for value in values if not value.is_zero]
+    if not present:
+        return None
+    first = present[0]
+    ratios = []
+    for value in present:
+        ratio = _ratio(value, first)
+        if ratio is None:
+            return None
+        ratios.append(ratio)
+    denominator = lcm(*(ratio.denominator for ratio in ratios))
+    numerator = gcd(*(int(ratio * denominator) for ratio in ratios))
+    unit = first * Fraction(numerator, denominator)
+    return unit if unit.sign() > 0 else -unit
+
+
+def _ratio(value: LogSum, unit: LogSum) -> Fraction | None:
+    """The rational q with value = q unit, if there is one and it is found."""
+    if unit.logs:
+        base, coefficient = unit.logs[0]
+        ratio = dict(value.logs).get(base, Fraction(0)) / coefficient
+    else:
+        ratio = value.rational / unit.rational
+    return ratio if ratio and (value - unit * ratio).is_zero else None

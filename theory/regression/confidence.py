@@ -35,13 +35,13 @@ from theory.regression.limits import (
     errors_of,
     influence_of,
     keeps_prior,
+    moment_of,
     pooled_of,
     together_of,
     with_digits,
 )
 from theory.regression.model import RegressionModel
 from theory.regression.predicted import refuse_targets
-from theory.regression.sight import moment_of
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, fail, read_only

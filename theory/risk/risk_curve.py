@@ -24,8 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.bounds.samples import SampleSizes, sample_sizes
-from theory.learning.exponent import error_exponent
-from theory.learning.rate import learning_rate
+from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
 from theory.risk.covering import Covering, cover, standardised
 from theory.risk.domains import Domain

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.symbolic.catalogue import FAMILIES, closed_form
     from theory.symbolic.checks import FormulaCheck, check_formula
     from theory.symbolic.formula import Formula, Member
     from theory.symbolic.general import weights_formula
+    from theory.symbolic.star import FAMILIES, closed_form
 else:
     show_lazily(__name__)
 

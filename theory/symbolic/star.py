@@ -8,23 +8,49 @@ and max-degree a = c = 1/N; lazy-metropolis a = 1/(2(N−1)), c = 1/2. (docs: ma
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
 
 import sympy
 
+from theory.symbolic.checks import two_agents
 from theory.symbolic.evaluation import Values
 from theory.symbolic.formula import (
     AgentClass,
     Eigenvalues,
     Formula,
+    Index,
     Matrix,
     Members,
+    OneClass,
     Pair,
     PairFormula,
     Statement,
 )
-from theory.symbolic.lattice import N, a, agents
-from theory.symbolic.parameter import Parameter
+from theory.symbolic.lattice import (
+    N,
+    a,
+    agents,
+    complete,
+    d,
+    everyone,
+    grid,
+    i,
+    j,
+    k,
+    path,
+    ring,
+    self_confidence,
+    torus,
+)
+from theory.symbolic.parameter import Constraint, Parameter
+from theory.validation import fail, meant
+
+# The star ----------------------------------------------------------------------------------------
+
 
 c = sympy.Symbol("c", nonnegative=True)
 I_1, S_edges = sympy.symbols("I_1 S_edges", real=True)
@@ -124,3 +150,233 @@ def _pair(values: Values, row: int, column: int) -> Pair:
     if row == 0:
         return Pair(0 if column == 0 else 1)
     return Pair(2 if column == 0 else 3 if column == row else 4)
+
+
+# Hub and ring ------------------------------------------------------------------------------------
+
+
+h, s = sympy.symbols("h s", positive=True)
+S_ring = sympy.Symbol("S_ring", real=True)
+n = N - 1
+
+HUB_CONFIDENCE = replace(CENTRE_CONFIDENCE, meaning="weight of the hub on itself")
+TO_HUB = Parameter(
+    "hub_weight",
+    h,
+    "weight of every ring agent on the hub",
+    Fraction(0),
+    Fraction(1),
+    open_lower=True,
+    open_upper=True,
+)
+TO_NEIGHBOUR = Parameter(
+    "neighbour_weight",
+    s,
+    "weight of every ring agent on each of its two neighbours",
+    Fraction(0),
+    Fraction(1, 2),
+    open_lower=True,
+    open_upper=True,
+)
+
+
+def hub_and_ring() -> Formula:
+    """All networks of a hub and a ring; c = 1/N where it is not given."""
+    hub = h / (h + 1 - c)
+    ring = (1 - c) / (n * (h + 1 - c))
+    fast = c - h
+    memory = sympy.Abs(fast) / (1 - sympy.Abs(fast))
+
+    def wave(index: sympy.Expr) -> sympy.Expr:
+        return 1 - h - 2 * s * (1 - sympy.cos(2 * sympy.pi * index / n))
+
+    between = 1 / (h + 1 - c) ** 2
+    y = 1 + h / (2 * s)
+    green = (sympy.chebyshevu(n - d - 1, y) + sympy.chebyshevu(d - 1, y)) / (
+        2 * s * (sympy.chebyshevt(n, y) - 1)
+    )
+    return Formula(
+        name="hub-and-ring",
+        title="a hub (agent 0) and a ring of n = N - 1 agents who also hear the hub",
+        parameters=(agents(4), TO_HUB, TO_NEIGHBOUR, HUB_CONFIDENCE),
+        constraints=(Constraint(h + 2 * s <= 1, "h + 2s <= 1"),),
+        assumptions=(
+            "c stands for 1/N where it is not given",
+            "T, U: Chebyshev polynomials of the two kinds; U_{-1} = 0, U_{-m} = -U_{m-2}",
+        ),
+        weights_text=(
+            Statement("W(hub, hub)", c, "the hub on itself"),
+            Statement("W(hub, ring)", (1 - c) / n, "the hub on each ring agent"),
+            Statement("W(ring, hub)", h, "a ring agent on the hub"),
+            Statement("W(ring, neighbour)", s, "a ring agent on each of its two neighbours"),
+            Statement("W(ring, itself)", 1 - h - 2 * s, "a ring agent on itself"),
+        ),
+        classes=(
+            AgentClass("hub", sympy.S.One, hub, I_1, 2 * (1 - hub) * memory),
+            AgentClass("ring", n, ring, S_ring),
+        ),
+        spectrum=(
+            Eigenvalues(sympy.S.One),
+            Eigenvalues(fast),
+            Eigenvalues(wave(k), indices=(Index(k, sympy.S.One, n - 1),)),
+        ),
+        slem=sympy.Max(sympy.Abs(fast), wave(sympy.S.One), -wave(sympy.floor(n / 2))),
+        second_eigenvalue=sympy.Max(fast, wave(sympy.S.One)),
+        deviation_matrix=(
+            PairFormula("hub, hub", (1 - c) * between),
+            PairFormula("hub, ring", -(1 - c) * between / n),
+            PairFormula("ring, hub", -h * between),
+            PairFormula(
+                "ring, ring",
+                h * between / n + green - 1 / (n * h),
+                ((d, "distance along the ring, 0 to n - 1"),),
+            ),
+        ),
+        statements=(
+            Statement(
+                "dK/dh",
+                sympy.factor(sympy.diff(hub * I_1 + ring * S_ring, h)),
+                "positive if and only if I_1 > S_ring/(N - 1), the average of the ring",
+            ),
+        ),
+        members=Members(N, _hub_weights, _class_of, _hub_pair),
+        docs="mathematics/formulas.md#hub-and-ring",
+    )
+
+
+def wheel() -> Formula:
+    """The wheel under the uniform rule."""
+    general = hub_and_ring()
+    quarter = sympy.Rational(1, 4)
+    defaults = {h: quarter, s: quarter, c: 1 / N}
+    fixed = [replace(p, default=defaults[p.symbol], fixed=True) for p in general.parameters[1:]]
+    return replace(
+        general,
+        name="wheel",
+        title="a hub and a ring of N - 1 agents under the uniform rule",
+        parameters=(general.parameters[0], *fixed),
+        assumptions=("h = s = 1/4, c = 1/N: the uniform rule", general.assumptions[1]),
+        docs="mathematics/formulas.md#hub-and-ring",
+    )
+
+
+def _hub_weights(values: Values) -> Matrix:
+    rim, own, up, side = int(values[N]) - 1, values[c], values[h], values[s]
+    rows = [[own] + [(1 - own) / rim] * rim]
+    for here in range(rim):
+        row = [up] + [Fraction(0)] * rim
+        row[1 + here] += 1 - up - 2 * side
+        row[1 + (here + 1) % rim] += side
+        row[1 + (here - 1) % rim] += side
+        rows.append(row)
+    return tuple(map(tuple, rows))
+
+
+def _hub_pair(values: Values, row: int, column: int) -> Pair:
+    if row == 0:
+        return Pair(0 if column == 0 else 1)
+    if column == 0:
+        return Pair(2)
+    return Pair(3, {d: (row - column) % (int(values[N]) - 1)})
+
+
+# The hypercube -----------------------------------------------------------------------------------
+
+
+q = sympy.Symbol("q", integer=True, positive=True)
+x = sympy.Symbol("x", integer=True, nonnegative=True)
+DIMENSION = Parameter(
+    "dimension", q, "number of binary digits", Fraction(1), whole=True, largest_tried=4
+)
+
+
+def hypercube() -> Formula:
+    """All hypercubes of equal weights."""
+    value = 1 - 2 * k * (1 - a) / q
+    own = q * sympy.Sum((2**j - 1) / j, (j, 1, q)) / 2
+    drops = sympy.Sum(
+        sympy.Sum(sympy.binomial(q, j), (j, i + 1, q)) / sympy.binomial(q - 1, i), (i, 0, x - 1)
+    )
+    return Formula(
+        name="hypercube",
+        title="2^q agents, each hearing itself and the q that differ in one binary digit",
+        parameters=(DIMENSION, self_confidence()),
+        constraints=(),
+        assumptions=(),
+        weights_text=(
+            Statement("W(i, i)", a, "every agent on itself"),
+            Statement("W(i, neighbour)", (1 - a) / q, "every agent on each of its q neighbours"),
+        ),
+        classes=(AgentClass("everyone", 2**q, 1 / 2**q, everyone),),
+        spectrum=(Eigenvalues(value, sympy.binomial(q, k), (Index(k, sympy.S.Zero, q),)),),
+        slem=sympy.Max(1 - 2 * (1 - a) / q, 1 - 2 * a),
+        second_eigenvalue=1 - 2 * (1 - a) / q,
+        deviation_matrix=(
+            PairFormula(
+                "any pair",
+                (own - drops) / (2**q * (1 - a)),
+                ((x, "number of binary digits in which the two differ"),),
+            ),
+        ),
+        statements=(),
+        members=Members(2**q, _cube_weights, OneClass(2**q), _cube_pair),
+        docs="mathematics/formulas.md#hypercube",
+    )
+
+
+def _cube_weights(values: Values) -> Matrix:
+    digits, own = int(values[q]), values[a]
+    each = (1 - own) / digits
+    return tuple(
+        tuple(
+            own if row == column else each * ((row ^ column).bit_count() == 1)
+            for column in range(2**digits)
+        )
+        for row in range(2**digits)
+    )
+
+
+def _cube_pair(values: Values, row: int, column: int) -> Pair:
+    del values
+    return Pair(0, {x: (row ^ column).bit_count()})
+
+
+# The families with closed forms, by name ---------------------------------------------------------
+
+
+FAMILIES: Mapping[str, Callable[[], Formula]] = MappingProxyType(
+    {
+        "two-agents": two_agents,
+        "star": star,
+        "complete": complete,
+        "wheel": wheel,
+        "hub-and-ring": hub_and_ring,
+        "ring": ring,
+        "torus": torus,
+        "hypercube": hypercube,
+        "path": path,
+        "grid": grid,
+    }
+)
+"""The builders of all families, by name."""
+
+
+@cache
+def closed_form(name: str) -> Formula:
+    """The closed forms of a family, with all its parameters free.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> star = closed_form("star")
+    >>> [star.shown(c.stationary) for c in star.classes]
+    [N*a/(N*a + N - 1), 1/(N*a + N - 1)]
+    """
+    if name not in FAMILIES:
+        remedy = meant(name.lower(), FAMILIES, otherwise="choose one of these")
+        raise fail("topology", f"one of {', '.join(FAMILIES)}", repr(name)[:60], remedy)
+    return FAMILIES[name]()

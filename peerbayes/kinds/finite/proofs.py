@@ -34,12 +34,11 @@ from peerbayes.quantities.sizes import Sizes, both_ends
 from peerbayes.records import check_folder, file_name, plain, read_record, write_record
 from peerbayes.settings.questions import Analyse
 from theory import CertifiedSampleSize, account, learning_rate
-from theory.certified.cumulant import Evidence
 from theory.certified.information import decide_reference
-from theory.certified.ladder import certify_sample_sizes
+from theory.certified.ladder import CertifiedRounds, certify_sample_sizes
 from theory.certified.learning import CertifiedLearning, certified_ladder, certify_learning
+from theory.certified.maximum import Evidence
 from theory.certified.network import MOST_CERTIFIED_AGENTS, CertifiedNetwork
-from theory.certified.rounds import CertifiedRounds
 from theory.messages import certify_messages, message_levels
 from theory.numbers import as_fraction
 from theory.progress import Progress

@@ -139,10 +139,10 @@ def test_proved_sizes_of_batches() -> None:
     doubles = coins(2).batched([4, 1])
     assert found.rate.lower <= learning_rate(PAIR, doubles).rate * (1 + 1e-12)
     assert found.rate.upper >= learning_rate(PAIR, doubles).rate * (1 - 1e-12)
-    from theory.certified.cumulant import Evidence
     from theory.certified.information import decide_reference
     from theory.certified.ladder import certify_sample_sizes
     from theory.certified.learning import certified_ladder
+    from theory.certified.maximum import Evidence
     from theory.certified.network import certify_network
 
     certified = certify_network(network)

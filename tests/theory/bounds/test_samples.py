@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from tests.models import BLIND, COIN, HALVES, PAIR, SLOW, STAR, coins, error_pro
 from tests.strategies import finite_models
 from theory import (
     ErrorBound,
+    FiniteAgent,
     FiniteModel,
     GaussianAgent,
     Network,
@@ -16,7 +19,8 @@ from theory import (
     error_exponent,
     sample_sizes,
 )
-from theory.bounds.tails.chernoff import tabulated
+from theory.bounds.tails.chernoff import tabulated, tilt_grid
+from theory.bounds.tails.events import ErrorEvents
 from theory.learning import LogRatioLaw
 
 
@@ -135,6 +139,50 @@ def test_single_events_are_tight_on_a_settled_network(n: int) -> None:
     for union, single in zip(unions, (chernoff, hoeffding), strict=True):
         together = min(0.0, single.log_probability(n) + np.log(2))
         assert union.log_probability(n) == pytest.approx(together, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_union_is_that_of_the_best_tilts_of_the_grid(seed: int) -> None:
+    """Every tilt of the grid at every round, from explicit powers, is the oracle."""
+    rng = np.random.default_rng(seed)
+    tables = [rng.dirichlet(np.ones(3), size=(4, 1)) for _ in range(3)]
+    agents = [FiniteAgent.from_tables(truth=t[0], likelihood=t) for t in tables]
+    priors = rng.dirichlet(np.full(4, 3.0), size=3)
+    model = FiniteModel.from_agents(list("abcd"), agents, priors=list(priors))
+    network = Network([[0.9, 0.1, 0.0], [0.2, 0.6, 0.2], [0.0, 0.3, 0.7]])
+    union = next(b for b in error_bounds(network, model) if b.name == "Chernoff, union over agents")
+    horizon = len(union.terms)
+    weights, truth = np.asarray(network.weights), np.array([t[0, 0] for t in tables])
+    tilts = tilt_grid(ErrorEvents(network, model))
+    z = np.log([[t[0, 0] / t[m, 0] for m in (1, 2, 3)] for t in tables])
+    sums: Any = 0.0
+    for n in range(1, horizon + 1):
+        power = np.linalg.matrix_power(weights, n)
+        points = -power[:, :, None, None, None] * tilts[None, None, :, :, None]
+        mean = (truth[:, None, None] * np.exp(points * z[None, :, :, None])).sum(axis=-1)
+        sums = sums + np.log(mean).sum(axis=1)
+        odds = power @ np.log(priors[:, [0]] / priors[:, 1:])
+        logs = np.minimum((sums - odds[..., None] * tilts).min(axis=-1), 0.0)
+        if n in (1, 2, 5, 11, 30, horizon):
+            assert union.logs(n).reshape(3, 3) == pytest.approx(logs, rel=1e-10, abs=1e-12)
+    later = (np.log(mean).sum(axis=1)).max(axis=0)
+    falling = sums - odds.min(axis=0)[:, None] * tilts + 400 * later
+    expected = np.minimum(falling.min(axis=-1), 0.0)
+    assert union.logs(horizon + 400).reshape(3, 3) == pytest.approx(expected, rel=1e-10)
+    above = [n for n in range(1, horizon + 1) if union.log_probability(n) > np.log(0.3)]
+    assert union.smallest_rounds(0.3) == above[-1] + 1
+
+
+def test_many_hypotheses_are_refused_before_anything_is_looked_at() -> None:
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet(np.full(4, 2.0), size=(100, 1)) for _ in range(10)]
+    agents = [FiniteAgent.from_tables(truth=t[0], likelihood=t) for t in tables]
+    model = FiniteModel.from_agents([f"h{k}" for k in range(100)], agents)
+    network = Network.from_topology("ring", agents=10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("theory.bounds.accounting.rounds.ErrorCurve", None)
+        note = sample_sizes(network, model, delta=0.05).certified.note
+    assert "not computed here, as it takes about" in note
 
 
 def test_one_informed_agent_on_a_large_ring() -> None:

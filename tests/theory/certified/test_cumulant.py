@@ -80,6 +80,35 @@ def test_a_ball_of_arguments_contains_all_their_cumulants() -> None:
                 assert getattr(whole, name).contains(getattr(part, name))
 
 
+@pytest.mark.parametrize("name", ["table", "stored", "mixture"])
+@pytest.mark.parametrize("t", ["1/1000", "1/20", "1/10", "30"])
+def test_many_weights_of_one_law_are_summed_as_a_series(name: str, t: str) -> None:
+    """At 1/20 weights are within the series' radius, at 1/10 some, at 30 none."""
+    weights = [Fraction(40 + k, 100) for k in range(80)]
+    with precision(128):
+        law, point = BallLaw.from_rational(LAWS[name]), as_ball(Fraction(t))
+        exact = Weighed(tuple((as_ball(w), law, 2) for w in weights), arb(0))
+        wide = Weighed(tuple((w + arb(0, 1e-9), law, c) for w, law, c in exact.terms), arb(0))
+        jet, loose, later = exact.jet(point), wide.jet(point), Weighed((), arb(1), (exact,))
+        assert later.value(point).overlaps(point + exact.value(point))
+    with mpmath.workdps(60):
+        x = mpmath.mpf(Fraction(t).numerator) / Fraction(t).denominator
+
+        def f(t: mpmath.mpf) -> mpmath.mpf:
+            sizes = (mpmath.mpf(w.numerator) / w.denominator for w in weights)
+            return -2 * mpmath.fsum(kappa(LAWS[name], -t * w) for w in sizes)
+
+        truths = [mpmath.diff(f, x, n=n) for n in (0, 1, 2)]
+        for part, truth in zip(("value", "slope", "curvature"), truths, strict=True):
+            found = Enclosure.from_ball(getattr(jet, part))
+            slack = abs(truth) * mpmath.mpf(10) ** -15
+            assert found.lower <= truth + slack
+            assert truth - slack <= found.upper
+            assert found.relative_width < 1e-14
+            assert getattr(loose, part).contains(getattr(jet, part).mid())
+            assert Enclosure.from_ball(getattr(loose, part)).relative_width < 1e-4
+
+
 def test_the_maximum_is_bracketed_by_values_and_tangents() -> None:
     # z ~ N(m, s): f(t) = t w m − t² w² s/2 has its maximum m²/2s at t = m/ws.
     law = RationalLogRatio((Fraction(1),), (Fraction(3),), (Fraction(1),), (Fraction(7),))

@@ -20,10 +20,9 @@ from tests.theory.certified.cases import (
 )
 from theory.certified import ladder as ladders
 from theory.certified.chernoff import ChernoffUnion, HoeffdingSingle, HoeffdingUnion
-from theory.certified.cumulant import Evidence
 from theory.certified.information import Reference, certify_exponent, decide_reference
-from theory.certified.ladder import Ladder, certify_sample_sizes, verify_rounds
-from theory.certified.rounds import enclose_rounds
+from theory.certified.ladder import Ladder, certify_sample_sizes, enclose_rounds, verify_rounds
+from theory.certified.maximum import Evidence
 from theory.numbers import Enclosure, as_ball
 from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
@@ -167,6 +166,28 @@ def test_chernoff_rounds_are_those_found_one_by_one() -> None:
             assert truth * (1 - 1e-9) <= float(ball.upper())
             assert float(ball.rad()) <= 1e-6 * truth * max(1.0, -math.log(truth))
         checked += 1
+
+
+def test_agents_that_hear_alike_are_one_event_that_counts_several_times() -> None:
+    """On a path of five the ends are alike, and their neighbours; with a prior the ends differ."""
+    half, third = "1/2", "1/3"
+    rows = [[0] * 5 for _ in range(5)]
+    for i in range(5):
+        near = [j for j in (i - 1, i, i + 1) if 0 <= j < 5]
+        for j in near:
+            rows[i][j] = half if len(near) == 2 else third  # type: ignore[call-overload]
+    network = RationalNetwork(rows)
+    for odd, sorts in ((False, 3), (True, 5)):
+        priors = [["1/4", "1/2", "1/4"] if odd and i == 4 else ["1/3"] * 3 for i in range(5)]
+        model = RationalModel.from_agents(["a", "b", "c"], [COINS.kinds[0]] * 5, priors=priors)
+        bounds = ladder(network, model)
+        union = bounds.chernoff(10)[0][0]
+        assert isinstance(union, ChernoffUnion)
+        for n in (3, 40):
+            truth = chernoff_union(network, model, bounds.best, bounds.wrong, n)
+            assert union.value(n).contains(truth)
+            assert float(union.value(n).rad()) <= 1e-5 * truth
+        assert len(union._at(3)) == sorts * len(bounds.wrong)
 
 
 def test_a_prior_that_favours_the_truth_delays_the_answer() -> None:

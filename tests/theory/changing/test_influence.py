@@ -20,7 +20,7 @@ from theory.changing import (
     influence,
     rotating_star,
 )
-from theory.changing.expected_weights import expected_weights, mean_shares
+from theory.changing.mean_states import expected_weights, mean_shares
 from theory.changing.presence import joint_presence
 from theory.changing.stationary import (
     before_first,

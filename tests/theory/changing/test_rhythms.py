@@ -19,7 +19,7 @@ from theory.changing import (
     measured_rhythm,
     rhythm_rate,
 )
-from theory.changing.expected_weights import expected_weights
+from theory.changing.mean_states import expected_weights
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
 

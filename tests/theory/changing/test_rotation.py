@@ -10,8 +10,7 @@ import pytest
 from tests.models import coins
 from theory import error_exponent, expected_log_ratio
 from theory.changing import Phase, influence, rotating_star
-from theory.changing.backward import Turns
-from theory.changing.mixing import check_periodic
+from theory.changing.mixing import Turns, check_periodic
 from theory.changing.phase import PartialPhase, moving_rows, phase_of_few, weighted_sum
 from theory.changing.stationary import by_phase, stationary_vector
 from theory.network.network import Network

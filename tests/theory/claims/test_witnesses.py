@@ -22,12 +22,11 @@ from theory.claims.chance import (
     integer_weights,
     sum_at_most,
 )
+from theory.claims.claim import Attempt, at_most, hunt, inspect
 from theory.claims.compressed_gossip import list_bits, set_bits
 from theory.claims.consensus import error_constants
 from theory.claims.examples import grid, paper_networks, round_of_stars
-from theory.claims.hunting import Attempt, at_most, hunt, inspect
 from theory.claims.lemma_one import is_covered, is_covered_with_sign, within
-from theory.claims.readers import binding_rate, digit_readers
 from theory.claims.repaired import Lazy, under_condition
 from theory.claims.search import (
     MODULUS_COUNTEREXAMPLES,
@@ -43,6 +42,7 @@ from theory.claims.search import (
     search_three_agents,
     two_agents,
 )
+from theory.claims.tables import binding_rate, digit_readers
 from theory.claims.theorem_one import both_toss, ceiling, largest_below, nearly_swapped, one_toss
 from theory.network import Network
 

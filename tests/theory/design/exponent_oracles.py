@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory import FiniteAgent, FiniteModel, GaussianAgent
-from theory.learning.exponent import largest_decay
+from theory.learning.rate import largest_decay
 
 Atoms = list[tuple[Any, Any, Any]]  # (probability, mean, variance)
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from theory import LogRatioLaw
-from theory.design.samples.best_test import Term, least_probability
+from theory.design.samples.cover import Term, least_probability
 
 
 def point_law(probabilities: list[float], values: list[float]) -> LogRatioLaw:

@@ -93,7 +93,7 @@ def _check_allowed(graph: DesignGraph, constraints: Constraints) -> None:
 
 
 def test_integer_programs_close_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theory.design.edges.edge_budget._FEW_SETS", 0)
+    monkeypatch.setattr("theory.design.edges.edge_variants._FEW_SETS", 0)
     graph, v, constraints = K4, V4, Constraints(edge_budget=4)
     exact = choose_edges(graph, v, constraints=constraints, method="exhaustive")
     chosen = choose_edges(graph, v, constraints=constraints, effort=0.3)

@@ -15,7 +15,7 @@ from tests.strategies import Problem, networks, problems
 from tests.theory.learnability.test_separation import LEFT, RIGHT
 from theory import FiniteModel, Network
 from theory.learnability import departures, network_without
-from theory.learning.exponent import largest_decay
+from theory.learning.rate import largest_decay
 
 FLAT = ("positive", "directed", "reversible", "symmetric", "star", "sparse")
 

@@ -24,8 +24,8 @@ from theory.certified import certify_learning
 from theory.design.edges.quick_chernoff import learning_effects
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
-from theory.design.samples.bent_laws import Evidence
-from theory.learnability.silence import silent_exponents
+from theory.design.samples.cover import Evidence
+from theory.learnability.cover import silent_exponents
 from theory.numbers import exact_distribution
 from theory.rational import RationalFiniteAgent, RationalModel
 from theory.rational.network import RationalNetwork

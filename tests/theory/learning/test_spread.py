@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from tests.models import COIN, PAIR, coins
 from tests.strategies import finite_models
 from theory import FiniteModel, GaussianAgent, Network, log_ratio_spread
-from theory.learning import spread as module
+from theory.learning import lattice as module
 
 
 @given(finite_models(2))

@@ -18,7 +18,6 @@ from tests.oracles import exact_stationary, relative_error
 from tests.strategies import networks
 from theory.network import Network, elimination_kernel
 from theory.network import stationary as stationary_module
-from theory.network.iteration import iterate
 from theory.network.stationary import (
     detailed_balance,
     eliminate,
@@ -27,7 +26,7 @@ from theory.network.stationary import (
     solve_sparse,
     stationary,
 )
-from theory.network.structure import EPS
+from theory.network.structure import EPS, iterate
 from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 

@@ -21,9 +21,8 @@ from theory.bounds.accounting.inversion import LogBounds
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
-from theory.learning.exponent import ErrorExponent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate
+from theory.learning.rate import ErrorExponent, LearningRate
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown
@@ -277,7 +276,12 @@ class ErrorAccount(Shown):
             )
 
     def sample_size(
-        self, delta: float, *, pilot: int | None = None, seconds: float = np.inf
+        self,
+        delta: float,
+        *,
+        pilot: int | None = None,
+        seconds: float = np.inf,
+        logs: FloatArray | None = None,
     ) -> CertifiedSampleSize:
         """Enclose n(δ), the smallest n from which on P(error) stays at most δ.
 
@@ -290,6 +294,9 @@ class ErrorAccount(Shown):
             and how long it takes.
         seconds
             Where an estimate of the time it takes exceeds this, nothing is computed.
+        logs
+            About the log probability of each event at the pilot, agents by wrong hypotheses: with
+            them the estimate is there sooner.
 
         Raises
         ------
@@ -312,8 +319,9 @@ class ErrorAccount(Shown):
         if pilot is None:
             note = "no bound: the network is too large, or learns too slowly"
             return CertifiedSampleSize(delta, None, None, None, note)
+        threshold = self.tie_gap / 2
         return certified_rounds(
-            self.events, delta, pilot=pilot, seconds=seconds, threshold=self.tie_gap / 2
+            self.events, delta, pilot=pilot, seconds=seconds, threshold=threshold, logs=logs
         )
 
 

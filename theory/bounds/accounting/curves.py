@@ -25,7 +25,7 @@ from theory.scientific import logsumexp
 from theory.validation import FloatArray
 
 # Events with Chernoff bounds below this share of the largest count with these bounds.
-_NEGLIGIBLE = float(np.log(1e-6))
+NEGLIGIBLE = float(np.log(1e-6))
 # Events less likely than this share of the likeliest are not worth a pair in the lower bound.
 _MINOR = float(np.log(0.02))
 _MOST_PAIRED = 12
@@ -84,7 +84,7 @@ class ErrorCurve:
 
     @cached_property
     def _floor(self) -> float:
-        return max(c.log_bound for c in self.candidates) + _NEGLIGIBLE
+        return max(c.log_bound for c in self.candidates) + NEGLIGIBLE
 
     @cached_property
     def _covers(self) -> dict[int, EventCurve | ReferenceCurve]:
@@ -228,7 +228,7 @@ class ErrorCurve:
         """About how many seconds the curves take, tilts chosen."""
         events = self.events
         rounds = min(self.last, events.powers.count + 1)
-        floor = self.candidates[0].log_bound + _NEGLIGIBLE
+        floor = self.candidates[0].log_bound + NEGLIGIBLE
         total = 0.0
         for candidate in self.candidates:
             factors = events.factors(candidate.wrong, candidate.member)

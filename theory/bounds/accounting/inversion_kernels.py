@@ -197,6 +197,7 @@ def forward(
                 means[a:b], deviations[a:b], low[f], high[f], centre[k], atoms, variance[:size]
             )
             reach, widest_z, spread = 0.0, 0.0, 0.0
+            lowest, highest = np.inf, -np.inf
             for o in range(size):
                 reach = max(reach, abs(y[o]) + tilt * variance[o])
                 widest_z = max(widest_z, abs(means[a + o] - centre[k]))
@@ -231,11 +232,12 @@ def forward(
                     tilt * (0.5 * tilt * variance[o] - y[o]) - kappa
                 )
                 y[o] -= tilt * variance[o]
+                lowest, highest = min(lowest, y[o]), max(highest, y[o])
             exponents = tilt * reach + tilt * tilt * (high[f] * spread) ** 2
             constant = 2.05 * rho + 2 * tilt * eta + EPS * (128 + size + 16 * (1 + exponents))
             linear = eta + 12 * EPS * reach
             square = 0.0
-            reached = (atoms.max() - atoms.min()) / spacing
+            reached = (highest - lowest) / spacing
             if spread == 0.0 and reached < 0.7 * size - 16:
                 cells = 16 + int(reached)
                 # A split atom: E of a centred pair at most h/2 apart in standard deviation.

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.bounds.accounting.curves import ErrorCurve
+from theory.bounds.accounting.curves import NEGLIGIBLE, ErrorCurve
 from theory.bounds.accounting.events import EventSet
+from theory.bounds.accounting.laws import pair_laws
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
 from theory.showing import Shown
+from theory.validation import FloatArray
 
 # Rounds looked at one by one, times events, times frequencies: a few seconds.
 _MOST_WORK = 4e8
@@ -68,16 +70,23 @@ class CertifiedSampleSize(Shown):
 
 
 def certified_rounds(
-    events: EventSet, delta: float, *, pilot: int, seconds: float, threshold: float = 0.0
+    events: EventSet,
+    delta: float,
+    *,
+    pilot: int,
+    seconds: float,
+    threshold: float = 0.0,
+    logs: FloatArray | None = None,
 ) -> CertifiedSampleSize:
     """The enclosure of n(δ); `pilot` is a guess at it, from which only the time taken depends.
 
+    `logs` are about those of the events then, by which what takes too long is refused.
     Errors are Λ ≤ `threshold`: zero, or any number below which no positive Λ lies.
     """
     target = float(np.log(delta))
     settled = events.powers.count
     guess = max(1, pilot)
-    least = _least_seconds(events, guess)
+    least = _least_seconds(events, guess, logs)
     if least > seconds:
         return _too_long(delta, least)
     for _ in range(_MOST_GUESSES):
@@ -119,14 +128,24 @@ def _atoms(agent: Agent) -> int:
     return int(agent.inputs.size) if agent.batch == 1 else len(agent.input_counts)
 
 
-def _least_seconds(events: EventSet, pilot: int) -> float:
+def _least_seconds(events: EventSet, pilot: int, logs: FloatArray | None) -> float:
     """About how long it takes at the least, before anything is looked at.
 
-    The events of two agents, round by round, and every event once.
+    The events of two agents, round by round, and every event once; with `logs`, all events that
+    are not negligible, round by round. Those of one probability are alike.
     """
-    atoms = sum(_atoms(events.model.kinds[kind]) for kind in events.model.assignment.tolist())
+    model, wrong = events.model, events.base.wrong
+    atoms = sum(_atoms(model.kinds[kind]) for kind in model.assignment.tolist())
     rounds = min(max(1, pilot // 2), events.powers.count + 1)
-    return 2 * atoms * rounds * _SECONDS_AN_ATOM + len(events.base.wrong) * _SECONDS_AN_EVENT
+    least = 2 * atoms * rounds * _SECONDS_AN_ATOM + len(wrong) * _SECONDS_AN_EVENT
+    if logs is None:
+        return least
+    likeliest = wrong[int(logs.argmax()) % len(wrong)]
+    heard = pair_laws(model, events.base.best, likeliest).means.size / len(model.kinds)
+    weights = events.powers.rows[-1].mean(axis=0).round(9)
+    factors = len(set(zip(model.assignment.tolist(), weights.tolist(), strict=True)))
+    alike = np.unique(logs[logs >= logs.max() + NEGLIGIBLE].round(9)).size
+    return max(least, alike * (events.powers.count + 1) * factors * heard * _SECONDS_AN_ATOM)
 
 
 def _too_long(delta: float, seconds: float) -> CertifiedSampleSize:

@@ -29,7 +29,7 @@ NEGLIGIBLE = 2.0**-80
 # With more atoms `inversion_kernels` may put them on a grid.
 _MOST_ATOMS = 16
 # Entries of φ over all rounds, in all calls together: about as long as importing numba takes.
-_MOST_WORK = 2_000_000
+_MOST_WORK = 5_000_000
 _done = Counter[str]()
 
 

@@ -18,14 +18,15 @@ this, and not C², is where N agents beat one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
-from theory.learning.log_ratio import LogRatioLaw
-from theory.validation import FloatArray
+from theory.learning.log_ratio import LawStack, LogRatioLaw
+from theory.validation import FloatArray, IntArray
 
 # Rows of W^k that agree to this change no mean by more than rounding does.
 _HOEFFDING_SETTLED = 1e-13
@@ -95,6 +96,8 @@ def _tail(
 
 
 Cumulant = Callable[[FloatArray], FloatArray]
+# κ(u) of the hypotheses numbered `which`, shape (P,), at points of shape (P, U).
+Cumulants = Callable[[IntArray, FloatArray], FloatArray]
 
 # Multiples of t*. Steps of 1.5 % around it lose 6e-5 of the exponent. Early rounds, in which some
 # agents hear much of the evidence and others little, want smaller and larger tilts.
@@ -112,6 +115,10 @@ DIRECT_ATOMS = 64
 _NODES = 256
 # Entries of one block of weights times tilts: 4 million, 32 MiB.
 _BLOCK = 1 << 22
+# The first step between tilts that are looked at.
+_STRIDE = 4
+# Beyond so many rounds at once all tilts are looked at.
+_MANY = 64
 # Weights times tilts times hypotheses over all rounds; beyond it (about 15 seconds) the union
 # bound is not computed.
 _MOST_EVALUATIONS = 3e8
@@ -130,13 +137,8 @@ def tabulated(law: LogRatioLaw, lowest: float) -> Cumulant:
     from scipy.interpolate import CubicHermiteSpline
 
     nodes = np.append(-np.geomspace(-lowest, -lowest * 1e-4, _NODES), 0.0)
-    spline = CubicHermiteSpline(nodes, law.cumulant(nodes), law.cumulant_slope(nodes))
-
-    def interpolant(u: FloatArray) -> FloatArray:
-        values: FloatArray = spline(u)
-        return values
-
-    return interpolant
+    spline: Cumulant = CubicHermiteSpline(nodes, law.cumulant(nodes), law.cumulant_slope(nodes))
+    return spline
 
 
 def tilt_grid(events: ErrorEvents) -> FloatArray:
@@ -171,17 +173,23 @@ def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
     """The union over agents and the single event, on one grid of tilts and one set of tables."""
     tilts = tilt_grid(events)
     lowest = -float(tilts.max())
-    cumulants = [[tabulated(law, lowest) for law in laws] for laws in events.laws]
+    kinds = [_together(laws, lowest) for laws in zip(*events.laws, strict=True)]
     small = np.multiply.outer(tilts.min(axis=1), _SMALL)
-    return [
-        _union(events, tilts, cumulants),
-        _single(events, np.hstack([small, tilts]), cumulants),
-    ]
+    return [_union(events, tilts, kinds), _single(events, np.hstack([small, tilts]), kinds)]
 
 
-def _union(
-    events: ErrorEvents, tilts: FloatArray, cumulants: list[list[Cumulant]]
-) -> ErrorBound | None:
+def _together(laws: Sequence[LogRatioLaw], lowest: float) -> Cumulants:
+    """κ of one kind of agent for every wrong hypothesis: of a stack, or of tables one by one."""
+    if laws[0].means.size <= DIRECT_ATOMS:
+        return LawStack.of(laws)
+    return partial(_one_by_one, [tabulated(law, lowest) for law in laws])
+
+
+def _one_by_one(tables: list[Cumulant], which: IntArray, u: FloatArray) -> FloatArray:
+    return np.array([tables[k](points) for k, points in zip(which, u, strict=True)])
+
+
+def _union(events: ErrorEvents, tilts: FloatArray, kinds: list[Cumulants]) -> ErrorBound | None:
     """One event per agent and wrong hypothesis; None where that is too much work.
 
     An upper bound for every grid of `tilts`, shape (wrong, T), rigorous up to rounding and the
@@ -189,47 +197,161 @@ def _union(
     """
     if not events.can_take_powers or _evaluations(events, tilts) > _MOST_EVALUATIONS:
         return None
-    size, wrong, grid = events.network.agents, len(events.wrong), tilts.shape[1]
-    columns = [np.flatnonzero(events.model.assignment == k) for k in range(len(events.model.kinds))]
+    union = UnionTerms(events, tilts, tuple(kinds))
+    return ErrorBound("Chernoff, union over agents", union, union.tail, union.rough)
 
-    def contributions(powers: FloatArray) -> FloatArray:
-        """Σ_j κ_j(−t [W^k]_ij), shape (rounds, N, wrong, T)."""
-        values = np.zeros((len(powers), size, wrong, grid))
-        for index in range(wrong):
-            for kind, members in enumerate(columns):
-                if members.size:
-                    added = _at_weights(cumulants[index][kind], powers[:, :, members], tilts[index])
-                    values[:, :, index] += added.sum(axis=2)
-        return values
 
-    sums = np.zeros((size, wrong, grid))
-    terms: list[FloatArray] = []
-    block: list[FloatArray] = []
-    most = max(1, _BLOCK // (size * size * grid))
+@dataclass(frozen=True, eq=False)
+class UnionTerms:
+    """Logs of the bounds of all events, agents by wrong hypotheses, in the rounds asked for.
 
-    def flush() -> tuple[FloatArray, FloatArray]:
-        nonlocal sums
-        powers = np.array(block)
-        block.clear()
-        added = contributions(powers)
-        running = sums + np.cumsum(added, axis=0)
-        sums = running[-1]
-        priors = powers @ events.priors
-        exponents = running - priors[..., None] * tilts
-        terms.extend(np.minimum(exponents.min(axis=-1), 0.0).reshape(len(powers), -1))
-        return added[-1], priors[-1]
+    Exponents are convex in t, so that a smallest one among neighbours on the grid is the smallest
+    of all: few of the tilts are looked at.
 
-    for power in events.powers(settled=_SETTLED):
-        block.append(power)
-        if len(block) == most:
-            last, priors = flush()
-    if block:
-        last, priors = flush()
-    horizon = len(terms)
-    later = last.max(axis=0)
-    offset = sums - priors.min(axis=0)[:, None] * tilts
-    tail = partial(_union_tail, offset, later, horizon)
-    return ErrorBound("Chernoff, union over agents", np.array(terms), tail)
+    Attributes
+    ----------
+    events, tilts
+        The events, and tilts to choose from, shape (wrong, T).
+    kinds
+        The cumulants of each kind of agent.
+    """
+
+    events: ErrorEvents
+    tilts: FloatArray
+    kinds: tuple[Cumulants, ...]
+
+    @cached_property
+    def _powers(self) -> FloatArray:
+        """Shape (m, N, N): W, W², …, until their rows agree."""
+        return np.array(list(self.events.powers(settled=_SETTLED)))
+
+    @cached_property
+    def _weights(self) -> list[tuple[FloatArray, IntArray]]:
+        """For each kind of agent its different weights, and which of them stand in the powers."""
+        assignment = self.events.model.assignment
+        members = [np.flatnonzero(assignment == k) for k in range(len(self.kinds))]
+        return [np.unique(self._powers[:, :, some], return_inverse=True) for some in members]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number m of rounds in the table, and that of events."""
+        return len(self._powers), self.events.network.agents * len(self.tilts)
+
+    def __len__(self) -> int:
+        return len(self._powers)
+
+    def __getitem__(self, rounds: slice) -> FloatArray:
+        """Rows of the table, those of rounds `start` + 1 to `stop`."""
+        first, last, _ = rounds.indices(len(self))
+        priors = self._powers[first:last] @ self.events.priors
+
+        def exponents(theta: IntArray, tilt: IntArray) -> FloatArray:
+            shares = np.moveaxis(priors[..., theta], 2, 0)
+            sums = self._sums(theta, tilt, first, last)
+            return sums - shares * self.tilts[theta, tilt][:, None, None]
+
+        best = self._search(exponents, (last - first, self.events.network.agents)).min(axis=1)
+        return np.asarray(np.minimum(np.moveaxis(best, 0, 2), 0.0).reshape(last - first, -1))
+
+    def _sums(self, theta: IntArray, tilt: IntArray, first: int, last: int) -> FloatArray:
+        """Σ_{k ≤ n} Σ_j κ_j(−t [W^k]_ij) for n = `first` + 1 … `last`, shape (P, n, N)."""
+        added = self._added(theta, tilt, slice(0, last))
+        before = added[:, : first + 1].sum(axis=1, keepdims=True)
+        return np.cumsum(np.concatenate([before, added[:, first + 1 :]], axis=1), axis=1)
+
+    def _added(self, theta: IntArray, tilt: IntArray, rounds: slice) -> FloatArray:
+        """Σ_j κ_j(−t [W^k]_ij) of some pairs of hypothesis and tilt, shape (P, rounds, N)."""
+        size = self._powers[rounds].shape[:2]
+        found = np.zeros((theta.size, *size))
+        for cumulants, (values, places) in zip(self.kinds, self._weights, strict=True):
+            here = places[rounds]
+            used = np.zeros(values.size, dtype=bool)
+            used[here] = True
+            points = np.multiply.outer(-self.tilts[theta, tilt], values[used])
+            here = (np.cumsum(used) - 1)[here]
+            step = max(1, _BLOCK // max(1, here.size))
+            for start in range(0, theta.size, step):
+                part = slice(start, start + step)
+                found[part] += cumulants(theta[part], points[part])[:, here].sum(axis=-1)
+        return found
+
+    def _search(
+        self, exponents: Callable[[IntArray, IntArray], FloatArray], shape: tuple[int, ...]
+    ) -> FloatArray:
+        """Exponents, shape (wrong, T, …): around the smallest ones, and infinite elsewhere."""
+        wrong, grid = self.tilts.shape
+        found = np.full((wrong, grid, *shape), np.inf)
+        done = np.zeros((wrong, grid), dtype=bool)
+        asked, step = np.zeros_like(done), _STRIDE
+        # All of them, for many rounds: somewhere each is the best.
+        asked[:, slice(None) if shape[0] > _MANY else self._middle] = True
+        while step:
+            theta, tilt = np.nonzero(asked)
+            found[theta, tilt] = exponents(theta, tilt)
+            done |= asked
+            best = found.argmin(axis=1).reshape(wrong, -1)
+            asked = np.zeros_like(done)
+            while step and not asked.any():
+                for beside in (best - step, best + step):
+                    np.put_along_axis(asked, np.clip(beside, 0, grid - 1), True, axis=1)
+                asked &= ~done
+                step = step if asked.any() else step // 2
+        return found
+
+    @property
+    def _middle(self) -> int:
+        """Which tilt of the grid is the exponent's."""
+        grid = _FINE if _FINE.size == self.tilts.shape[1] else _COARSE
+        return int(np.abs(np.log(grid)).argmin())
+
+    @cached_property
+    def _settled(self) -> FloatArray:
+        """No less than what a later round adds to the sums of any agent, shape (wrong, T)."""
+        shape = self.tilts.shape
+        return self._later(*np.indices(shape).reshape(2, -1)).reshape(shape)
+
+    def _later(self, theta: IntArray, tilt: IntArray) -> FloatArray:
+        last = slice(len(self) - 1, len(self))
+        return np.asarray(self._added(theta, tilt, last).max(axis=(1, 2)))
+
+    @cached_property
+    def _offset(self) -> FloatArray:
+        """Exponents of the last round kept, for later ones, shape (wrong, T, N).
+
+        Infinite at tilts that are best for none of them: the best ones lie between that of the last
+        round kept and that of the long run.
+        """
+        size, least = len(self), (self._powers[-1] @ self.events.priors).min(axis=0)
+
+        def exponents(theta: IntArray, tilt: IntArray) -> FloatArray:
+            shares = (least[theta] * self.tilts[theta, tilt])[:, None, None]
+            return np.asarray(self._sums(theta, tilt, size - 1, size) - shares)
+
+        found = self._search(exponents, (1, self.events.network.agents))[:, :, 0]
+        best, final = found.argmin(axis=1), self._settled.argmin(axis=1)[:, None]
+        ends, grid = np.hstack([best, final]), np.arange(self.tilts.shape[1])
+        between = (grid >= ends.min(axis=1)[:, None]) & (grid <= ends.max(axis=1)[:, None])
+        theta, tilt = np.nonzero(between & np.isinf(found).all(axis=2))
+        found[theta, tilt] = exponents(theta, tilt)[:, 0]
+        return np.asarray(np.moveaxis(found, 2, 0))
+
+    def tail(self, n: FloatArray) -> FloatArray:
+        """Logs of the bounds after the table, as of :class:`ErrorBound`."""
+        return _union_tail(self._offset, self._settled, len(self), n)
+
+    @property
+    def rough(self) -> ErrorBound:
+        """The bound with one tilt for each hypothesis."""
+        theta = np.arange(len(self.tilts))
+        middle = np.full_like(theta, self._middle)
+        sums = np.moveaxis(self._sums(theta, middle, 0, len(self)), 0, 2)
+        tilts = self.tilts[theta, middle]
+        priors = self._powers @ self.events.priors
+        terms = np.minimum(sums - priors * tilts, 0.0).reshape(len(self), -1)
+        offset = sums[-1] - priors[-1].min(axis=0) * tilts
+        later = self._later(theta, middle)[:, None]
+        tail = partial(_union_tail, offset[..., None], later, len(self))
+        return ErrorBound("Chernoff, one tilt each", terms, tail)
 
 
 def _union_tail(offset: FloatArray, later: FloatArray, horizon: int, n: FloatArray) -> FloatArray:
@@ -237,18 +359,7 @@ def _union_tail(offset: FloatArray, later: FloatArray, horizon: int, n: FloatArr
     return np.asarray(np.minimum(exponents.min(axis=-1), 0.0)).ravel()
 
 
-def _at_weights(cumulant: Cumulant, weights: FloatArray, tilts: FloatArray) -> FloatArray:
-    """κ(−t w) for all weights and tilts, the latter last; equal weights are looked at once."""
-    different, places = np.unique(weights, return_inverse=True)
-    if 2 * different.size > weights.size:
-        return cumulant(np.multiply.outer(weights, -tilts))
-    values: FloatArray = cumulant(np.multiply.outer(different, -tilts))
-    return values[places.reshape(weights.shape)]
-
-
-def _single(
-    events: ErrorEvents, tilts: FloatArray, cumulants: list[list[Cumulant]]
-) -> ErrorBound | None:
+def _single(events: ErrorEvents, tilts: FloatArray, kinds: list[Cumulants]) -> ErrorBound | None:
     """One event per wrong hypothesis that covers all agents at once; None where D is unknown.
 
     An upper bound: exp(n Σ_j κ_j(−t v_j) + t c), c as in :attr:`ErrorEvents.transient`.
@@ -258,11 +369,11 @@ def _single(
         return None
     v = events.fixed.stationary_distribution
     slopes = np.zeros_like(tilts)
-    for kind in range(len(events.model.kinds)):
+    which = np.arange(len(tilts))
+    for kind, cumulants in enumerate(kinds):
         weights, counts = np.unique(v[events.model.assignment == kind], return_counts=True)
-        for index in range(len(events.wrong)):
-            points = np.multiply.outer(weights, -tilts[index])
-            slopes[index] += counts @ cumulants[index][kind](points)
+        points = np.multiply.outer(-tilts, weights).reshape(len(tilts), -1)
+        slopes += cumulants(which, points).reshape(*tilts.shape, -1) @ counts
     tail = partial(_single_tail, slopes, gap[:, None] * tilts)
     return ErrorBound("Chernoff, one event for all agents", np.empty((0, len(gap))), tail)
 

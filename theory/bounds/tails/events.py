@@ -16,16 +16,15 @@ that are known round by round up to a horizon, and by a formula from there on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from theory.learning.exponent import ErrorExponent, error_exponent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
-from theory.learning.rate import LearningRate, learning_rate
+from theory.learning.rate import ErrorExponent, LearningRate, error_exponent, learning_rate
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.scientific import logsumexp
@@ -35,8 +34,22 @@ from theory.validation import FloatArray, as_integer, as_probability
 if TYPE_CHECKING:
     from theory.changing.delays import AnyNetwork
 
+# Rows of a table that are looked at first, and entries at most at a time.
+_FIRST_ROWS = 4
+_ENTRIES = 1 << 17
 # Sample sizes beyond this are reported as not found: no run is that long.
 LARGEST_ROUNDS = 10**15
+
+
+class Rows(Protocol):
+    """A table of which rows are made when they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rounds: slice, /) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +61,34 @@ class ErrorBound(Shown):
     name
         What kind of bound it is, for people.
     terms
-        Shape (K, E): the log of each event's bound at rounds 1 to K.
+        Shape (K, E): the log of each event's bound at rounds 1 to K; an array, or an object that
+        makes the rows of a slice when it is asked for them.
     tail
         Maps rounds n ≥ K, one for each event, shape (E,), to the logs of their bounds, shape (E,).
         As a function of n each event's tail may rise at first, and falls for ever once it has begun
         to fall (docs: mathematics/samples).
+    rough
+        A larger bound of as many rounds in its table, which spares most rows of this one; None if
+        there is none.
     """
 
     name: str
-    terms: FloatArray
+    terms: FloatArray | Rows
     tail: Callable[[FloatArray], FloatArray]
+    rough: ErrorBound | None = field(default=None, repr=False)
+
+    def logs(self, rounds: int) -> FloatArray:
+        """The log of each event's bound at one round, shape (E,)."""
+        if rounds <= len(self.terms):
+            return np.asarray(self.terms[rounds - 1 : rounds][0])
+        return self.tail(np.full(self.events, float(rounds)))
 
     def log_probability(self, rounds: int) -> float:
         """The log of the bound at one round; zero where the bound says nothing."""
         n = as_integer("rounds", rounds, minimum=1)
         if n <= len(self.terms):
-            return float(_log_sum(self.terms[n - 1]))
-        return float(_log_sum(self.tail(np.full(self.events, float(n)))))
+            return float(self._sums[n - 1])
+        return float(_log_sum(self.logs(n)))
 
     def probability(self, rounds: int) -> float:
         """The bound at one round: an upper bound, at most one."""
@@ -75,22 +99,30 @@ class ErrorBound(Shown):
         """The number E of events."""
         return int(self.terms.shape[1])
 
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """The logs of the bounds of the table, shape (K,)."""
+        step = max(1, _ENTRIES // max(1, self.events))
+        parts = range(0, len(self.terms), step)
+        return np.concatenate([_log_sum(self.terms[k : k + step]) for k in parts])
+
     def smallest_rounds(self, delta: float) -> int | None:
         """The smallest n from which on the bound stays at most `delta`; None if there is none.
 
         Beyond the table, an event whose bound still rises counts with its highest value to come.
         """
         target = float(np.log(as_probability("delta", delta)))
-        horizon = len(self.terms)
-        start = max(1, horizon)
+        start = max(1, len(self.terms))
+        enough = None if self.rough is None else self.rough.smallest_rounds(delta)
+        if enough is not None and enough <= start:
+            return self._smallest_in_table(target, enough)
         peaks = self._peaks(start)
 
         def stays(n: int) -> bool:
             return bool(_log_sum(self.tail(np.maximum(peaks, n))) <= target)
 
         if stays(start):
-            too_much = np.flatnonzero(_log_sum(self.terms) > target)
-            return int(too_much[-1]) + 2 if too_much.size else 1
+            return self._smallest_in_table(target, len(self.terms) + 1)
         low, high = start, 2 * start
         while not stays(high):
             low, high = high, 2 * high
@@ -100,6 +132,17 @@ class ErrorBound(Shown):
             middle = (low + high) // 2
             low, high = (low, middle) if stays(middle) else (middle, high)
         return high
+
+    def _smallest_in_table(self, target: float, enough: int) -> int:
+        """The smallest round from which on it stays at most the target, as from `enough`."""
+        last, count = enough - 1, _FIRST_ROWS
+        while last > 0:
+            first = max(0, last - min(count, max(1, _ENTRIES // self.events)))
+            too_much = np.flatnonzero(_log_sum(self.terms[first:last]) > target)
+            if too_much.size:
+                return first + int(too_much[-1]) + 2
+            last, count = first, 2 * count
+        return 1
 
     def _peaks(self, start: int) -> FloatArray:
         """The round from which on each event's tail falls, found by bisection; shape (E,)."""

@@ -1,7 +1,7 @@
 """Bounds on the probability of error where the network changes in a known way.
 
-Those of :mod:`theory.bounds.tails.chernoff` and :mod:`theory.bounds.tails.chernoff`, the union
-over agents, with the weights that past observations have in a round of each phase.
+Those of :mod:`theory.bounds.tails.chernoff`, the union over agents, with the weights that past
+observations have in a round of each phase.
 """
 
 from __future__ import annotations

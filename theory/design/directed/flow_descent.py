@@ -11,10 +11,9 @@ from scipy.special import softmax
 
 from theory.design.constraints import Constraints
 from theory.design.directed.flow_coordinates import Flow, FlowCoordinates, UnbalancedError
-from theory.design.failure import DesignFailed
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
-from theory.design.time_budget import is_spent
+from theory.design.time_budget import DesignFailed, is_spent
 from theory.network import Network
 from theory.network.graphs import weights_on_links
 from theory.network.structure import as_dense

@@ -20,8 +20,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csgraph, csr_array
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.failure import DesignFailed
 from theory.design.mixing.mixing_problem import MixingProblem
+from theory.design.time_budget import DesignFailed
 from theory.network.structure import name_groups
 from theory.validation import FloatArray, IntArray, fail
 

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
-from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.edges.edge_limits import (
     EdgeLimits,
@@ -25,11 +24,10 @@ from theory.design.edges.edge_limits import (
     without_budgets,
 )
 from theory.design.edges.edge_master import EdgeMaster
-from theory.design.failure import DesignFailed
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.fastest import edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import is_spent, seconds_left
+from theory.design.time_budget import Certificate, DesignFailed, is_spent, seconds_left
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.bounds.tails.events import ErrorBound
-from theory.design.exponent.exponent_tilts import exponents as exponents_of
+from theory.design.exponent.interior import exponents as exponents_of
 from theory.design.exponent.log_ratio_table import tabulate
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel

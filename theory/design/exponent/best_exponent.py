@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.certificate import Certificate
 from theory.design.exponent.exponent_optimum import (
     Optimum,
     check_floor,
@@ -27,12 +26,12 @@ from theory.design.exponent.exponent_optimum import (
     least_exponent,
 )
 from theory.design.exponent.exponent_search import ExponentBound
-from theory.design.exponent.exponent_tilts import exponents
+from theory.design.exponent.interior import exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
-from theory.design.failure import DesignFailed
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
+from theory.design.time_budget import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
 from theory.typed import typed

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.exponent.exponent_tilts import Exponents, budget_tilts, exponents
-from theory.design.exponent.interior import Program, centre
+from theory.design.exponent.interior import Exponents, Program, budget_tilts, centre, exponents
 from theory.design.exponent.log_ratio_table import LogRatioTable
 from theory.design.influences.influence_set import InfluenceSet
 from theory.validation import FloatArray, IntArray

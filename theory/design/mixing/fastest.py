@@ -8,13 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.failure import DesignFailed
 from theory.design.mixing.barrier import BarrierSolution, solve_barrier
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
-from theory.design.mixing.sdp import SdpSolution, solve_sdp
+from theory.design.mixing.newton import SdpSolution, solve_sdp
 from theory.design.realisation.weights import as_influence, realise
+from theory.design.time_budget import Certificate, DesignFailed
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.certificate import Kind
 from theory.design.placement.bounds import RateBound, rate_bound, solve, worst_rate
 from theory.design.placement.local import ExponentObjective, RateObjective, search
 from theory.design.placement.placement_problem import PlacementProblem
@@ -26,6 +25,7 @@ from theory.design.placement.samples import (
     network_orbits,
     rounds_of,
 )
+from theory.design.time_budget import Kind
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, fail
 

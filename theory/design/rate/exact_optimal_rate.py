@@ -15,7 +15,6 @@ from typing import TypeAlias
 import flint
 import numpy as np
 
-from theory.design.certificate import Certificate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_program import (
     Basis,
@@ -36,6 +35,7 @@ from theory.design.rate.rate_program import (
     named,
     rate_target,
 )
+from theory.design.time_budget import Certificate
 from theory.learning import FiniteModel
 from theory.numbers import Enclosure, LogSum, as_fmpq, as_fraction, precision
 from theory.showing import Shown

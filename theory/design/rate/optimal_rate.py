@@ -20,8 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from theory.design.certificate import Certificate
-from theory.design.failure import DesignFailed
 from theory.design.influences.flow_rows import flattest
 from theory.design.influences.influence_set import UNIT, InfluenceSet, outward_product
 from theory.design.rate.rate_program import (
@@ -35,6 +33,7 @@ from theory.design.rate.rate_program import (
     rate_target,
     wins,
 )
+from theory.design.time_budget import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.numbers import Enclosure
 from theory.showing import Shown

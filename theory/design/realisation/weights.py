@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.realisation.circulation import directed_weights, exact_directed
-from theory.design.realisation.fixed import weights_beside_fixed_rows
+from theory.design.realisation.program import weights_beside_fixed_rows
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.numbers import exact_distribution

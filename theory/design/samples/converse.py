@@ -9,7 +9,7 @@ agent j's log-ratio has mean m_θj. If Σ_θ λ_θ m_θj weighted with any v of 
 at most zero, then whatever v is, some θ with λ_θ > 0 has Σ_j v_j E_{Q_θ} S_j ≤ 0; under Q_θ that θ
 wins with probability q of about a half (Berry and Esseen), and under the true law with at least
 the probability that the best test between Q_θ and the truth cannot avoid
-(:mod:`theory.design.samples.best_test`). The laws are those that the best exponent is made of, so
+(:mod:`theory.design.samples.cover`). The laws are those that the best exponent is made of, so
 that the bound is sharp to first order as δ → 0.
 
 *What one agent alone can tell.* Where priors are even and a wrong θ is told apart by agent j alone,
@@ -21,7 +21,6 @@ Proofs are in docs: mathematics/fewest-samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,12 +28,11 @@ import numpy as np
 from theory.bounds import CertifiedSampleSize
 from theory.bounds.accounting import account
 from theory.bounds.accounting.events import EventSet
-from theory.design.certificate import Certificate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
-from theory.design.samples.bent_laws import Evidence
-from theory.design.samples.cover import CoverSearch
+from theory.design.samples.cover import CoverSearch, Evidence
 from theory.design.samples.mixing_descent import Start
+from theory.design.time_budget import Certificate
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -215,9 +213,6 @@ def _nothing(delta: float, model: FiniteModel, note: str) -> EveryDesignBound:
 
 
 # What a search for few samples looked at, and what it found --------------------------------------
-
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,15 +20,14 @@ import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.directed.directed_mixing import local_mixing
-from theory.design.edges.edge_budget import choose_edges
+from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
-from theory.design.failure import DesignFailed
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
-from theory.design.samples.bent_laws import Evidence
-from theory.design.time_budget import is_spent
+from theory.design.samples.cover import Evidence
+from theory.design.time_budget import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import as_dense

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.baseline_networks import baselines
-from theory.design.certificate import Certificate
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
-from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import (
     FewestSamples,
     Judged,
@@ -21,6 +17,7 @@ from theory.design.samples.converse import (
     every_design_bound,
     perfect_mixing,
 )
+from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
     Start,
     faster_starts,
@@ -40,15 +37,17 @@ from theory.design.samples.weight_variables import (
     strongest_of,
     weight_variables,
 )
-from theory.design.time_budget import is_spent
-from theory.learning.exponent import error_exponent
+from theory.design.time_budget import Certificate, baselines, is_spent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import learning_rate
+from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
-from theory.validation import FloatArray, as_probability, fail
+from theory.progress import Progress
+from theory.typed import typed
+from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
-Progress = Callable[[int, int], None]
+# A search over W for few certified samples -------------------------------------------------------
+
 
 # With an effort of one: starts certified, descents, steps of each, random restarts.
 _CERTIFIED, _DESCENTS, _STEPS, _RESTARTS = 6, 3, 150, 2
@@ -391,3 +390,68 @@ class SampleSearch:
         if (self.limits.availability_on(self.graph) < 1).any():
             notes.append("samples are those of E[W], not of links that fail at random")
         return "; ".join(notes)
+
+
+# Fewest samples ----------------------------------------------------------------------------------
+
+
+@typed
+def fewest_samples(
+    graph: DesignGraph | Network,
+    model: FiniteModel,
+    *,
+    delta: float,
+    target: int | str | None = None,
+    constraints: Constraints | None = None,
+    minimum_influence: float | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
+    progress: Progress | None = None,
+) -> FewestSamples:
+    """Search for the W on a graph that needs the fewest certified samples.
+
+    Parameters
+    ----------
+    graph
+        Who may listen to whom; of a network, its links, and its weights are one more start.
+    model
+        As many agents as the graph.
+    delta
+        δ in (0, 1).
+    target
+        The hypothesis to settle on; may be left out if one is best for every agent.
+    constraints
+        Limits on W. Where links fail, samples are those of E[W].
+    minimum_influence
+        v_min; 1/(10N) if left out.
+    seed
+        Decides the random restarts.
+    effort
+        Multiplies the number of descents, steps and networks certified.
+    progress
+        Called as progress(done, total), in networks looked at.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, graph and model have different numbers of agents, the target
+        is none, constraints clash, or no start settles on the target with a sample size that can
+        be bounded.
+
+    Examples
+    --------
+    >>> from theory import FiniteModel, GaussianAgent
+    >>> agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0]], 1.0)
+    >>> model = FiniteModel.from_agents(["zero", "one"], [agent], counts=[2])
+    >>> pair = DesignGraph.from_edges([[0, 1]], agents=2)
+    >>> found = fewest_samples(pair, model, delta=0.05)
+    >>> found.certificate.value, found.certificate.bound  # both average: Φ(−√(n/2)) ≤ .05
+    (6.0, 6.0)
+    """
+    search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
+    return search.run(
+        graph if isinstance(graph, Network) else None,
+        seed=as_integer("seed", seed, minimum=0),
+        effort=as_positive("effort", effort),
+        progress=progress,
+    )

@@ -20,9 +20,9 @@ from scipy.special import logsumexp
 
 from theory.design.samples.weight_variables import WeightVariables
 from theory.design.time_budget import is_spent
-from theory.learning.exponent import largest_decay
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.rate import largest_decay
 from theory.validation import FloatArray
 
 # A smooth stand-in for the probability of error, with its gradient in W --------------------------

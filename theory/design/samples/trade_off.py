@@ -12,7 +12,6 @@ best of its share (docs: mathematics/fewest-samples).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +20,6 @@ import numpy as np
 from theory.bounds import CertifiedSampleSize
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.exponent.best_exponent import best_exponent
-from theory.design.failure import DesignFailed
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.samples.converse import FewestSamples, Judged
 from theory.design.samples.mixing_descent import (
@@ -34,15 +32,15 @@ from theory.design.samples.mixing_descent import (
     fastest_for,
 )
 from theory.design.samples.sample_search import SampleSearch
-from theory.design.time_budget import is_spent
+from theory.design.time_budget import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.progress import Progress
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, as_integer, as_positive, as_probability, fail
 
 Objective = Literal["rate", "exponent"]
-Progress = Callable[[int, int], None]
 OBJECTIVES: tuple[Objective, ...] = ("rate", "exponent")
 
 # Linear programs for each share, with an effort of up to one: fewer save little.
@@ -143,7 +141,7 @@ def trade_off(
     graph
         Who may listen to whom; of a network, its links.
     model, delta, target, constraints, minimum_influence, seed
-        As for :func:`theory.design.samples.fewest_samples`.
+        As for :func:`theory.design.samples.sample_search`.
     objective
         "rate" or "exponent".
     points

@@ -10,7 +10,6 @@ agent's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -18,13 +17,14 @@ from typing import Protocol
 import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.samples.bent_laws import Evidence
 from theory.design.samples.converse import Judged, perfect_mixing
+from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import Influence, Start
-from theory.learning.exponent import error_exponent
 from theory.learning.model import FiniteModel
+from theory.learning.rate import error_exponent
 from theory.network import Network
 from theory.network.structure import as_dense
+from theory.progress import Progress
 from theory.validation import FloatArray, IntArray
 
 # W in variables that a descent may move ----------------------------------------------------------
@@ -255,8 +255,6 @@ def weight_variables(graph: DesignGraph, limits: Constraints) -> WeightVariables
 
 # Which of several designs comes first, and how far a search has got ------------------------------
 
-
-Progress = Callable[[int, int], None]
 
 # Weights that agree to this are one start.
 SAME = 1e-6

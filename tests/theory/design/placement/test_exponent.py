@@ -21,7 +21,7 @@ from theory import FiniteAgent, FiniteModel, Network, error_exponent
 from theory.design import place
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
-from theory.learning.exponent import largest_decay
+from theory.learning.rate import largest_decay
 
 # Both maxima are flat, and right to about 1e-12 of their terms.
 CLOSE = 1e-9

@@ -21,7 +21,7 @@ from theory.design import (
     trade_off,
 )
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.samples.bent_laws import Evidence
+from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
     ExponentFloor,
     FlooredInfluences,
