@@ -27,12 +27,13 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from exact.checkpoint import Clock
 from exact.whole_files import open_regular, remove_leftovers, replacing
 from theory.validation import as_integer, fail, install_extra
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from exact.checkpoint import Clock
 
 FORMAT = "peerbayes-tensors 1"
 AGAIN = "write it again, by repeating the run"
@@ -283,6 +284,12 @@ def _torch() -> Any:
 # The last two checkpoints of one run -------------------------------------------------------------
 
 
+def _clock() -> Clock:
+    from exact.checkpoint import Clock  # loads scipy, which reading needs not
+
+    return Clock(time.monotonic())
+
+
 @dataclass
 class Generations:
     """The last two checkpoints of one run.
@@ -301,7 +308,7 @@ class Generations:
     path: Path
     fingerprint: str
     notice: Callable[[str], None] | None = None
-    clock: Clock = field(default_factory=lambda: Clock(time.monotonic()))
+    clock: Clock = field(default_factory=_clock)
     _newest: int | None = field(default=None, init=False)
 
     @property

@@ -22,7 +22,7 @@
   left;
 - **single numbers**: `learning_rate`, `error_exponent`, `sample_sizes`, `account` (the probability
   of error round by round, between bounds), `expected_log_ratio`;
-- **records**: `read_record`, `write_report`.
+- **records**: `write_report`; `pb.records.read_record` reads one.
 
 The commands of ``peerbayes`` on the command line call these very functions. The packages `theory`,
 `exact` and `empirical` below hold everything they are made of. Names are imported when they are
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from peerbayes.problem.problems import FaultyProblem as FaultyProblem
     from peerbayes.problem.problems import Problem as Problem
     from peerbayes.problem.problems import RegressionProblem as RegressionProblem
-    from peerbayes.records import read_record as read_record
     from peerbayes.report.page import write_report as write_report
     from peerbayes.settings.nets import Examples as Examples
     from peerbayes.settings.nets import Job as Job

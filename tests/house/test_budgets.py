@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 BUDGETS = {
     "theory": (57_700, 202),
     "exact": (14_500, 56),
-    "empirical": (29_200, 116),
+    "empirical": (26_150, 101),
     "peerbayes": (53_850, 222),
 }
 LONGEST_FILE = 500

@@ -198,7 +198,9 @@ def _union(events: ErrorEvents, tilts: FloatArray, kinds: list[Cumulants]) -> Er
     if not events.can_take_powers or _evaluations(events, tilts) > _MOST_EVALUATIONS:
         return None
     union = UnionTerms(events, tilts, tuple(kinds))
-    return ErrorBound("Chernoff, union over agents", union, union.tail, union.rough)
+    # A bound method would be equal to none of another object.
+    tail = partial(UnionTerms.tail, union)
+    return ErrorBound("Chernoff, union over agents", union, tail, union.rough)
 
 
 @dataclass(frozen=True, eq=False)
