@@ -21,7 +21,7 @@ from empirical.nets.exchange import Heard, Message
 from empirical.nets.shares import Shares
 from empirical.train.learners.averaging import Belief
 from empirical.train.plan import TrainingPlan
-from empirical.train.pooling import Rows, pool_rows
+from empirical.train.pooling import Sums, pool_rows
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory.network import Network
@@ -215,7 +215,7 @@ class EngineAgent:
         if speakers == [self.agent]:
             return  # what it has stays to the last bit
         own, count = self._run.message(), len(speakers)
-        row = Rows(
+        row = Sums(
             np.array([0]), np.array([0, count]), np.arange(count),
             np.array([weights[j] for j in speakers]),
         )  # fmt: skip

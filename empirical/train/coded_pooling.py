@@ -23,7 +23,7 @@ from empirical.messages.codec import Codec, Heard, Layout, Replicating, Said
 from empirical.messages.selected import PRECISION, is_belief
 from empirical.nets.exchange import Exchange, OneProcess, block_of
 from empirical.train.learners.averaging import one_of
-from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Round, Rows, pool_rows
+from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Round, Sums, pool_rows
 from empirical.train.streams import StreamKey, Streams
 from theory.validation import fail
 
@@ -212,7 +212,7 @@ class CodedPooling:
         )
         part, count = torch.empty_like(mine)[None], len(words)
         weights = np.array([word.weight for word in words])
-        pool_rows(part, table, Rows(np.array([0]), np.array([0, count]), np.arange(count), weights))
+        pool_rows(part, table, Sums(np.array([0]), np.array([0, count]), np.arange(count), weights))
         return part[0]
 
     def _replicas(

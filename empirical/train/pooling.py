@@ -294,14 +294,14 @@ class Pooling:
         here = np.concatenate([np.arange(entries.start, entries.stop) for entries in some])
         speakers, weights = round.speakers[here], round.weights[here]
         if round.fresh and len(values) == self.rounds.network.agents:
-            pool_rows(values, values, Rows(np.array(agents), start, speakers, weights))
+            pool_rows(values, values, Sums(np.array(agents), start, speakers, weights))
             return
         pairs = zip(speakers.tolist(), (number - round.ages[here]).tolist(), strict=True)
         keys = list(pairs)
         place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
         table = torch.stack([said[key] if key[1] > 0 else self._begin[name] for key in place])
         places = np.array([place[key] for key in keys])
-        pool_rows(values, table, Rows(np.array(agents), start, places, weights))
+        pool_rows(values, table, Sums(np.array(agents), start, places, weights))
 
     # State ------------------------------------------------------------------------------------
 
@@ -368,24 +368,24 @@ def _row(messages: Mapping[str, Tensor], k: int) -> Said:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """What some agents pool: agent rows[k] the entries start[k]:start[k + 1].
+class Sums:
+    """What some agents pool: agent into[k] the entries start[k]:start[k + 1].
 
     Attributes
     ----------
-    rows, start
+    into, start
         Shapes (r,) and (r + 1,).
     places, weights
         Of each entry: which row of a table of vectors, and its weight.
     """
 
-    rows: IntArray
+    into: IntArray
     start: IntArray
     places: IntArray
     weights: FloatArray
 
 
-def pool_rows(values: Tensor, table: Tensor, pooled: Rows) -> None:
+def pool_rows(values: Tensor, table: Tensor, pooled: Sums) -> None:
     """Overwrite some rows of `values` by weighted sums of rows of a table, in float64.
 
     Entries are added in their order, so that on a CPU a sum has the same bits whoever is computed
@@ -400,16 +400,16 @@ def pool_rows(values: Tensor, table: Tensor, pooled: Rows) -> None:
         pool_rows_by_torch(values, table, pooled)
         return
     _pool_rows(
-        values.numpy(), table.numpy(), pooled.rows, pooled.start, pooled.places, pooled.weights
+        values.numpy(), table.numpy(), pooled.into, pooled.start, pooled.places, pooled.weights
     )
 
 
-def pool_rows_by_torch(values: Tensor, table: Tensor, pooled: Rows) -> None:
+def pool_rows_by_torch(values: Tensor, table: Tensor, pooled: Sums) -> None:
     """:func:`pool_rows` by one product for any device, right to the last digit of float32."""
-    matrix = np.zeros((len(pooled.rows), len(table)))
-    listeners = np.repeat(np.arange(len(pooled.rows)), np.diff(pooled.start))
+    matrix = np.zeros((len(pooled.into), len(table)))
+    listeners = np.repeat(np.arange(len(pooled.into)), np.diff(pooled.start))
     np.add.at(matrix, (listeners, pooled.places), pooled.weights)
-    rows, weights = (torch.from_numpy(part).to(values.device) for part in (pooled.rows, matrix))
+    rows, weights = (torch.from_numpy(part).to(values.device) for part in (pooled.into, matrix))
     width = max(8 * SUMMED_AT_ONCE // len(table), 1024)
     for first in range(0, values.shape[1], width):
         some = slice(first, first + width)

@@ -11,7 +11,7 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, Averaging, learner_of
-from empirical.train.pooling import Rows, pool_rows, pool_rows_by_torch
+from empirical.train.pooling import Sums, pool_rows, pool_rows_by_torch
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from exact.changing.beliefs import draw_rounds
@@ -61,7 +61,7 @@ def test_rows_are_pooled_as_numpy_sums_them(pool: Any, apart: bool, columns: int
     values, others = (torch.randn(5, columns, generator=generator) for _ in range(2))
     table = others if apart else values
     weights = np.random.default_rng(0).random(6)
-    rows = Rows(np.array([0, 1, 4]), np.array([0, 3, 4, 6]), np.array([0, 2, 4, 3, 1, 0]), weights)
+    rows = Sums(np.array([0, 1, 4]), np.array([0, 3, 4, 6]), np.array([0, 2, 4, 3, 1, 0]), weights)
     exact, wanted = table.double().numpy(), values.double().numpy().copy()
     wanted[0] = weights[:3] @ exact[[0, 2, 4]]
     wanted[1] = weights[3] * exact[3]
