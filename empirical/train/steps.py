@@ -144,11 +144,15 @@ class Steps:
         rate: Rate,
     ) -> None:
         self.rate = rate
-        self._net, self._likelihood, self._shares = net, likelihood, shares
+        self._net, self._likelihood = net, likelihood
         self._places, self._agents, self._taken, self._seed = places, agents, taken, seed
         self._keys = keys
         self._done = -1
         self.steps = torch.as_tensor(taken).to(torch.float64, copy=True)[:, None]
+        # One batch after the other in the same memory.
+        self._held, shape = (shares.inputs, shares.labels), places.shape[1:]
+        self._rows = [part.new_empty(shape.numel(), *part.shape[1:]) for part in self._held]
+        self._inputs, self._labels = (rows.reshape(*shape, *rows.shape[1:]) for rows in self._rows)
         self._states: list[State] | None = None
         self._noise: Tensor | None = None
         self._drawn = -1
@@ -158,11 +162,9 @@ class Steps:
         self._done += 1
         if self._done == len(self._places):
             return False
-        places = self._places[self._done]
-        self._inputs, self._labels = (
-            values.index_select(0, places.reshape(-1)).reshape(*places.shape, *values.shape[1:])
-            for values in (self._shares.inputs, self._shares.labels)
-        )
+        places = self._places[self._done].reshape(-1)
+        for values, batch in zip(self._held, self._rows, strict=True):
+            torch.index_select(values, 0, places, out=batch)
         self.steps += 1.0
         return True
 
