@@ -100,8 +100,9 @@ class Settings:
     """Base of all classes of settings: checked field by field when one is made.
 
     `old` has keywords of earlier versions that still work: of each the function that makes
-    today's keywords of its value. `moved` has keywords that are refused, with what to write; those
-    that a group has now (:class:`~peerbayes.settings.domains.Python`) are known without.
+    today's keywords of its value. Those that a group has now
+    (:class:`~peerbayes.settings.domains.Python`) work too, and are known without. `moved` has
+    keywords that are refused, with what to write.
     """
 
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {}
@@ -195,41 +196,51 @@ def _with(kind: Any, settings: object, keywords: dict[str, Any]) -> Any:
     from theory.validation import fail
 
     known = [declared.name for declared in declared_in(kind)]
-    moved = _moved(kind)
+    homes = {
+        one.name: declared
+        for declared in declared_in(kind)
+        if declared.group
+        for one in declared_in(declared.group)
+    }
     for name in [*keywords]:
         if name in kind.old:
             keywords |= _renamed(kind, name, keywords.pop(name))
-            continue
-        if name in moved and name not in known:
-            raise fail(name, moved[name], f"{name}=", "move it there")
-        choose("setting", name, known)
+        elif name in kind.moved:
+            raise fail(name, kind.moved[name], f"{name}=", "move it there")
+        elif name in homes and name not in known:
+            keywords |= _grouped(homes[name], settings, keywords, name)
+        else:
+            choose("setting", name, known)
     if settings is None:
         return kind(**keywords)
     require("settings", settings, kind)
     return dataclasses.replace(cast("Any", settings), **keywords)
 
 
-def _moved(kind: Any) -> dict[str, str]:
-    """What to write in place of the settings that groups have, and of others that moved."""
-    moved = dict(kind.moved)
-    for declared in declared_in(kind):
-        for one in declared_in(declared.group) if declared.group else ():
-            moved[one.name] = f"{declared.name}=pb.{declared.group.__name__}({one.name}=...)"
-    return moved
+def _grouped(
+    home: Declared, settings: object, keywords: dict[str, Any], name: str
+) -> dict[str, Any]:
+    """The group that a keyword has moved to, with its value, which is told."""
+    _tell(name, f"{home.name}=pb.{home.group.__name__}({name}=...)")
+    group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
+    return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
 
 
 def _renamed(kind: Any, name: str, value: Any) -> dict[str, Any]:
     """Today's keywords in place of an old one, which is told."""
+    keywords: dict[str, Any] = kind.old[name](value)
+    _tell(name, ", ".join(keywords) or "the settings' own names")
+    return keywords
+
+
+def _tell(name: str, now: str) -> None:
     import warnings
 
-    keywords: dict[str, Any] = kind.old[name](value)
-    now = ", ".join(keywords) or "the settings' own names"
     warnings.warn(
         f"the keyword {name} will go in the next version; give {now}",
         DeprecationWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
-    return keywords
 
 
 def _signature(function: Callable[..., Any], kind: Any) -> inspect.Signature:

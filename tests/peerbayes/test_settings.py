@@ -117,17 +117,27 @@ def test_old_keywords_work_with_a_note(old: Callable[[], Any], now: Callable[[],
         assert found.as_json() == now().as_json()
 
 
-def test_what_a_group_has_is_no_keyword_any_more() -> None:
+def test_what_a_group_has_works_as_a_keyword_with_a_note() -> None:
     """Of `pb.train`: at most 12 arguments, and each old keyword says where it went."""
     assert len(inspect.signature(pb.train).parameters) <= 12
     groups = {d.name: d.group for d in declared_in(settings.Train) if d.group}
-    moved = {one.name: name for name, kind in groups.items() for one in declared_in(kind)}
-    assert {"batch": "examples", "codec": "method", "out": "job"}.items() <= moved.items()
-    for old, group in moved.items():
-        said = rf"^{old}: expected {group}=pb\.{group.title()}\({old}=...\), got {old}=; move it"
-        with pytest.raises(ValueError, match=said):
-            pb.train(None, [], None, rounds=1, local_steps=1, **{old: None})
+    moved = {one.name: (name, one) for name, kind in groups.items() for one in declared_in(kind)}
+    homes = {"batch": "examples", "codec": "method", "out": "job"}
+    assert all(moved[old][0] == home for old, home in homes.items())
+    for old, (group, one) in moved.items():
+        said = rf"{old} will go in the next version; give {group}=pb\.{group.title()}\({old}=...\)"
+        with pytest.warns(DeprecationWarning, match=said), pytest.raises(ValueError, match=r"^net"):
+            pb.train(None, [], None, rounds=1, local_steps=1, **{old: one.default})
         assert f"`{old}`: " in " ".join(str(pb.train.__doc__).split())
+    made: list[Any] = []
+    ask = question(settings.Train)(lambda how: made.append(how))
+    with pytest.warns(DeprecationWarning, match="will go in the next version"):
+        ask(rounds=2, local_steps=1, batch=7, examples=pb.Examples(draws=3), codec="sign")
+    assert made[0].examples == pb.Examples(batch=7, draws=3)
+    assert made[0].method == pb.Method(codec="sign")
+    said = r"^settings: expected learner=.*, got settings=; move it there"
+    with pytest.raises(ValueError, match=said):
+        pb.train(None, [], None, rounds=1, local_steps=1, settings={})
     with pytest.raises(
         ValueError, match=r"^method: expected settings pb.Method\(\), got dict; make one"
     ):
