@@ -23,7 +23,7 @@ from empirical.train.learners.averaging import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import Sums, pool_rows
 from empirical.train.recipe import Recipe
-from empirical.train.run import TrainingRun
+from empirical.train.run import TrainingRun, run_of_plan
 from theory.network import Network
 from theory.validation import as_integer, fail
 
@@ -264,23 +264,8 @@ def agent_of_plan(agent: int, plan: TrainingPlan) -> EngineAgent:
         raise fail("messages", "float32 as it is between processes", plan.codec.name, remedy)
     agents = plan.network.agents
     agent = as_integer("agent", agent, minimum=0, maximum=agents - 1)
-    run = TrainingRun(
-        plan.net,
-        plan.likelihood,
-        own_share(plan.shares(), agent),
-        plan.network,
-        plan.learner,
-        rounds=plan.rounds,
-        local_steps=plan.local_steps,
-        batch=plan.batch,
-        seed=plan.seed,
-        schedule=plan.schedule,
-        decay=plan.decay,
-        warm_up=plan.warm_up,
-        products=plan.products,
-        exchange=Apart(agents, agent),
-    )
-    return EngineAgent(run)
+    shares = own_share(plan.shares(), agent)
+    return EngineAgent(run_of_plan(plan, shares, exchange=Apart(agents, agent)))
 
 
 def agent_of_recipe(

@@ -27,7 +27,7 @@ from empirical.train.data.source_files import Sources, check_unchanged
 from empirical.train.learners.averaging import Belief
 from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
-from empirical.train.run import TrainingRun
+from empirical.train.run import run_of_plan
 from empirical.train.scores import History, Metrics, Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import TrainedNetwork
 from exact.cost import gibibytes
@@ -233,25 +233,7 @@ class _Following:
         say: Callable[[str], None] | None,
     ) -> None:
         self.plan, self._exchange, self._device, self._say = plan, exchange, device, say
-        self._run = TrainingRun(
-            plan.net,
-            plan.likelihood,
-            plan.shares(device),
-            plan.network,
-            plan.learner,
-            rounds=plan.rounds,
-            local_steps=plan.local_steps,
-            batch=plan.batch,
-            seed=plan.seed,
-            schedule=plan.schedule,
-            decay=plan.decay,
-            warm_up=plan.warm_up,
-            products=plan.products,
-            codec=plan.codec,
-            missing=plan.missing,
-            exchange=exchange,
-            device=device,
-        )
+        self._run = run_of_plan(plan, plan.shares(device), exchange=exchange, device=device)
         own, data = self._run.own, plan.data
         self._validation = [
             plan.tensors(f"validation labels of agent {data.names[i]!r}", data.validation[i])

@@ -38,14 +38,14 @@ from empirical.train.parts import (
     restore_tensors,
     share_of,
 )
-from empirical.train.plan import GIB, check_memory, free_memory, vectors_of
+from empirical.train.plan import GIB, TrainingPlan, check_memory, free_memory, vectors_of
 from empirical.train.pooling import NetworkRounds
 from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
 
-__all__ = ["RoundReport", "TrainingRun"]
+__all__ = ["RoundReport", "TrainingRun", "run_of_plan"]
 
 
 class TrainingRun:
@@ -397,3 +397,34 @@ class TrainingRun:
         self.learner.hear(state, {name: values[rows] for name, values in messages.items()})
         for name, values in state.items():
             self._state[name][rows] = values
+
+
+def run_of_plan(
+    plan: TrainingPlan, shares: Shares, *, exchange: Exchange | None, device: str = "cpu"
+) -> TrainingRun:
+    """The training that a plan says, before its first round, of these shares of its data.
+
+    Raises
+    ------
+    ValueError
+        As of :class:`TrainingRun`.
+    """
+    return TrainingRun(
+        plan.net,
+        plan.likelihood,
+        shares,
+        plan.network,
+        plan.learner,
+        rounds=plan.rounds,
+        local_steps=plan.local_steps,
+        batch=plan.batch,
+        seed=plan.seed,
+        schedule=plan.schedule,
+        decay=plan.decay,
+        warm_up=plan.warm_up,
+        products=plan.products,
+        codec=plan.codec,
+        missing=plan.missing,
+        exchange=exchange,
+        device=device,
+    )
