@@ -26,6 +26,7 @@ import peerbayes as pb
 from benchmarks.tables import Row, report
 from peerbayes.live import launching
 from peerbayes.live.processes import Processes
+from peerbayes.settings import Agent
 
 PEERS, HYPOTHESES, ROUNDS = 16, 10, 1000
 
@@ -53,7 +54,7 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
             from peerbayes.live.preparing import members_of
 
             keys = new_keys(members_of(problem), Path(folder) / "keys")
-        found = pb.launch(problem, rounds=rounds, keys=keys, out=folder).found
+        found = pb.launch(problem, rounds=rounds, agent=Agent(keys=keys), out=folder).found
     reports = found.reports
     rates = [1 / report["gap"] for report in reports]
     peers = f"{len(reports)}, {'TLS and signed' if secure else 'plain'}"
@@ -97,7 +98,7 @@ def death(problem: Any) -> list[float]:
     before, launching.Processes = launching.Processes, Watched  # type: ignore[misc]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            found = pb.launch(problem, rounds=300, interval=0.02, out=folder).found
+            found = pb.launch(problem, rounds=300, agent=Agent(interval=0.02), out=folder).found
     finally:
         launching.Processes = before  # type: ignore[misc]
     links = [report["links"][victim] for report in found.reports if victim in report["links"]]

@@ -26,7 +26,7 @@ from benchmarks.tables import report
 from peerbayes.live.agent import own_file, state_folder
 from peerbayes.live.frames import arrays, split
 from peerbayes.live.launching import run_launch
-from peerbayes.settings import Launch
+from peerbayes.settings import Agent, Launch
 
 SEED = 0
 TOY = """
@@ -174,7 +174,7 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
 
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    how = Launch(rounds=case.rounds, recipe=case.recipe or None, seed=SEED, out=out)
+    how = Launch(rounds=case.rounds, agent=Agent(recipe=case.recipe or None), seed=SEED, out=out)
     document = run_launch(problem, how).as_json()
     later = (case.rounds - 1) / 1e3  # so that seconds become milliseconds a round
     agents = {agent["agent"]: agent for agent in document["agents"]}
