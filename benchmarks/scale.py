@@ -1,37 +1,26 @@
 """What large runs take, predicted before they start and measured; and what a second worker brings.
 
-=====================  ==========================================================================
-``predicted (MiB)``    bytes of the cost that is worked out beforehand, beyond network and model
-``measured (MiB)``     the growth of a fresh process at its peak, what is compiled loaded before
-``predicted (s)``      seconds of the cost, of the run alone
-``measured (s)``       CPU seconds of the run
-=====================  ==========================================================================
-
 The second table has the seconds of a run with one worker and with two, by the clock and of the CPU
 in all processes, which are started beforehand, and whether their numbers agree to the last bit.
-
-    python -m benchmarks.scale [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
 from exact.regression import simulate_regression
@@ -187,18 +176,7 @@ def workers(agents: int, replicates: int, rounds: int, *, repeats: int) -> dict[
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = [measure(size) for size in (TOY_SIZES if options.quick else SIZES)]
-        spread = TOY_WORKERS if options.quick else WORKERS
-        rows.append(workers(*spread, repeats=options.repeats))
-    report(rows, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    found = [measure(size) for size in (TOY_SIZES if how.quick else SIZES)]
+    return [*found, workers(*(TOY_WORKERS if how.quick else WORKERS), repeats=how.repeats)]
