@@ -10,10 +10,7 @@ all in the same way.
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +20,7 @@ import networkx as nx
 import numpy as np
 from scipy.linalg import lapack
 
+from benchmarks.limits import in_a_process
 from benchmarks.tables import Options, Row
 from theory.design import DesignGraph, fastest_mixing
 from theory.design.mixing.fastest import mixing_bound
@@ -95,18 +93,9 @@ def measure_alone(kind: str, side: int, contender: str) -> dict[str, float | Non
 
 def measure(kind: str, side: int, contender: str, *, repeats: int) -> dict[str, Any]:
     """The median of several processes; all None where there is no answer."""
-    code = (
-        "import json; from threadpoolctl import threadpool_limits; "
-        "from benchmarks.design_mixing import measure_alone\n"
-        f"with threadpool_limits(1): print(json.dumps(measure_alone({kind!r}, {side}, "
-        f"{contender!r})))"
-    )
-    runs = []
-    for _ in range(repeats):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    runs = [
+        in_a_process("design_mixing:measure_alone", kind, side, contender) for _ in range(repeats)
+    ]
     if runs[0]["gap"] is None:
         return {"seconds": None, "bytes": None, "gap": None}
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}

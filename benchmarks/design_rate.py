@@ -10,20 +10,17 @@ that is not installed, fails, or takes longer than the limit leaves its cells em
 
 from __future__ import annotations
 
-import json
-import os
 import resource
 import statistics
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.limits import timed
+from benchmarks.limits import in_a_process, timed
 from benchmarks.tables import Options, Row
 from theory import FiniteAgent, FiniteModel
 from theory.design import exact_optimal_rate, optimal_rate
@@ -140,8 +137,9 @@ def made_feasible(influence: FloatArray) -> FloatArray:
     return np.asarray(floor + above * ((1 - influence.size * floor) / above.sum()))
 
 
-def alone(size: Size, contender: str, repeats: int) -> dict[str, Any]:
-    """One contender, in this process, after a problem of toy size."""
+def alone(words: tuple[str, int, int], contender: str, repeats: int) -> dict[str, Any]:
+    """One contender at a size, in this process, after a problem of toy size."""
+    size = Size(*words)
     run = CONTENDERS[contender]
     run(model(TOY_SIZES[0]))
     problem = model(size)
@@ -163,39 +161,12 @@ def alone(size: Size, contender: str, repeats: int) -> dict[str, Any]:
     }
 
 
-def in_a_process(
-    size: Size, contender: str, *, repeats: int, limit: float | None
-) -> dict[str, Any]:
-    """The same in a fresh process; nothing if it fails or takes too long."""
-    code = (
-        "import json, sys; from benchmarks import design_rate as d; "
-        "a = json.loads(sys.argv[1]); "
-        "print(json.dumps(d.alone(d.Size(*a[0]), a[1], a[2])))"
-    )
-    given = json.dumps([[size.family, size.agents, size.hypotheses], contender, repeats])
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, given],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=Path(__file__).parents[1],
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {}
-    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-    return found
-
-
 def row(size: Size, *, contenders: tuple[str, ...], repeats: int, limit: float) -> dict[str, Any]:
-    found = {
-        name: in_a_process(size, name, repeats=repeats, limit=None if name in OURS else limit)
-        if name in contenders
-        else {}
-        for name in (*OURS, *OTHERS)
-    }
+    found: dict[str, dict[str, Any]] = {key: {} for key in (*OURS, *OTHERS)}
+    for name in contenders:
+        seconds = None if name in OURS else limit
+        with suppress(subprocess.SubprocessError):  # its cells stay empty
+            found[name] = in_a_process("design_rate:alone", size, name, repeats, seconds=seconds)
     reference, bound = found["ours"]["seconds"], found["ours"]["bound"]
 
     def part(key: str, scale: float, names: tuple[str, ...]) -> dict[str, float | None]:

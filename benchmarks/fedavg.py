@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import itertools
-import json
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.limits import SinglePrecisionProduct, spread, turns
+from benchmarks.limits import SinglePrecisionProduct, in_a_process, spread, turns
 from benchmarks.tables import Options, Row
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
@@ -117,8 +114,9 @@ class Loop:
 # Flower ---------------------------------------------------------------------------------------
 
 
-def flower(size: Size, rounds: int) -> list[float]:
+def flower(words: Sequence[Any], rounds: int) -> list[float]:
     """Seconds of each round after the first, in Flower's simulation of this very client."""
+    size = Size(*words)
     from flwr.app import ArrayRecord, MetricRecord, RecordDict
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
@@ -179,34 +177,11 @@ def flower_in_a_process(size: Size, rounds: int) -> float | None:
     except importlib.metadata.PackageNotFoundError:
         print("Flower is not installed: its column stays empty")
         return None
-    code = (
-        "import json, sys; from benchmarks import fedavg as f; "
-        "a = json.loads(sys.argv[1]); "
-        "print('seconds', json.dumps(f.flower(f.Size(*a[0]), a[1])))"
-    )
-    given = [[size.together, size.batch, size.inputs, size.hidden, size.held], rounds]
-    root = Path(__file__).parents[1]
-    settings = {
-        **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")},
-        **{"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(root)},
-    }
+    settings = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, json.dumps(given)],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=root,
-            env={**os.environ, **settings},
-            timeout=PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        print(f"Flower was given up after {PATIENCE:.0f} seconds: its column stays empty")
-        return None
-    lines = [line for line in done.stdout.splitlines() if line.startswith("seconds ")]
-    seconds = json.loads(lines[-1].removeprefix("seconds ")) if lines else []
-    if not seconds:
-        print(f"Flower failed: its column stays empty\n{done.stderr[-2000:]}", file=sys.stderr)
+        seconds = in_a_process("fedavg:flower", size, rounds, seconds=PATIENCE, settings=settings)
+    except subprocess.SubprocessError as error:
+        print(f"Flower failed or was given up: its column stays empty\n{error}", file=sys.stderr)
         return None
     return float(statistics.median(seconds))
 

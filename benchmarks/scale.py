@@ -6,11 +6,8 @@ in all processes, which are started beforehand, and whether their numbers agree 
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.limits import in_a_process
 from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
@@ -93,10 +91,11 @@ def prepared(size: Size, agents: int) -> tuple[Callable[..., Any], Any, dict[str
     return lambda **more: simulate(network, finite, run=Run(seed=0, **more)), predicted, options
 
 
-def measure_alone(size: Size) -> dict[str, float]:
+def measure_alone(words: Sequence[Any]) -> dict[str, float]:
     """Predicted and measured bytes and seconds, in the process that calls it."""
     import resource
 
+    size = Size(*words)
     # Loads what is compiled.
     few, _, _ = prepared(size, min(size.agents, 3000 if not size.dimension else 5))
     few(rounds=2, replicates=2)
@@ -118,13 +117,7 @@ def measure_alone(size: Size) -> dict[str, float]:
 
 def measure(size: Size) -> dict[str, Any]:
     """The same in a process of its own, as a row of the table."""
-    code = (
-        "import json; from threadpoolctl import threadpool_limits; "
-        "from benchmarks.scale import Size, measure_alone\n"
-        f"with threadpool_limits(1): print(json.dumps(measure_alone({size!r})))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    found = in_a_process("scale:measure_alone", size)
     return {
         "part": "cost",
         "size": size.name,
