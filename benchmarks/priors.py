@@ -36,7 +36,7 @@ def _file(package: str, name: str, delimiter: str = ",") -> list[dict[str, str]]
     """Rows of a CSV file of an installed package."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise SystemExit(f"priors: no package {package}: see python -m benchmarks.priors --help")
+        raise SystemExit(f"priors: no package {package}: see docs/benchmarks.md")
     with open(Path(found.origin).parent / name, newline="") as file:
         return [
             {key.strip("'"): value for key, value in row.items()}
