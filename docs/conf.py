@@ -29,6 +29,7 @@ extensions = [
     "outputs",
     "key_tables",
     "settings_tables",
+    "benchmark_tables",
 ]
 exclude_patterns = [
     "_build",
