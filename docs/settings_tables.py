@@ -29,7 +29,6 @@ from peerbayes.settings.declared import Declared, declared_in
 from peerbayes.settings.domains import Flag
 from peerbayes.settings.questions import SHARED
 
-
 # Options of every command, of which the page says once what they are.
 EVERYWHERE = ("seed", "out", "force", "data", "batch")
 
