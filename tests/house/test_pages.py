@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -185,6 +186,36 @@ def test_a_reader_sees_whole_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "one\ntwo\none\ntwo\n````" in filled
     assert "ONE\nTWO\n````" in filled  # names are shared, also by blocks with prompts
     assert filled.count("```python") == 3
+
+
+PICTURE = """\
+```python
+from pathlib import Path
+
+Path("dot.svg").write_text("<svg/>")
+```
+
+![A dot, seen
+from above.](dot.svg)
+"""
+
+
+def test_a_reader_sees_what_a_page_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "![A dot, seen\nfrom above.](data:image/svg+xml;base64,PHN2Zy8+)" in fill(PICTURE)
+    with pytest.raises(FileNotFoundError, match=r"square\.svg"):
+        fill("![A square.](square.svg)\n")
+
+
+def test_a_picture_without_a_description_stops_the_build() -> None:
+    site = SimpleNamespace(filled_pages={})
+    for page, shown in (("![A dot.](dot.svg)", "*A dot.*"), ("![A dot.](../dot.png)", None)):
+        source = [page]
+        outputs.put_filled(site, "page", source)  # of what was not drawn, the description
+        assert source == [shown or page]
+    for page in ("![](dot.svg)", "![](../_static/dot.png)"):
+        with pytest.raises(RuntimeError, match="page: a picture without a description"):
+            outputs.put_filled(site, "page", [page])
 
 
 def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
