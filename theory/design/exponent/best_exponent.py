@@ -26,16 +26,15 @@ from theory.design.exponent.exponent_optimum import (
     least_exponent,
 )
 from theory.design.exponent.exponent_search import ExponentBound
-from theory.design.exponent.interior import exponents
-from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
 from theory.design.time_budget import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import TiltedTable, check_pairs, exponents, shared_slots, tabulate
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_positive, fail, read_only
+from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 # The stationary distribution with the largest error exponent -------------------------------------
 
@@ -158,7 +157,7 @@ def best_exponent(
     check_floor(allowed)
     aim = rate_target(model, target)
     first = np.full(aim.wrong.size, aim.target)
-    table = tabulate(model, first, aim.wrong, share_slots=allowed.is_simple)
+    table = tabulate(model, first, aim.wrong, slots=_slots(model, allowed))
     start = allowed.centre
     if rate_of(table, start) <= 0:
         start = _with_rate(table, optimal_rate(model, target=target, influences=allowed), allowed)
@@ -181,10 +180,14 @@ def best_exponent(
     return result
 
 
-def rate_of(table: LogRatioTable, v: FloatArray) -> float:
+def _slots(model: FiniteModel, allowed: InfluenceSet) -> IntArray | None:
+    """Agents of one kind share a slot where the set of influences is symmetric."""
+    return shared_slots(model.assignment) if allowed.is_simple else None
+
+
+def rate_of(table: TiltedTable, v: FloatArray) -> float:
     """Min over the rows of Σ_j v_j E z_j, in nats."""
-    weights = np.bincount(table.slots, weights=v, minlength=table.counts.size)
-    return float((table.information(np.arange(table.rows)) @ weights).min())
+    return float((table.facts.information @ (table.counts * table.by_slot(v))).min())
 
 
 def certificate(found: Optimum) -> Certificate | None:
@@ -205,7 +208,7 @@ class BindingRow:
     tilts: FloatArray
 
 
-def binding_rows(table: LogRatioTable, bound: ExponentBound | None) -> tuple[BindingRow, ...]:
+def binding_rows(table: TiltedTable, bound: ExponentBound | None) -> tuple[BindingRow, ...]:
     """The rows of a certificate, the largest share first."""
     if bound is None:
         return ()
@@ -237,7 +240,7 @@ def check_gap(result: object, proof: Certificate | None, tolerance: float) -> No
         )
 
 
-def _with_rate(table: LogRatioTable, best: OptimalRate, allowed: InfluenceSet) -> FloatArray:
+def _with_rate(table: TiltedTable, best: OptimalRate, allowed: InfluenceSet) -> FloatArray:
     """A v in the interior, between that of the best rate and the centre, whose rate is positive.
 
     K is concave, so that its line from the best to the centre lies below it.
@@ -364,7 +367,7 @@ def worst_case_exponent(
     return result
 
 
-def _uniform(table: LogRatioTable) -> Optimum:
+def _uniform(table: TiltedTable) -> Optimum:
     """Uniform v, and the proof: halfway between two hypotheses the data speak for neither.
 
     Under the laws q_j ∝ ℓ_j(θ*)^{1−s} ℓ_j(θ)^s both z_j(θ*, θ) and z_j(θ, θ*) = −z_j(θ*, θ) have
@@ -394,7 +397,7 @@ def _uniform(table: LogRatioTable) -> Optimum:
     return Optimum(read_only(bound.support), float(found.values[least]), bound, 0)
 
 
-def _balanced(table: LogRatioTable, row: int, share: float) -> float:
+def _balanced(table: TiltedTable, row: int, share: float) -> float:
     """The s at which evidence between two hypotheses is zero on average, by Newton's method.
 
     The exponent is flat there, and right long before s is; the two costs are not.
@@ -406,12 +409,12 @@ def _balanced(table: LogRatioTable, row: int, share: float) -> float:
     return share
 
 
-def _table(model: FiniteModel, allowed: InfluenceSet) -> LogRatioTable:
+def _table(model: FiniteModel, allowed: InfluenceSet) -> TiltedTable:
     count = len(model.hypotheses)
     check_pairs(count * (count - 1), model)
     first, second = np.nonzero(~np.eye(count, dtype=bool))
-    table = tabulate(model, first, second, share_slots=allowed.is_simple, hypothetical=True)
-    information = table.information(np.arange(table.rows)).max(axis=1)
+    table = tabulate(model, first, second, slots=_slots(model, allowed), hypothetical=True)
+    information = table.facts.information.max(axis=1)
     blind = np.flatnonzero(information <= _LEAST)
     if blind.size:
         a, b = (model.hypotheses[int(side[blind[0]])] for side in (first, second))

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theory.design.exponent.exponent_search import ExponentBound, Search
-from theory.design.exponent.log_ratio_table import LogRatioTable
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import maximise_least
+from theory.learning.tilted import TiltedTable
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Influences are equally good if their exponents differ by less, relatively: ten times what the
@@ -43,7 +43,7 @@ class Optimum:
     iterations: int
 
 
-def largest_exponent(table: LogRatioTable, influences: InfluenceSet, start: FloatArray) -> Optimum:
+def largest_exponent(table: TiltedTable, influences: InfluenceSet, start: FloatArray) -> Optimum:
     """Max over v of the least E_θ(v) over all rows of a table.
 
     Of several best v it returns one near the middle of them (the analytic centre, as far as the
@@ -55,11 +55,11 @@ def largest_exponent(table: LogRatioTable, influences: InfluenceSet, start: Floa
         Shape (N,): a v of the set with Σ_j v_j E z_j > 0 in every row; equal for the agents of a
         slot.
     """
-    centre = _by_slot(table, influences.centre)
+    centre = table.by_slot(influences.centre)
     rows = np.arange(table.rows)
-    least = table.minima(rows)
+    least = table.facts.minima
     blind = rows[(least >= 0).all(axis=1)]
-    silence = table.silence(blind) @ table.counts
+    silence = table.facts.silence[blind] @ table.counts
     silence[(least[blind] > 0).any(axis=1)] = np.inf
     ceiling = float(silence.min(initial=np.inf))
     rest = np.delete(rows, blind)
@@ -70,8 +70,8 @@ def largest_exponent(table: LogRatioTable, influences: InfluenceSet, start: Floa
         point = _impossible(table, influences, least[rest])
         if point is not None:
             return Optimum(point, np.inf, None, 0)
-    part = replace(table, first=table.first[rest], second=table.second[rest])
-    search = Search(part, influences, _by_slot(table, start), enough=ceiling)
+    part = table.part(rest)
+    search = Search(part, influences, table.by_slot(start), enough=ceiling)
     found = search.run()
     goal = min(found.exponent, ceiling)
     v = _towards(search, found.influence, centre, goal * (1 - _TIE))
@@ -83,26 +83,20 @@ def largest_exponent(table: LogRatioTable, influences: InfluenceSet, start: Floa
     return Optimum(read_only(v[table.slots]), exponent, bound, found.iterations)
 
 
-def least_exponent(table: LogRatioTable, v: FloatArray) -> float:
+def least_exponent(table: TiltedTable, v: FloatArray) -> float:
     """E(v) for one v, shape (N,): equal for the agents of a slot, and positive."""
     rows = np.arange(table.rows)
-    least = table.minima(rows)
+    least = table.facts.minima
     blind = (least >= 0).all(axis=1)
-    silence = table.silence(rows[blind]) @ table.counts
+    silence = table.facts.silence[blind] @ table.counts
     silence[(least[blind] > 0).any(axis=1)] = np.inf
     ceiling = float(silence.min(initial=np.inf))
     rest = rows[~blind]
     if not rest.size:
         return ceiling
-    part = replace(table, first=table.first[rest], second=table.second[rest])
-    weights = _by_slot(table, v)
+    part = table.part(rest)
+    weights = table.by_slot(v)
     return min(ceiling, Search.at(part, weights))
-
-
-def _by_slot(table: LogRatioTable, v: FloatArray) -> FloatArray:
-    found = np.zeros(table.counts.size)
-    found[table.slots] = v
-    return found
 
 
 def check_floor(influences: InfluenceSet) -> None:
@@ -123,7 +117,7 @@ def check_floor(influences: InfluenceSet) -> None:
 
 
 def _impossible(
-    table: LogRatioTable, influences: InfluenceSet, least: FloatArray
+    table: TiltedTable, influences: InfluenceSet, least: FloatArray
 ) -> FloatArray | None:
     """A v at which no evidence ever misleads, if there is one."""
     if np.isinf(least).any():
@@ -136,7 +130,7 @@ def _impossible(
     return found.point[: influences.agents] if found.value > 0 else None
 
 
-def _silent_bound(table: LogRatioTable, blind: IntArray, silence: FloatArray) -> ExponentBound:
+def _silent_bound(table: TiltedTable, blind: IntArray, silence: FloatArray) -> ExponentBound:
     """That of the pair whose evidence, never negative, is most often zero: tilts are infinite."""
     worst = int(silence.argmin())
     return ExponentBound(

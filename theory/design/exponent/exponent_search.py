@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.exponent.interior import Exponents, Program, budget_tilts, centre, exponents
-from theory.design.exponent.log_ratio_table import LogRatioTable
+from theory.design.exponent.interior import Program, budget_tilts, centre
 from theory.design.influences.influence_set import InfluenceSet
+from theory.learning.tilted import Exponents, TiltedTable, exponents
 from theory.validation import FloatArray, IntArray
 
 # What no v exceeds -------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class ExponentBound:
 
 
 def exponent_bound(
-    table: LogRatioTable,
+    table: TiltedTable,
     influences: InfluenceSet,
     rows: IntArray,
     multipliers: FloatArray,
@@ -86,7 +86,7 @@ def exponent_bound(
 
 
 def _bound(
-    table: LogRatioTable,
+    table: TiltedTable,
     influences: InfluenceSet,
     rows: IntArray,
     multipliers: FloatArray,
@@ -162,7 +162,7 @@ class Search:
 
     def __init__(
         self,
-        table: LogRatioTable,
+        table: TiltedTable,
         influences: InfluenceSet,
         start: FloatArray,
         *,
@@ -265,8 +265,8 @@ class Search:
         unknown = rows[tilts <= 0]
         if unknown.size:
             weights = self.table.counts * v
-            mean = np.abs(self.table.information(unknown) @ weights)
-            spread = self.table.spreads(unknown) @ (weights * v)
+            mean = np.abs(self.table.facts.information[unknown] @ weights)
+            spread = self.table.facts.spreads[unknown] @ (weights * v)
             tilts[tilts <= 0] = (mean + (mean == 0)) / np.where(spread > 0, spread, 1.0)
         return tilts
 
@@ -276,7 +276,7 @@ class Search:
         return min(least, float(self._violated(v, least).values.min(initial=np.inf)))
 
     @staticmethod
-    def at(table: LogRatioTable, v: FloatArray) -> float:
+    def at(table: TiltedTable, v: FloatArray) -> float:
         """E(v) over all rows of a table, without a search."""
         rows = np.arange(table.rows)
         rough = exponents(table, rows, v, steps=2)
@@ -319,11 +319,11 @@ class Search:
             return low + spare * np.diag(1 / counts), (start - low) * counts / spare
         columns = [influences.maximise(row).point for row in np.eye(influences.agents)]
         vertices = np.column_stack([start, *columns])
-        rows, share = np.arange(self.table.rows), 0.2
+        share = 0.2
         while True:
             shares = np.full(vertices.shape[1], share / len(columns))
             shares[0] = 1 - share
-            if (self.table.information(rows) @ (vertices @ shares) > 0).all():
+            if (self.table.facts.information @ (vertices @ shares) > 0).all():
                 return vertices, shares
             share /= 2
 
