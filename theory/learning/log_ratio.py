@@ -132,6 +132,22 @@ class Atoms:
             self.cancels[which],
         )
 
+    def entries(self, *which: IntArray) -> Atoms:
+        """The laws at some places, one array an axis; where an axis is 1 it stands for all."""
+
+        def at(table: FloatArray) -> FloatArray:
+            axes = zip(table.shape[1:], which, strict=True)
+            return table[:, *(index if size > 1 else 0 * index for size, index in axes)]
+
+        s = self.variances
+        return Atoms(
+            at(self.probabilities),
+            at(self.means),
+            None if s is None else at(s),
+            at(self.mean[None])[0],
+            at(self.cancels[None])[0],
+        )
+
     def cumulants(self, u: FloatArray, order: int = 2) -> tuple[FloatArray, ...]:
         """κ(u), and κ' and κ'' as far as `order` goes, for u of the laws' shape or that shape's.
 
@@ -177,37 +193,24 @@ class Atoms:
             found.append(centred.sum(axis=0) / total)
         return tuple(found)
 
-    def _chosen(self, where: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Probabilities, means and variances of the laws at the entries that are true."""
-        laws, shape = np.nonzero(where), where.shape
-
-        def at(table: FloatArray) -> FloatArray:
-            axes = zip(table.shape[1:], shape, laws, strict=True)
-            return table[:, *(index if size == wide else 0 * index for size, wide, index in axes)]
-
-        p, z, s = self.probabilities, self.means, self.variances
-        return at(p), at(z), None if s is None else at(s)
-
     def _far_below_one(
         self, u: FloatArray, small: NDArray[np.bool_], logs: FloatArray
     ) -> FloatArray:
         """κ where it is small, by E z and what is beyond it."""
-        p, z, s = self._chosen(small)
-        at = np.broadcast_to(u, small.shape)[small]
-        mean = np.broadcast_to(self.mean, small.shape)[small]
+        laws, at = self.entries(*np.nonzero(small)), np.broadcast_to(u, small.shape)[small]
+        beyond = laws.probabilities * beyond_mean(laws.means, laws.variances, at)
         values = logs.copy()
-        values[small] = np.log1p(at * mean + (p * beyond_mean(z, s, at)).sum(axis=0))
+        values[small] = np.log1p(at * laws.mean + beyond.sum(axis=0))
         return values
 
     def _cancelling(self, u: FloatArray, near: NDArray[np.bool_]) -> FloatArray:
         """κ' where the terms of E z cancel, by E z and what tilting adds to it."""
-        p, z, s = self._chosen(near)
-        at = np.broadcast_to(u, near.shape)[near]
+        laws, at = self.entries(*np.nonzero(near)), np.broadcast_to(u, near.shape)[near]
+        p, z, s = laws.probabilities, laws.means, laws.variances
         moved = np.zeros_like(z) if s is None else at * s
         grown = np.expm1(at * (z + 0.5 * moved))
         rest = (p * (grown * (z + moved) + moved)).sum(axis=0)
-        mean = np.broadcast_to(self.mean, near.shape)[near]
-        return np.asarray((mean + rest) / (1.0 + (p * grown).sum(axis=0)))
+        return np.asarray((laws.mean + rest) / (1.0 + (p * grown).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)

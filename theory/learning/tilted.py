@@ -566,29 +566,27 @@ def _climb(
     return values, tilts
 
 
-def least_exponents(
-    table: TiltedTable, v: FloatArray, *, above: float = -np.inf
-) -> tuple[FloatArray, IntArray]:
-    """E(v) = min over all rows for each row v of shape (C, S), and the row that attains it.
-
-    Where E does not exceed `above`, some number between E and `above` may take its place.
-    """
-    every, candidates = np.arange(table.rows), np.arange(len(v))
-    rough = exponents(table, every, v[:1].sum(axis=0), steps=2)
+def least_exponents(table: TiltedTable, v: FloatArray) -> tuple[FloatArray, IntArray]:
+    """E(v) = min over all rows for each row v of shape (C, S), and the row that attains it."""
+    count = len(v)
+    least, binding = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+    if not count:
+        return least, binding
+    rough = exponents(table, np.arange(table.rows), v[0], steps=2)
     first = int(rough.values.argmin())
-    values = exponents(table, np.full(len(v), first), v, guess=np.full(len(v), rough.tilts[first]))
-    least, binding = values.values.copy(), np.full(len(v), first)
-    rest = np.delete(every, first)
+    rows, tilts = np.full(count, first), np.full(count, rough.tilts[first])
+    least, binding = exponents(table, rows, v, guess=tilts).values, rows
+    # The others need not be known where they exceed it.
+    rest = np.delete(np.arange(table.rows), first)
     step = max(1, _MOST_KEPT // max(1, rest.size * table.counts.size))
-    open_ = candidates[least > above]
-    for start in range(0, open_.size if rest.size else 0, step):
-        some = open_[start : start + step]
+    for start in range(0, count if rest.size else 0, step):
+        some = np.arange(start, min(start + step, count))
         rows, who = np.tile(rest, some.size), np.repeat(some, rest.size)
-        guess = np.tile(rough.tilts[rest], some.size)
-        found = exponents(table, rows, v[who], guess=guess, enough=least[who]).values
+        tilts = np.tile(rough.tilts[rest], some.size)
+        found = exponents(table, rows, v[who], guess=tilts, enough=least[who]).values
         found = found.reshape(some.size, rest.size)
         best = found.argmin(axis=1)
-        lower = found[np.arange(some.size), best]
+        lower = found.min(axis=1)
         better = lower < least[some]
         least[some[better]], binding[some[better]] = lower[better], rest[best[better]]
     return least, binding
