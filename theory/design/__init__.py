@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from theory.design.baselines import Baseline, baselines, star_centre, star_network
     from theory.design.changing_weights import ChangingWeights, changing_weights
     from theory.design.constraints import Constraints, DesignGraph
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
@@ -35,14 +36,7 @@ if TYPE_CHECKING:
     )
     from theory.design.samples.sample_search import fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
-    from theory.design.time_budget import (
-        Baseline,
-        Certificate,
-        DesignFailed,
-        baselines,
-        star_centre,
-        star_network,
-    )
+    from theory.design.search import Certificate, DesignFailed
 else:
     show_lazily(__name__)
 

@@ -34,7 +34,7 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
-from theory.design.time_budget import Certificate, is_spent
+from theory.design.search import Certificate, is_spent
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
 from theory.progress import Progress

@@ -22,7 +22,7 @@ from theory.design.constraints import Constraints, DesignGraph
 from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
 from theory.design.directed.flow_descent import Descent, FlowDescent, Influence, modulus_bound
 from theory.design.mixing import fastest_mixing
-from theory.design.time_budget import Certificate, DesignFailed, is_spent
+from theory.design.search import Certificate, DesignFailed, is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.showing import Shown

@@ -13,7 +13,7 @@ from theory.design.constraints import Constraints
 from theory.design.directed.flow_coordinates import Flow, FlowCoordinates, UnbalancedError
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.network import Network
 from theory.network.graphs import weights_on_links
 from theory.network.structure import as_dense

@@ -21,7 +21,7 @@ from scipy.sparse import csgraph, csr_array
 
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import DesignFailed
+from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
 from theory.validation import FloatArray, IntArray, fail
 

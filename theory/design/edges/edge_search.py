@@ -27,7 +27,7 @@ from theory.design.edges.edge_master import EdgeMaster
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.fastest import edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import Certificate, DesignFailed, is_spent, seconds_left
+from theory.design.search import Certificate, DesignFailed, is_spent, seconds_left
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 

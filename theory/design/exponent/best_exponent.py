@@ -31,7 +31,7 @@ from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, t
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.showing import Shown
 from theory.typed import typed

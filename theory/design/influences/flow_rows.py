@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from theory.design.constraints import Constraints, DesignGraph
-from theory.design.time_budget import DesignFailed
+from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, read_only
 

@@ -13,7 +13,7 @@ from theory.design.mixing.barrier import BarrierSolution, solve_barrier
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 from theory.design.mixing.newton import SdpSolution, solve_sdp
 from theory.design.realisation.weights import as_influence, realise
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

@@ -35,7 +35,7 @@ from theory.design.rate.rate_program import (
     named,
     rate_target,
 )
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning import FiniteModel
 from theory.numbers import Enclosure, LogSum, as_fmpq, as_fraction, precision
 from theory.showing import Shown

@@ -33,7 +33,7 @@ from theory.design.rate.rate_program import (
     rate_target,
     wins,
 )
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.numbers import Enclosure
 from theory.showing import Shown

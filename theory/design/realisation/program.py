@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.realisation.circulation import in_units, repair, surpluses
-from theory.design.time_budget import DesignFailed
+from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
 from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, fail

@@ -27,7 +27,7 @@ from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
 from theory.design.samples.cover import Evidence
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import as_dense

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from theory.bounds import account, sample_sizes
+from theory.design.baselines import baselines
 from theory.design.constraints import Constraints, DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
@@ -37,7 +38,7 @@ from theory.design.samples.weight_variables import (
     strongest_of,
     weight_variables,
 )
-from theory.design.time_budget import Certificate, baselines, is_spent
+from theory.design.search import Certificate, is_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network

@@ -19,7 +19,7 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import logsumexp
 
 from theory.design.samples.weight_variables import WeightVariables
-from theory.design.time_budget import is_spent
+from theory.design.search import is_spent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import largest_decay

@@ -32,7 +32,7 @@ from theory.design.samples.mixing_descent import (
     fastest_for,
 )
 from theory.design.samples.sample_search import SampleSearch
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.progress import Progress

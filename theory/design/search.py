@@ -1,29 +1,36 @@
-"""How long the searches of a design may take, in one place.
+"""What all searches of designs share: start, improve, bound, certificate, within one time budget.
 
-A caller opens a budget; every search below it asks, between two of its steps, whether the time is
-up, and then ends with the best that it has. Searches that are called without a budget run to their
-own ends. What is proved stays proved: a search that stops early has a worse value or bound, never
-a wrong one.
+A caller opens a budget with `time_budget`; every loop below it asks, between two of its steps,
+whether the time is up, and then ends with the best that it has. Without a budget a search runs to
+its own end. What is proved stays proved: a search that stops early has a worse value or bound,
+never a wrong one.
+
+`Search` holds what is best so far and what no design can beat. Its loops are written
+
+    for candidate in search.over(candidates):
+        search.offer(value_of(candidate), candidate)
+
+and `Search.certificate` says in the end how far the best may be from optimal, and why it stopped.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from theory.design.constraints import DesignGraph
-from theory.network import Network
-from theory.network.graphs import RULES, star_weights, weights_on_links
+from theory.progress import Progress
 from theory.showing import Shown
-from theory.typed import typed
-from theory.validation import as_positive, as_probability, fail
+from theory.validation import as_positive, fail
+
+T = TypeVar("T")
+C = TypeVar("C")
 
 # How long the searches of a design may take, in one place ----------------------------------------
 
@@ -94,6 +101,27 @@ def is_spent() -> bool:
     return budget is not None and budget.is_spent()
 
 
+def until_spent(candidates: Iterable[C], *, least: int = 0) -> Iterator[C]:
+    """The candidates until the time is up, the first `least` of them in any case.
+
+    The next candidate is made only while there is time for it.
+
+    Examples
+    --------
+    >>> with time_budget(1.0, clock=iter([0.0, 9.0]).__next__):
+    ...     list(until_spent("abc", least=1))
+    ['a']
+    """
+    done, left = 0, iter(candidates)
+    while done < least or not is_spent():
+        try:
+            candidate = next(left)
+        except StopIteration:
+            return
+        done += 1
+        yield candidate
+
+
 def seconds_left() -> float:
     """Seconds left of the present budget; infinite without one."""
     budget = _PRESENT.get()
@@ -140,6 +168,7 @@ class DesignFailed(RuntimeError):  # noqa: N818 - reads as what happened
 
 Sense = Literal["maximise", "minimise"]
 Kind = Literal["exact", "certified", "rounded", "local"]
+Stopped = Literal["", "done", "proved", "time"]
 KINDS: tuple[Kind, ...] = ("exact", "certified", "rounded", "local")
 
 
@@ -162,6 +191,8 @@ class Certificate(Shown):
         ``"local"``: the best that a search found, with whatever bound there is.
     note
         How the bound comes about, in a sentence.
+    stopped
+        Why the search ended, if it was one: ``"done"``, ``"proved"``, or ``"time"``.
 
     Raises
     ------
@@ -179,6 +210,7 @@ class Certificate(Shown):
     sense: Sense
     kind: Kind
     note: str = ""
+    stopped: Stopped = ""
 
     # A bound and the value it bounds are computed by different sums: they may cross by rounding.
     _CROSSING = 1e-9
@@ -213,109 +245,105 @@ class Certificate(Shown):
         return math.isfinite(self.bound)
 
 
-# What a design is compared with ------------------------------------------------------------------
+# The best so far, and what no design can beat ----------------------------------------------------
 
 
-EDGE_CONFIDENCES = (0.1, 0.2, 0.3, 0.5, 0.7)
-"""The values of a for which P2 prints the centre's influence."""
-
-
-@dataclass(frozen=True, eq=False)
-class Baseline(Shown):
-    """A network that somebody would have used without a design.
-
-    Attributes
-    ----------
-    name
-        A rule of `theory.network.graphs`, or ``"star a=0.1"`` and so on.
-    network
-        Its weights on the graph.
-    edge_confidence
-        a for P2's star, else None.
-    """
-
-    name: str
-    network: Network
-    edge_confidence: float | None = None
-
-
-@typed
-def baselines(graph: DesignGraph) -> tuple[Baseline, ...]:
-    """All baselines that the graph admits: one on directed graphs, four or nine on others.
-
-    Examples
-    --------
-    >>> star = DesignGraph.from_edges([[2, 0], [2, 1], [2, 3]], agents=4)
-    >>> [baseline.name for baseline in baselines(star)][3:6]
-    ['max-degree', 'star a=0.1', 'star a=0.2']
-    """
-    found = []
-    for rule in RULES if graph.is_undirected else ("uniform",):
-        weights = weights_on_links(graph.links, agents=graph.agents, rule=rule)
-        found.append(Baseline(rule, graph.network(weights, name=rule)))
-    if star_centre(graph) is not None:
-        for a in EDGE_CONFIDENCES:
-            network = star_network(graph, edge_confidence=a)
-            found.append(Baseline(network.name, network, edge_confidence=a))
-    return tuple(found)
-
-
-@typed
-def star_centre(graph: DesignGraph) -> int | None:
-    """The agent that all others are joined to, and to nobody else; None if there is none.
-
-    Two agents are no star: neither is its centre.
-    """
-    degrees = graph.degrees
-    centre = int(np.argmax(degrees))
-    others = np.delete(degrees, centre)
-    is_star = graph.agents > 2 and degrees[centre] == len(others) and np.all(others == 1)
-    return centre if is_star and graph.is_undirected else None
-
-
-@typed
-def star_network(graph: DesignGraph, *, edge_confidence: float) -> Network:
-    """P2's weights on a star, whatever the number of its centre.
+class Search(Generic[T]):
+    """The best of all that was tried, beside a bound on all that could be tried.
 
     Parameters
     ----------
-    edge_confidence
-        a in (0, 1].
+    sense
+        Whether values are maximised or minimised.
+    worth
+        A candidate is better if its value is by more than this.
+    close
+        A gap between value and bound that is no use closing.
+    progress, total
+        Called with (done, total) as candidates are taken.
 
-    Raises
-    ------
-    ValueError
-        If the graph is no star of three agents or more, or a is out of range.
+    Attributes
+    ----------
+    best, value
+        The best candidate and its value; None, and the worst value there is, before the first.
+    bound, note
+        What no candidate can beat, and why.
 
     Examples
     --------
-    >>> star = DesignGraph.from_edges([[2, 0], [2, 1], [2, 3]], agents=4)
-    >>> star_network(star, edge_confidence=0.75).stationary_distribution.tolist()
-    [0.16666666666666666, 0.16666666666666666, 0.5, 0.16666666666666666]
+    >>> search = Search[str]("minimise", close=0.5)
+    >>> search.raise_bound(1.0, "lengths are positive")
+    >>> for word in search.over(["long", "a", "bc"]):
+    ...     _ = search.offer(len(word), word)
+    >>> search.best, search.certificate("exact").stopped
+    ('a', 'proved')
     """
-    centre = require_star(graph)
-    a = as_probability("edge_confidence", edge_confidence, open_interval=False)
-    if a == 0:
-        raise fail("edge_confidence", "a number in (0, 1]", 0, "let the others hear the centre")
-    matrix = star_weights(graph.links, agents=graph.agents, edge_confidence=a, centre=centre)
-    return graph.network(matrix, name=f"star a={a:.4g}")
 
+    def __init__(
+        self,
+        sense: Sense,
+        *,
+        worth: float = 0.0,
+        close: float = 0.0,
+        progress: Progress | None = None,
+        total: int = 0,
+    ) -> None:
+        self._sign = 1.0 if sense == "maximise" else -1.0
+        self.sense, self.worth, self.close = sense, worth, close
+        self.best: T | None = None
+        self.value, self.bound, self.note = -self._sign * np.inf, self._sign * np.inf, ""
+        self._progress, self._total, self._done = progress, total, 0
 
-def require_star(graph: DesignGraph) -> int:
-    """The star's centre.
+    def offer(self, value: float, candidate: T) -> bool:
+        """Whether a candidate is better than the best, which it then becomes."""
+        better = self.best is None or self._sign * (value - self.value) > self.worth
+        if better:
+            self.best, self.value = candidate, value
+        return better
 
-    Raises
-    ------
-    ValueError
-        If the graph is no star of three agents or more.
-    """
-    centre = star_centre(graph)
-    if centre is None:
-        edges = f"{len(graph.edges)} edges" if graph.is_undirected else "one-way links"
-        raise fail(
-            "graph",
-            "a star: three agents or more, one of them joined to each other one",
-            f"{graph.agents} agents with {edges}",
-            "an edge confidence belongs to a star; use realise with the v you want",
-        )
-    return centre
+    def raise_bound(self, bound: float, note: str) -> None:
+        """Take a bound if it is sharper than that known."""
+        if self._sign * (self.bound - bound) > 0:
+            self.bound, self.note = bound, note
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the gap is closed."""
+        return self.best is not None and self._sign * (self.bound - self.value) <= self.close
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the gap is closed or, once there is a best, the time is up."""
+        return self.is_proved or (self.best is not None and is_spent())
+
+    def over(self, candidates: Iterable[C]) -> Iterator[C]:
+        """The candidates, until the search is over; the next is made only if it is not."""
+        left = iter(candidates)
+        while not self.is_over:
+            try:
+                candidate = next(left)
+            except StopIteration:
+                return
+            yield candidate
+            self.step()
+
+    def step(self) -> None:
+        """Report one more candidate."""
+        self._reach(min(self._done + 1, self._total))
+
+    def finish(self) -> None:
+        """Report all of them, where there were fewer than foreseen."""
+        if self._done < self._total:
+            self._reach(self._total)
+
+    def certificate(self, kind: Kind) -> Certificate:
+        """The best value beside the bound, which no rounding leaves on the wrong side of it."""
+        outer = max if self._sign > 0 else min
+        stopped: Stopped = "proved" if self.is_proved else "time" if is_spent() else "done"
+        bound = outer(self.bound, self.value)
+        return Certificate(self.value, bound, self.sense, kind, self.note, stopped)
+
+    def _reach(self, done: int) -> None:
+        self._done = done
+        if self._progress is not None and self._total:
+            self._progress(done, self._total)
