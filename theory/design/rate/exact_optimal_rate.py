@@ -31,7 +31,6 @@ from theory.design.rate.rate_program import (
     RateTarget,
     group_rows,
     influences_for,
-    maximise_least,
     named,
     rate_target,
 )
@@ -377,7 +376,7 @@ def _solve(
 ) -> _Found:
     assignment = np.array(model.assignment, dtype=np.int64)
     groups = group_rows(allowed, assignment, information.floats, information.keys)
-    start = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
+    start = groups.program().solve()
     names = len(model.hypotheses)
     try:
         game = Game.of(allowed, groups, information)
