@@ -103,10 +103,6 @@ class LinearProgram:
             row, column = np.nonzero(rows)
             starts, places = np.searchsorted(row, np.arange(count)), column
             values = rows[row, column]
-                np.searchsorted(row, np.arange(count)),
-                column,
-                rows[row, column],
-            )
         else:
             matrix = rows if rows.format == "csr" else rows.tocsr()
             starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data

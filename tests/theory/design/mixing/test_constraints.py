@@ -122,10 +122,6 @@ REFUSED = {
     ),
     "short": (lambda: fastest_mixing(path(3), uniform(2)), "v: expected one number for each of 3"),
     "zero": (lambda: fastest_mixing(path(3), [0.5, 0.5, 0]), "v: .*got 0 at agent 2"),
-    "method": (
-        lambda: fastest_mixing(path(3), uniform(3), method="simplex"),  # type: ignore[arg-type]
-        "method: expected one of auto, barrier, sdp",
-    ),
     "tolerance": (lambda: fastest_mixing(path(3), uniform(3), tolerance=0), "tolerance"),
     "symmetric": (
         lambda: fastest_mixing(path(3), [0.5, 0.25, 0.25], constraints=Constraints(symmetric=True)),
