@@ -18,8 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory.design.baselines import require_star, star_network
-from theory.design.constraints import DesignGraph
+from theory.design.graph import DesignGraph, require_star, star_network
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import largest_decay

@@ -192,7 +192,7 @@ def test_the_seed_decides() -> None:
     ("v", "options", "message"),
     [
         (None, {"measure": "gap"}, r"^measure: expected one of modulus"),
-        ([0.5, 0.5], {}, r"^v: expected one number for each of 7"),
+        ([0.5, 0.5], {}, r"^v: expected one influence for each of 7"),
         ([0, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1], {}, r"^v: expected positive influence"),
         (None, {"minimum_influence": 0.2}, r"^minimum_influence: expected less than 1/7"),
         (None, {"restarts": -1}, r"^restarts: "),

@@ -23,7 +23,8 @@ from tests.theory.design.rate_oracles import (
     vertices,
 )
 from tests.theory.design.test_optimal_rate import divergences
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_optimal_rate import exact_optimal_rate
 from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly

@@ -18,16 +18,17 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csgraph, csr_array
 
-from theory.design.constraints import Constraints, DesignGraph
-from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_coordinates import FlowCoordinates
 from theory.design.directed.flow_descent import Descent, FlowDescent, Influence, modulus_bound
+from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
 from theory.design.search import Certificate, DesignFailed, is_spent
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_distribution, as_integer, as_positive, fail
+from theory.validation import FloatArray, as_integer, as_positive, fail
 
 # What no W on a graph can do, reversible or not --------------------------------------------------
 
@@ -281,16 +282,7 @@ def _influence(
         if floor * agents >= 1.0:
             raise fail("minimum_influence", f"less than 1/{agents}", floor, "lower it")
         return Influence(None, agents, floor)
-    given = as_distribution("v", v)
-    if given.size != agents:
-        raise fail(
-            "v",
-            f"one number for each of {agents} agents",
-            f"{given.size} numbers",
-            "give every agent of the graph its influence",
-        )
-    check_influence(given, constraints)
-    return Influence(given, agents)
+    return Influence(constraints.influence_on(graph, v), agents)
 
 
 def _limit(

@@ -20,10 +20,11 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.graphs import assemble
-from theory.validation import FloatArray, IntArray, fail
+from theory.validation import FloatArray, IntArray
 
 # Rows are met to this part of the smallest influence.
 _ACCURACY = 1e-13
@@ -243,27 +244,3 @@ class FlowCoordinates:
             raise UnbalancedError from None
         solution: FloatArray = scale * cho_solve(factor, scale * right)
         return solution
-
-
-def check_influence(v: FloatArray, constraints: Constraints) -> None:
-    """See that v is positive, and uniform where constraints force it to be.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
-    if (v <= 0).any():
-        raise fail(
-            "v",
-            "positive influence of every agent",
-            f"{v.min():g} at agent {int(np.argmin(v))}",
-            "give it a small positive number, such as 1/(10 N)",
-        )
-    if constraints.forces_uniform and np.ptp(v) > 1e-12 * v.max():
-        raise fail(
-            "v",
-            "the uniform distribution, which the constraints force",
-            f"influences from {v.min():g} to {v.max():g}",
-            "drop doubly_stochastic, or make v uniform",
-        )

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, read_only

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.mixing.barrier import solve_barrier
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
-from theory.design.realisation.weights import as_influence, realise
+from theory.design.realisation.weights import realise
 from theory.design.search import Certificate, DesignFailed
 from theory.network import Network
 from theory.showing import Shown
@@ -375,7 +376,7 @@ def reweighted(network: Network, influence: ArrayLike) -> Network:
     if wanted.shape != (graph.agents,) or not (wanted > 0).all():
         what = f"{graph.agents} positive numbers, one an agent"
         raise fail("influence", what, wanted.tolist(), "give such numbers")
-    v = as_influence(wanted / wanted.sum(), agents=graph.agents)
+    v = Constraints().influence_on(graph, wanted / wanted.sum())
     if not graph.is_undirected or len(graph.edges) > MOST_EDGES:
         return realise(graph, v, name=network.name)
     try:

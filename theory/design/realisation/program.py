@@ -20,7 +20,8 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.optimize import linprog
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.realisation.circulation import in_units, repair, surpluses
 from theory.design.search import DesignFailed
 from theory.network.structure import name_groups

@@ -18,10 +18,11 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.directed.directed_mixing import local_mixing
 from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
@@ -201,7 +202,7 @@ def fastest_for(
             modulus = local.expected.slem
             least = min(local.certificate.bound, modulus)
             return Mixed(v, graph, local.network, local.expected, modulus, least, None)
-        if limits.limits_edges and not within_budgets(graph, limits):
+        if not limits.fits(graph):
             chosen = choose_edges(graph, v, constraints=limits, seed=seed)
             graph, found, bound = chosen.graph, chosen.mixing, chosen.certificate.bound
         else:
@@ -234,16 +235,6 @@ def faster(
         else:
             best = found
     return best
-
-
-def within_budgets(graph: DesignGraph, limits: Constraints) -> bool:
-    """Whether all edges of the graph may carry weight at once."""
-    edges = graph.edges if graph.is_undirected else graph.links
-    if limits.edge_budget is not None and len(edges) > limits.edge_budget:
-        return False
-    if limits.degree_budget is not None and int(graph.degrees.max()) > limits.degree_budget:
-        return False
-    return limits.cost_budget is None or bool(limits.costs_on(graph).sum() <= limits.cost_budget)
 
 
 def _slope(found: FastestMixing, v: FloatArray, limits: Constraints) -> FloatArray | None:
@@ -335,7 +326,7 @@ def starts_for(
     graph: DesignGraph, influence: Influence, limits: Constraints, *, seed: int
 ) -> Iterator[Start]:
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
-    if limits.limits_edges and not within_budgets(graph, limits):
+    if not limits.fits(graph):
         graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
         limits = limits.on(graph)
     name = influence.name

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.baselines import baselines
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
 from theory.design.samples.converse import (
@@ -24,7 +24,6 @@ from theory.design.samples.mixing_descent import (
     faster_starts,
     influences_to_try,
     starts_for,
-    within_budgets,
 )
 from theory.design.samples.smooth_errors import MOST_VARIABLES, SmoothErrors, descend
 from theory.design.samples.weight_variables import (
@@ -234,7 +233,7 @@ class SampleSearch:
             and np.abs(as_dense(expected.weights) - as_dense(expected.weights).T).max() > 1e-12
         ):
             return False
-        return within_budgets(self.graph if on is None else on, limits) and self.allowed.contains(
+        return limits.fits(self.graph if on is None else on) and self.allowed.contains(
             expected.stationary_distribution, tolerance=1e-9
         )
 

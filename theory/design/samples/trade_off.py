@@ -18,8 +18,9 @@ from typing import Literal
 import numpy as np
 
 from theory.bounds import CertifiedSampleSize
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.samples.converse import FewestSamples, Judged
 from theory.design.samples.mixing_descent import (

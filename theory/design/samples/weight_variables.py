@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.samples.converse import Judged, perfect_mixing
 from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import Influence, Start
