@@ -148,7 +148,7 @@ class LinearProgram:
                 self._highs.modelStatusToString(status).lower(),
                 tried=("HiGHS dual simplex", "HiGHS primal simplex"),
                 best=None,
-                remedy="rescale the model, or raise minimum_influence",
+                remedy="rescale the model, fix fewer rows, or raise minimum_influence",
             )
         solution, basis = self._highs.getSolution(), self._highs.getBasis()
         return LinearSolution(
