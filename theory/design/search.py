@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ import numpy as np
 
 from theory.progress import Progress
 from theory.showing import Shown
-from theory.validation import as_positive, fail
+from theory.validation import FloatArray, as_positive, fail
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -243,6 +243,51 @@ class Certificate(Shown):
     def is_proved(self) -> bool:
         """Whether there is a finite bound."""
         return math.isfinite(self.bound)
+
+
+# One way down -------------------------------------------------------------------------------------
+
+
+def descended(
+    function: Callable[[FloatArray], Any],
+    start: FloatArray,
+    *,
+    bounds: Sequence[tuple[float, float]],
+    iterations: int,
+    jac: bool = True,
+    **options: Any,
+) -> FloatArray:
+    """Where L-BFGS-B ends that goes down from a start; where it is when the time is up.
+
+    Parameters
+    ----------
+    function
+        The value at a point and, if `jac`, its derivative; differences are taken if not. If it
+        raises StopIteration the start is returned.
+    bounds
+        Limits of each variable.
+    iterations, options
+        The most steps; further options of scipy's method.
+    """
+    from scipy.optimize import minimize
+
+    def until_spent(_: FloatArray) -> None:
+        if is_spent():
+            raise StopIteration
+
+    try:
+        found = minimize(  # type: ignore[call-overload]
+            function,
+            start,
+            jac=jac,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": iterations, **options},
+            callback=until_spent,
+        )
+    except StopIteration:
+        return start
+    return np.asarray(found.x, dtype=np.float64)
 
 
 # The best so far, and what no design can beat ----------------------------------------------------

@@ -273,7 +273,7 @@ _SHARES, _FASTER_STEPS = (0.999, 0.9), 8
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Tried:
     """A stationary distribution worth trying, shape (N,)."""
 
     name: str
@@ -295,16 +295,16 @@ def influences_to_try(
     *,
     target: int | str | None,
     given: FloatArray | None = None,
-) -> tuple[Influence, ...]:
+) -> tuple[Tried, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
-    even = Influence("even", allowed.centre)
+    even = Tried("even", allowed.centre)
     found = [even]
     if not allowed.is_point:
-        rate = Influence(
+        rate = Tried(
             "best rate",
             optimal_rate(model, target=target, influences=allowed).stationary_distribution,
         )
-        exponent = Influence(
+        exponent = Tried(
             "best exponent",
             best_exponent(model, target=target, influences=allowed).stationary_distribution,
         )
@@ -312,10 +312,10 @@ def influences_to_try(
         for first, second in ((even, exponent), (exponent, rate), (even, rate)):
             for share in _MIXTURES:
                 v = (1 - share) * first.v + share * second.v
-                found.append(Influence(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
+                found.append(Tried(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
     if given is not None and allowed.contains(given, tolerance=1e-9):
-        found.insert(0, Influence("given", given))
-    kept: list[Influence] = []
+        found.insert(0, Tried("given", given))
+    kept: list[Tried] = []
     for one in found:
         if all(np.abs(one.v - other.v).max() * allowed.agents > _SAME for other in kept):
             kept.append(one)
@@ -323,7 +323,7 @@ def influences_to_try(
 
 
 def starts_for(
-    graph: DesignGraph, influence: Influence, limits: Constraints, *, seed: int
+    graph: DesignGraph, influence: Tried, limits: Constraints, *, seed: int
 ) -> Iterator[Start]:
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
     if not limits.fits(graph):

@@ -25,7 +25,7 @@ from theory.design.samples.mixing_descent import (
     influences_to_try,
     starts_for,
 )
-from theory.design.samples.smooth_errors import MOST_VARIABLES, SmoothErrors, descend
+from theory.design.samples.smooth_errors import SmoothErrors, descend
 from theory.design.samples.weight_variables import (
     SAME,
     Steps,
@@ -288,8 +288,6 @@ class SampleSearch:
         """Where a descent ends, at the round that the best design so far needs."""
         weights = as_dense(start.network.weights)
         variables = weight_variables(start.graph, self.limits.on(start.graph))
-        if variables.of(weights).size > MOST_VARIABLES and variables.linear is not None:
-            return Judged(start, self.row(start))
         network = self._expected(start)
         found = descend(
             self._errors(network.stationary_distribution, rounds),
@@ -299,7 +297,7 @@ class SampleSearch:
             iterations=max(5, round(_STEPS * effort)),
         )
         name = f"descent from {start.name}"
-        end = Start(name, start.graph.network(found.weights, name=name), start.graph)
+        end = Start(name, start.graph.network(found, name=name), start.graph)
         end = end if self._settles(end) else start
         return Judged(end, self.row(end))
 
