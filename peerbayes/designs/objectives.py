@@ -24,7 +24,7 @@ from theory.design import (
     trade_off,
     worst_case_exponent,
 )
-from theory.design.time_budget import is_spent
+from theory.design.search import is_spent
 from theory.messages import FewestBytes, fewest_bytes
 from theory.messages.quantiser import HEADER
 from theory.network.graphs import weights_on_links

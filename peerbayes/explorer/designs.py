@@ -19,7 +19,7 @@ from peerbayes.explorer.tables import as_edges, entries_of, with_entries
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
 from peerbayes.settings.questions import Design, Placement
-from theory.design.time_budget import time_budget
+from theory.design.search import time_budget
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -24,7 +24,7 @@ from peerbayes.records import RecordPlace, check_folder, file_name
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Design, Placement
 from peerbayes.terminal import stage
-from theory.design.time_budget import time_budget
+from theory.design.search import time_budget
 from theory.validation import fail
 
 if TYPE_CHECKING:

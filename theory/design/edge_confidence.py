@@ -19,8 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory.design.constraints import DesignGraph
-from theory.design.time_budget import require_star, star_network
+from theory.design.graph import DesignGraph, require_star, star_network
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedTable, exponents, shared_slots, tabulate
 from theory.network import Network

@@ -21,8 +21,8 @@ from theory.design.directed.directed_mixing import (
     free_deviation_limit,
     modulus_limit,
 )
-from theory.design.directed.flow_coordinates import FlowCoordinates
-from theory.design.directed.flow_descent import FlowDescent, Influence, modulus_bound
+from theory.design.directed.flow_coordinates import FlowCoordinates, FlowWeights, Influence
+from theory.design.directed.flow_descent import FlowDescent, modulus_bound
 from theory.network.structure import as_dense
 
 # In each of three rounds an agent hears two more agents each: after three, all eight alike.
@@ -90,17 +90,17 @@ def test_derivatives(measure: str, free: bool) -> None:
     generator = np.random.default_rng(5)
     v = generator.dirichlet(np.full(7, 5.0))
     influence = Influence(None, 7, 0.01) if free else Influence(v, 7)
-    search = FlowDescent(coordinates, influence, measure)
-    point = generator.standard_normal(coordinates.size + influence.size)
+    search = FlowDescent(FlowWeights(coordinates, influence), measure)
+    point = generator.standard_normal(search.weights.size)
     direction = generator.standard_normal(len(point))
     step = 1e-5
     for stage in range(3):
-        value = search.objective(point, stage, 5.0)
-        ahead = search.objective(point + step * direction, stage, 5.0).value
-        behind = search.objective(point - step * direction, stage, 5.0).value
+        _, slopes = search.objective(point, stage, 5.0)
+        ahead, _ = search.objective(point + step * direction, stage, 5.0)
+        behind, _ = search.objective(point - step * direction, stage, 5.0)
         slope = (ahead - behind) / (2 * step)
         # Central differences: an error of step², and of rounding over the step.
-        assert value.slope @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)
+        assert slopes @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
 def test_flows_keep_their_promises() -> None:
@@ -192,7 +192,7 @@ def test_the_seed_decides() -> None:
     ("v", "options", "message"),
     [
         (None, {"measure": "gap"}, r"^measure: expected one of modulus"),
-        ([0.5, 0.5], {}, r"^v: expected one number for each of 7"),
+        ([0.5, 0.5], {}, r"^v: expected one influence for each of 7"),
         ([0, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1], {}, r"^v: expected positive influence"),
         (None, {"minimum_influence": 0.2}, r"^minimum_influence: expected less than 1/7"),
         (None, {"restarts": -1}, r"^restarts: "),

@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 
 from tests.strategies import connected_edges, seeds
 from theory import Network
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet, lagrangian_bound, simplex_bound
 
 

@@ -18,16 +18,17 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csgraph, csr_array
 
-from theory.design.constraints import Constraints, DesignGraph
-from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
-from theory.design.directed.flow_descent import Descent, FlowDescent, Influence, modulus_bound
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_coordinates import FlowCoordinates, FlowWeights, Influence
+from theory.design.directed.flow_descent import Descent, FlowDescent, modulus_bound
+from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
-from theory.design.time_budget import Certificate, DesignFailed, is_spent
+from theory.design.search import Certificate, DesignFailed, Search
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_distribution, as_integer, as_positive, fail
+from theory.validation import FloatArray, as_integer, as_positive, fail
 
 # What no W on a graph can do, reversible or not --------------------------------------------------
 
@@ -238,13 +239,15 @@ def local_mixing(
         )
     coordinates = FlowCoordinates.of(graph, constraints)
     influence = _influence(graph, v, constraints, minimum_influence)
-    search = FlowDescent(coordinates, influence, measure)
-    reached: list[Descent | None] = []
-    for start in search.starts(constraints, count, generator):
-        if any(one is not None for one in reached) and is_spent():
-            break
-        reached.append(search.minimised(start))
-    found = sorted((r for r in reached if r is not None), key=lambda r: r.after)
+    search = FlowDescent(FlowWeights(coordinates, influence), measure)
+    best = Search[Descent]("minimise")
+    found: list[Descent] = []
+    for start in best.over(search.starts(constraints, count, generator)):
+        reached = search.minimised(start)
+        if reached is not None:
+            found.append(reached)
+            best.offer(reached.after, reached)
+    found.sort(key=lambda r: r.after)
     if not found:
         raise DesignFailed(
             "no feasible flow",
@@ -252,11 +255,10 @@ def local_mixing(
             best=None,
             remedy="change the fixed rows, or v",
         )
-    best = found[0]
-    pair = coordinates.networks(best.flow, name="locally fastest mixing")
+    pair = coordinates.networks(found[0].flow, name="locally fastest mixing")
     expected = pair.expected
     limit, note = _limit(coordinates, influence, measure, constraints)
-    value = search.measured(best.flow)
+    value = search.measured(found[0].flow)
     return LocalMixing(
         network=pair.network,
         expected=expected,
@@ -281,16 +283,7 @@ def _influence(
         if floor * agents >= 1.0:
             raise fail("minimum_influence", f"less than 1/{agents}", floor, "lower it")
         return Influence(None, agents, floor)
-    given = as_distribution("v", v)
-    if given.size != agents:
-        raise fail(
-            "v",
-            f"one number for each of {agents} agents",
-            f"{given.size} numbers",
-            "give every agent of the graph its influence",
-        )
-    check_influence(given, constraints)
-    return Influence(given, agents)
+    return Influence(constraints.influence_on(graph, v), agents)
 
 
 def _limit(

@@ -9,7 +9,8 @@ Write x = (F, y) and A x = b for these rows. For every θ there is exactly one x
 A x = b (that which minimises Σ x (log(x/e^θ) − 1)), every positive x is reached, from θ = log x,
 and x depends smoothly on θ: so that any method for unconstrained problems can move flows. It
 generalises the scaling of Sinkhorn. μ is found by Newton's method on a convex function (docs:
-mathematics/directed-mixing).
+mathematics/directed-mixing). Where E[W] has to be symmetric an edge is one variable for both of its
+directions, and flows balance by themselves.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import softmax
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.graphs import assemble
-from theory.validation import FloatArray, IntArray, fail
+from theory.network.structure import as_dense
+from theory.validation import FloatArray, IntArray
 
 # Rows are met to this part of the smallest influence.
 _ACCURACY = 1e-13
@@ -79,7 +83,11 @@ class FlowCoordinates:
     listening
         Shape (N,): the most that an agent's weights on others may sum to; 1 − s.
     prescribed
-        Shape (L,): E[W]_ij on links of fixed rows; 0 elsewhere.
+        Shape (L,): E[W]_ij on links of fixed rows, and on those back if flows are mutual; 0
+        elsewhere.
+    back
+        The links in the other direction of `free`, whose flow is the same, if E[W] is symmetric;
+        else none.
     """
 
     graph: DesignGraph
@@ -88,6 +96,7 @@ class FlowCoordinates:
     own_row: np.ndarray
     listening: FloatArray
     prescribed: FloatArray
+    back: IntArray
 
     @classmethod
     def of(cls, graph: DesignGraph, constraints: Constraints) -> FlowCoordinates:
@@ -101,14 +110,15 @@ class FlowCoordinates:
             fixed[agent] = True
             here = listener == agent
             prescribed[here] = row[speaker[here]] * up[here]
-        return cls(
-            graph,
-            up,
-            np.flatnonzero(~fixed[listener]).astype(np.int64),
-            ~fixed,
-            np.where(fixed, 0.0, 1.0 - constraints.minimum_self_weight),
-            prescribed,
-        )
+        chosen = ~fixed[listener]
+        back = np.zeros(0, dtype=np.int64)
+        if constraints.symmetric:
+            prescribed = np.maximum(prescribed, prescribed[graph.reverse])
+            chosen &= ~fixed[speaker] & (listener < speaker)
+            back = graph.reverse[chosen]
+        listening = np.where(fixed, 0.0, 1.0 - constraints.minimum_self_weight)
+        free = np.flatnonzero(chosen).astype(np.int64)
+        return cls(graph, up, free, ~fixed, listening, prescribed, back)
 
     @property
     def size(self) -> int:
@@ -126,8 +136,15 @@ class FlowCoordinates:
         balance[j, here] -= 1.0
         limit = np.zeros((agents, self.size))
         limit[i, here] = 1.0 / self.availability[self.free]
+        if len(self.back):
+            limit[j, here] = 1.0 / self.availability[self.back]
         limit[np.flatnonzero(self.own_row), links + np.arange(int(self.own_row.sum()))] = 1.0
-        return np.concatenate([balance[:-1], limit[self.own_row]])
+        return np.concatenate([balance[: self._balanced], limit[self.own_row]])
+
+    @property
+    def _balanced(self) -> int:
+        """How many agents' balance has to be asked for: none of mutual flows."""
+        return 0 if len(self.back) else self.graph.agents - 1
 
     @cached_property
     def right_side(self) -> FloatArray:
@@ -137,7 +154,9 @@ class FlowCoordinates:
         i, j = self.graph.links.T
         np.add.at(balance, (i, i), -self.prescribed)
         np.add.at(balance, (j, i), self.prescribed)
-        return np.concatenate([balance[:-1], np.diag(self.listening)[self.own_row]])
+        taken = np.bincount(i, self.prescribed / self.availability, minlength=agents)
+        room = np.diag(self.listening - taken)
+        return np.concatenate([balance[: self._balanced], room[self.own_row]])
 
     def flow(self, theta: FloatArray, v: FloatArray, prices: FloatArray | None = None) -> Flow:
         """The x at coordinates `theta`, shape (X,).
@@ -183,6 +202,8 @@ class FlowCoordinates:
         """Derivatives by θ and v from those by F on links, shape (L,), and by v, shape (N,)."""
         gradient = np.zeros(self.size)
         gradient[: len(self.free)] = by_flow[self.free]
+        if len(self.back):
+            gradient[: len(self.free)] += by_flow[self.back]
         A, x = self.matrix, flow.x
         share = self._solve(x, A @ (x * gradient))
         by_v = by_influence + self.right_side.T @ share
@@ -194,6 +215,8 @@ class FlowCoordinates:
         """F_ij = v_i E[W]_ij on all links, shape (L,)."""
         flows = self.prescribed * flow.v[self.graph.links[:, 0]]
         flows[self.free] = flow.x[: len(self.free)]
+        if len(self.back):
+            flows[self.back] = flow.x[: len(self.free)]
         return flows
 
     def coordinates(self, flows: FloatArray, v: FloatArray, *, least: float) -> FloatArray:
@@ -245,25 +268,114 @@ class FlowCoordinates:
         return solution
 
 
-def check_influence(v: FloatArray, constraints: Constraints) -> None:
-    """See that v is positive, and uniform where constraints force it to be.
+# The weights of a network, as coordinates of its flow and of v ------------------------------------
 
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
-    if (v <= 0).any():
-        raise fail(
-            "v",
-            "positive influence of every agent",
-            f"{v.min():g} at agent {int(np.argmin(v))}",
-            "give it a small positive number, such as 1/(10 N)",
-        )
-    if constraints.forces_uniform and np.ptp(v) > 1e-12 * v.max():
-        raise fail(
-            "v",
-            "the uniform distribution, which the constraints force",
-            f"influences from {v.min():g} to {v.max():g}",
-            "drop doubly_stochastic, or make v uniform",
-        )
+
+# log x is kept this near to 0; weights of a start are lifted to at least this.
+_REACH = 40.0
+_LEAST = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Either a given v, shape (N,), or any v with no entry below `least`."""
+
+    given: FloatArray | None
+    agents: int
+    least: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates of v."""
+        return 0 if self.given is not None else self.agents
+
+    def at(self, coordinates: FloatArray) -> FloatArray:
+        """The v at some coordinates, shape (`size`,)."""
+        if self.given is not None:
+            return self.given
+        share = (1.0 - self.agents * self.least) * softmax(coordinates)
+        return np.asarray(self.least + share)
+
+    def pulled_back(self, coordinates: FloatArray, by_v: FloatArray) -> FloatArray:
+        """The derivative by coordinates from that by v."""
+        if self.given is not None:
+            return np.zeros(0)
+        part = softmax(coordinates)
+        return np.asarray((1.0 - self.agents * self.least) * part * (by_v - float(part @ by_v)))
+
+    def coordinates(self, v: FloatArray) -> FloatArray:
+        """Coordinates at which `at` is about v."""
+        if self.given is not None:
+            return np.zeros(0)
+        part = np.maximum(v - self.least, 1e-3 / self.agents)
+        return np.asarray(np.log(part / part.sum()))
+
+
+class FlowWeights:
+    """W as a point that a descent may move: coordinates of its flow, and then of v."""
+
+    def __init__(self, coordinates: FlowCoordinates, influence: Influence) -> None:
+        self.coordinates, self.influence = coordinates, influence
+        self.prices: FloatArray | None = None
+        """Those of the flow looked at last, to start the next from."""
+        self._last: tuple[FloatArray, Flow] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return self.coordinates.size + self.influence.size
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Limits of every variable."""
+        return -_REACH, _REACH
+
+    def of(self, weights: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """The point of the W to set, shape (N, N), with v; that which is given if left out."""
+        v = self.influence.at(np.zeros(self.influence.size)) if v is None else v
+        links, up = self.coordinates.graph.links, self.coordinates.availability
+        flows = weights[links[:, 0], links[:, 1]] * up * v[links[:, 0]]
+        theta = self.coordinates.coordinates(flows, v, least=_LEAST)
+        return np.concatenate([theta, self.influence.coordinates(v)])
+
+    def flow(self, x: FloatArray) -> Flow:
+        """The flow at a point.
+
+        Raises
+        ------
+        UnbalancedError
+            If there is none.
+        """
+        if self._last is None or not np.array_equal(x, self._last[0]):
+            size = self.coordinates.size
+            found = self.coordinates.flow(x[:size], self.influence.at(x[size:]), self.prices)
+            self._last, self.prices = (x.copy(), found), found.prices
+        return self._last[1]
+
+    def forget(self) -> None:
+        """Start the next flow from nothing."""
+        self._last = self.prices = None
+
+    def expected(self, x: FloatArray) -> FloatArray:
+        """E[W], shape (N, N)."""
+        return self.coordinates.expected(self.flow(x))
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """The W to set, shape (N, N)."""
+        networks = self.coordinates.networks(self.flow(x), name="")
+        return as_dense(networks.network.weights)
+
+    def pull(
+        self, x: FloatArray, by_expected: FloatArray, by_v: FloatArray | None = None
+    ) -> FloatArray:
+        """The derivative by x from that by E[W], and by v."""
+        flow = self.flow(x)
+        v, weights = flow.v, self.coordinates.expected(flow)
+        # W_ij = F_ij / v_i, and what an agent listens to others it takes from its own weight.
+        i, j = self.coordinates.graph.links.T
+        by_weight = by_expected[i, j] - by_expected[i, i]
+        moved = np.bincount(i, by_weight * weights[i, j] / v[i], minlength=len(v))
+        besides = np.zeros(len(v)) if by_v is None else by_v
+        pulled = self.coordinates.pulled_back(flow, by_weight / v[i], besides - moved)
+        by_eta = self.influence.pulled_back(x[self.coordinates.size :], pulled.by_influence)
+        return np.concatenate([pulled.by_coordinates, by_eta])

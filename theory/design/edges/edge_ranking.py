@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from theory.bounds.accounting import CertifiedSampleSize, account
-from theory.design.constraints import DesignGraph
 from theory.design.edges.edge_variants import (
     FASTEST,
     Variants,
@@ -23,6 +22,7 @@ from theory.design.edges.quick_chernoff import (
     learning_effects,
     subdominant_moduli,
 )
+from theory.design.graph import DesignGraph
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown

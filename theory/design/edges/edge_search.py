@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import (
     EdgeLimits,
     Mask,
@@ -24,10 +24,11 @@ from theory.design.edges.edge_limits import (
     without_budgets,
 )
 from theory.design.edges.edge_master import EdgeMaster
+from theory.design.graph import DesignGraph
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.fastest import edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import Certificate, DesignFailed, is_spent, seconds_left
+from theory.design.search import Certificate, DesignFailed, is_spent, seconds_left
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 

@@ -12,9 +12,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
 from theory.design.edges.edge_search import ChosenEdges, EdgeSearch, EdgeSets
+from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
 from theory.design.mixing.mixing_problem import mixing_problem
 from theory.network import RULES, Network

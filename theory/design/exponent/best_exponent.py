@@ -29,7 +29,7 @@ from theory.design.exponent.exponent_search import ExponentBound
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedTable, check_pairs, exponents, shared_slots, tabulate
 from theory.showing import Shown

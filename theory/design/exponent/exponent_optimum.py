@@ -19,7 +19,7 @@ import numpy as np
 
 from theory.design.exponent.exponent_search import ExponentBound, Search
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.rate_program import maximise_least
+from theory.design.rate.rate_program import LeastProgram
 from theory.learning.tilted import TiltedTable
 from theory.validation import FloatArray, IntArray, fail, read_only
 
@@ -126,7 +126,7 @@ def _impossible(
     # Each row needs some v of its own; that fails at once for data that hypotheses explain.
     if any(influences.maximise(payoffs[:, row]).value <= 0 for row in range(len(least))):
         return None
-    found = maximise_least(influences.rows, payoffs, start=influences.centre)
+    found = LeastProgram(influences.rows, payoffs, start=influences.centre).solve()
     return found.point[: influences.agents] if found.value > 0 else None
 
 

@@ -22,7 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import (
     ExactRows,
     LinearRows,

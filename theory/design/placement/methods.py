@@ -25,7 +25,7 @@ from theory.design.placement.samples import (
     network_orbits,
     rounds_of,
 )
-from theory.design.time_budget import Kind
+from theory.design.search import Kind
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, fail
 

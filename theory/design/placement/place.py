@@ -29,7 +29,7 @@ from theory.design.placement.methods import (
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
 from theory.design.placement.samples import TIE
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown

@@ -31,11 +31,10 @@ from theory.design.rate.rate_program import (
     RateTarget,
     group_rows,
     influences_for,
-    maximise_least,
     named,
     rate_target,
 )
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning import FiniteModel
 from theory.numbers import Enclosure, LogSum, as_fmpq, as_fraction, precision
 from theory.showing import Shown
@@ -377,7 +376,7 @@ def _solve(
 ) -> _Found:
     assignment = np.array(model.assignment, dtype=np.int64)
     groups = group_rows(allowed, assignment, information.floats, information.keys)
-    start = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
+    start = groups.program().solve()
     names = len(model.hypotheses)
     try:
         game = Game.of(allowed, groups, information)

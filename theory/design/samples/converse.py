@@ -32,7 +32,7 @@ from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
 from theory.design.samples.cover import CoverSearch, Evidence
 from theory.design.samples.mixing_descent import Start
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network

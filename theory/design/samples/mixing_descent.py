@@ -18,16 +18,17 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.directed.directed_mixing import local_mixing
 from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
 from theory.design.samples.cover import Evidence
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import as_dense
@@ -201,7 +202,7 @@ def fastest_for(
             modulus = local.expected.slem
             least = min(local.certificate.bound, modulus)
             return Mixed(v, graph, local.network, local.expected, modulus, least, None)
-        if limits.limits_edges and not within_budgets(graph, limits):
+        if not limits.fits(graph):
             chosen = choose_edges(graph, v, constraints=limits, seed=seed)
             graph, found, bound = chosen.graph, chosen.mixing, chosen.certificate.bound
         else:
@@ -234,16 +235,6 @@ def faster(
         else:
             best = found
     return best
-
-
-def within_budgets(graph: DesignGraph, limits: Constraints) -> bool:
-    """Whether all edges of the graph may carry weight at once."""
-    edges = graph.edges if graph.is_undirected else graph.links
-    if limits.edge_budget is not None and len(edges) > limits.edge_budget:
-        return False
-    if limits.degree_budget is not None and int(graph.degrees.max()) > limits.degree_budget:
-        return False
-    return limits.cost_budget is None or bool(limits.costs_on(graph).sum() <= limits.cost_budget)
 
 
 def _slope(found: FastestMixing, v: FloatArray, limits: Constraints) -> FloatArray | None:
@@ -282,7 +273,7 @@ _SHARES, _FASTER_STEPS = (0.999, 0.9), 8
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Tried:
     """A stationary distribution worth trying, shape (N,)."""
 
     name: str
@@ -304,16 +295,16 @@ def influences_to_try(
     *,
     target: int | str | None,
     given: FloatArray | None = None,
-) -> tuple[Influence, ...]:
+) -> tuple[Tried, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
-    even = Influence("even", allowed.centre)
+    even = Tried("even", allowed.centre)
     found = [even]
     if not allowed.is_point:
-        rate = Influence(
+        rate = Tried(
             "best rate",
             optimal_rate(model, target=target, influences=allowed).stationary_distribution,
         )
-        exponent = Influence(
+        exponent = Tried(
             "best exponent",
             best_exponent(model, target=target, influences=allowed).stationary_distribution,
         )
@@ -321,10 +312,10 @@ def influences_to_try(
         for first, second in ((even, exponent), (exponent, rate), (even, rate)):
             for share in _MIXTURES:
                 v = (1 - share) * first.v + share * second.v
-                found.append(Influence(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
+                found.append(Tried(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
     if given is not None and allowed.contains(given, tolerance=1e-9):
-        found.insert(0, Influence("given", given))
-    kept: list[Influence] = []
+        found.insert(0, Tried("given", given))
+    kept: list[Tried] = []
     for one in found:
         if all(np.abs(one.v - other.v).max() * allowed.agents > _SAME for other in kept):
             kept.append(one)
@@ -332,10 +323,10 @@ def influences_to_try(
 
 
 def starts_for(
-    graph: DesignGraph, influence: Influence, limits: Constraints, *, seed: int
+    graph: DesignGraph, influence: Tried, limits: Constraints, *, seed: int
 ) -> Iterator[Start]:
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
-    if limits.limits_edges and not within_budgets(graph, limits):
+    if not limits.fits(graph):
         graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
         limits = limits.on(graph)
     name = influence.name

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
 from theory.design.samples.converse import (
@@ -23,9 +24,8 @@ from theory.design.samples.mixing_descent import (
     faster_starts,
     influences_to_try,
     starts_for,
-    within_budgets,
 )
-from theory.design.samples.smooth_errors import MOST_VARIABLES, SmoothErrors, descend
+from theory.design.samples.smooth_errors import SmoothErrors, descend
 from theory.design.samples.weight_variables import (
     SAME,
     Steps,
@@ -37,7 +37,7 @@ from theory.design.samples.weight_variables import (
     strongest_of,
     weight_variables,
 )
-from theory.design.time_budget import Certificate, baselines, is_spent
+from theory.design.search import Certificate, is_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
@@ -233,7 +233,7 @@ class SampleSearch:
             and np.abs(as_dense(expected.weights) - as_dense(expected.weights).T).max() > 1e-12
         ):
             return False
-        return within_budgets(self.graph if on is None else on, limits) and self.allowed.contains(
+        return limits.fits(self.graph if on is None else on) and self.allowed.contains(
             expected.stationary_distribution, tolerance=1e-9
         )
 
@@ -288,8 +288,6 @@ class SampleSearch:
         """Where a descent ends, at the round that the best design so far needs."""
         weights = as_dense(start.network.weights)
         variables = weight_variables(start.graph, self.limits.on(start.graph))
-        if variables.of(weights).size > MOST_VARIABLES and variables.linear is not None:
-            return Judged(start, self.row(start))
         network = self._expected(start)
         found = descend(
             self._errors(network.stationary_distribution, rounds),
@@ -299,7 +297,7 @@ class SampleSearch:
             iterations=max(5, round(_STEPS * effort)),
         )
         name = f"descent from {start.name}"
-        end = Start(name, start.graph.network(found.weights, name=name), start.graph)
+        end = Start(name, start.graph.network(found, name=name), start.graph)
         end = end if self._settles(end) else start
         return Judged(end, self.row(end))
 

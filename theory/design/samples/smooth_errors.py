@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.optimize import LinearConstraint, minimize
 from scipy.special import logsumexp
 
+from theory.design.directed.flow_coordinates import UnbalancedError
 from theory.design.samples.weight_variables import WeightVariables
-from theory.design.time_budget import is_spent
+from theory.design.search import descended
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import exponents, tabulate
@@ -222,23 +221,8 @@ def _backwards(weights: FloatArray, powers: FloatArray, by_powers: FloatArray) -
 _FLOOR_PRICE = 50.0
 # Aim this much above the floor, for what the penalty gives away.
 _FLOOR_MARGIN = 1.02
-# Variables beyond which the dense quadratic programs of SLSQP take minutes.
-MOST_VARIABLES = 400
-
-
-@dataclass(frozen=True, eq=False)
-class Descended:
-    """Where a descent ended: the W to set, shape (N, N), and the stand-in's value there."""
-
-    weights: FloatArray
-    value: float
-    steps: int
-
-
-def _until_spent(point: Any) -> None:
-    """Ends a descent where it is once the time is up."""
-    if is_spent():
-        raise StopIteration
+# What a flow that cannot be balanced counts as; line searches then turn back.
+_NOWHERE = 1e6
 
 
 def descend(
@@ -248,8 +232,8 @@ def descend(
     *,
     floor: float,
     iterations: int,
-) -> Descended:
-    """Go down from `weights` over W and tilts together.
+) -> FloatArray:
+    """The W to set, shape (N, N), that a way down from `weights` leads to, over W and tilts.
 
     Parameters
     ----------
@@ -271,47 +255,25 @@ def descend(
 
     def objective(point: FloatArray) -> tuple[float, FloatArray]:
         x, tilts = point[:count], point[count:].reshape(shape)
-        expected = variables.expected(x)
+        try:
+            expected = variables.expected(x)
+        except UnbalancedError:
+            return _NOWHERE, np.zeros_like(point)
         penalty, extra = _penalty(errors, expected, floor * _FLOOR_MARGIN)
         found = errors.derivatives(expected, tilts, extra)
         gradient = np.append(variables.pull(x, found.by_weights), found.by_tilts.ravel())
         return found.value + penalty, gradient
 
-    callback: Any = _until_spent
-    low, high = variables.bounds
     ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
-    bounds = [(low, high)] * count + [ends] * logs.size
-    begin = np.append(np.clip(start, low, high), logs.ravel())
-    if variables.linear is None:
-        found = minimize(
-            objective,
-            begin,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations, "maxcor": 20},
-            callback=callback,
-        )
-    else:
-        A, a, B, b = variables.linear
-        wide = np.zeros((len(A), logs.size))
-        limits = [LinearConstraint(np.hstack([A, wide]), -np.inf, a)]
-        if len(B):
-            limits.append(LinearConstraint(np.hstack([B, np.zeros((len(B), logs.size))]), b, b))
-        found = minimize(
-            objective,
-            begin,
-            jac=True,
-            method="SLSQP",
-            bounds=bounds,
-            constraints=limits,
-            options={"maxiter": iterations, "ftol": 1e-7},
-            callback=callback,
-        )
-    x = _allowed(variables, start, np.asarray(found.x[:count]), floor)
-    final = variables.weights(x)
-    expected = variables.expected(x)
-    return Descended(final, errors.value(expected, errors.best_tilts(expected)), int(found.nit))
+    begin = np.append(np.clip(start, *variables.bounds), logs.ravel())
+    end = descended(
+        objective,
+        begin,
+        bounds=[variables.bounds] * count + [ends] * logs.size,
+        iterations=iterations,
+        maxcor=20,
+    )
+    return variables.weights(_allowed(variables, start, end[:count], floor))
 
 
 def stationary_of(weights: FloatArray) -> FloatArray:
@@ -342,17 +304,8 @@ def _allowed(
     variables: WeightVariables, start: FloatArray, end: FloatArray, floor: float
 ) -> FloatArray:
     """The point nearest `end` on the way back to `start` that meets all limits."""
-    linear = variables.linear
-    if linear is not None and len(linear[2]):
-        # Solvers leave 1e-9 or so of an equation: the nearest point that meets it.
-        end = end - np.linalg.pinv(linear[2]) @ (linear[2] @ end - linear[3])
     for share in (1.0, 0.97, 0.9, 0.75, 0.5, 0.25, 0.1):
         x = start + share * (end - start)
-        if linear is not None:
-            A, a, B, b = linear
-            # The start meets them to rounding.
-            if (A @ x > a).any() or (x < 0).any() or (np.abs(B @ x - b) > 1e-13).any():
-                continue
         if stationary_of(variables.expected(x)).min() >= floor * (1 - 1e-9):
             return np.asarray(x)
     return start

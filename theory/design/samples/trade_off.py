@@ -18,8 +18,9 @@ from typing import Literal
 import numpy as np
 
 from theory.bounds import CertifiedSampleSize
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.samples.converse import FewestSamples, Judged
 from theory.design.samples.mixing_descent import (
@@ -32,7 +33,7 @@ from theory.design.samples.mixing_descent import (
     fastest_for,
 )
 from theory.design.samples.sample_search import SampleSearch
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.progress import Progress

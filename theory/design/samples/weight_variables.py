@@ -1,8 +1,8 @@
-"""W in variables that a descent may move: rows by logarithms, or weights under linear limits.
+"""W in variables that a descent may move: rows by logarithms, or flows that keep v uniform.
 
 Without more than rows to respect, W_ij = s 1{i = j} + (1 − s) e^{x_ij} / Σ_l e^{x_il} has any
-weights on the graph's links, whatever x is. Where E[W] has to be symmetric or doubly stochastic,
-its weights between agents are the variables, and the limits are linear.
+weights on the graph's links, whatever x is. Where E[W] has to be symmetric or doubly stochastic x
+are coordinates of its flow (:mod:`theory.design.directed.flow_coordinates`).
 
 Availability p enters here: what is judged is E[W], with E[W]_ij = p_ij W_ij and the rest the
 agent's own.
@@ -16,10 +16,12 @@ from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_coordinates import FlowCoordinates, FlowWeights, Influence
+from theory.design.graph import DesignGraph
 from theory.design.samples.converse import Judged, perfect_mixing
 from theory.design.samples.cover import Evidence
-from theory.design.samples.mixing_descent import Influence, Start
+from theory.design.samples.mixing_descent import Start, Tried
 from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent
 from theory.network import Network
@@ -63,11 +65,6 @@ class WeightVariables(Protocol):
         """Limits of every variable."""
         ...
 
-    @property
-    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-        """A, a, B, b with A x ≤ a and B x = b, if there are such limits."""
-        ...
-
     def of(self, weights: FloatArray) -> FloatArray:
         """X of the W to set, shape (N, N)."""
         ...
@@ -91,8 +88,6 @@ class RowLogarithms:
 
     graph: DesignGraph
     limits: Constraints
-
-    linear = None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -158,98 +153,11 @@ class RowLogarithms:
         return np.asarray(by_logs[self._open])
 
 
-@dataclass(frozen=True, eq=False)
-class EvenWeights:
-    """E[W] symmetric (one variable an edge) or doubly stochastic (one a link)."""
-
-    graph: DesignGraph
-    limits: Constraints
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Weights are no less than zero."""
-        return 0.0, 1.0
-
-    @cached_property
-    def _places(self) -> IntArray:
-        return self.graph.edges if self.limits.symmetric else self.graph.links
-
-    @cached_property
-    def _ends(self) -> tuple[IntArray, IntArray]:
-        i, j = self._places.T
-        return i, j
-
-    @cached_property
-    def _up(self) -> FloatArray:
-        up = np.ones((self.graph.agents, self.graph.agents))
-        listener, speaker = self.graph.links.T
-        up[listener, speaker] = self.limits.availability_on(self.graph)
-        return up
-
-    @cached_property
-    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Rows have room for Σ_j E_ij / p_ij ≤ 1 − s; columns sum to one; fixed rows are fixed."""
-        agents, count = self.graph.agents, len(self._places)
-        i, j = self._ends
-        each = np.arange(count)
-        room = np.zeros((agents, count))
-        room[i, each] = 1 / self._up[i, j]
-        balance = np.zeros((agents, count))
-        if self.limits.symmetric:
-            room[j, each] = 1 / self._up[j, i]
-        else:
-            balance[i, each] += 1
-            balance[j, each] -= 1
-        most = np.full(agents, 1 - self.limits.minimum_self_weight)
-        rows, right = [balance[:-1]] if not self.limits.symmetric else [], []
-        right = [np.zeros(agents - 1)] if rows else []
-        for agent, row in self.limits.fixed_rows.items():
-            most[agent] = 1.0
-            for place in each:
-                ends = (int(i[place]), int(j[place]))
-                if agent == ends[0] or (self.limits.symmetric and agent == ends[1]):
-                    other = ends[1] if agent == ends[0] else ends[0]
-                    rows.append(np.eye(count)[[place]])
-                    right.append(np.array([row[other] * self._up[agent, other]]))
-        B = np.vstack(rows) if rows else np.zeros((0, count))
-        return room, most, B, np.concatenate(right) if right else np.zeros(0)
-
-    def of(self, weights: FloatArray) -> FloatArray:
-        """E[W]_ij of each edge or link."""
-        i, j = self._ends
-        return np.asarray(weights[i, j] * self._up[i, j])
-
-    def expected(self, x: FloatArray) -> FloatArray:
-        """E[W]."""
-        i, j = self._ends
-        result = np.zeros((self.graph.agents, self.graph.agents))
-        result[i, j] = np.maximum(x, 0.0)
-        if self.limits.symmetric:
-            result[j, i] = result[i, j]
-        np.fill_diagonal(result, 1.0 - result.sum(axis=1))
-        return result
-
-    def weights(self, x: FloatArray) -> FloatArray:
-        """The W to set."""
-        result = self.expected(x) / self._up
-        np.fill_diagonal(result, 0.0)
-        np.fill_diagonal(result, 1.0 - result.sum(axis=1))
-        return result
-
-    def pull(self, x: FloatArray, by_expected: FloatArray) -> FloatArray:
-        """What an edge takes from its ends' own weights."""
-        i, j = self._ends
-        own = np.diag(by_expected)
-        result = by_expected[i, j] - own[i]
-        if self.limits.symmetric:
-            result = result + by_expected[j, i] - own[j]
-        return np.asarray(result)
-
-
 def weight_variables(graph: DesignGraph, limits: Constraints) -> WeightVariables:
     """The variables that fit the constraints."""
     if limits.forces_uniform:
-        return EvenWeights(graph, limits)
+        uniform = Influence(np.full(graph.agents, 1 / graph.agents), graph.agents)
+        return FlowWeights(FlowCoordinates.of(graph, limits), uniform)
     return RowLogarithms(graph, limits)
 
 
@@ -262,7 +170,7 @@ SAME = 1e-6
 _UNKNOWN = 1000
 
 
-def strongest(model: FiniteModel, tried: tuple[Influence, ...]) -> FloatArray:
+def strongest(model: FiniteModel, tried: tuple[Tried, ...]) -> FloatArray:
     """The influence with the largest error exponent."""
     exponents = [error_exponent(perfect_mixing(one.v), model).exponent for one in tried]
     return tried[int(np.argmax(exponents))].v
