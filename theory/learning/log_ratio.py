@@ -119,6 +119,13 @@ class Atoms:
             np.array([law.mean_cancels for law in laws])[:, None],
         )
 
+    @classmethod
+    def together(cls, kinds: Sequence[Atoms]) -> Atoms:
+        """Laws of shape (O, R) for each of K kinds, as one of shape (O, R, K, 1)."""
+        columns = [[getattr(kind, name) for kind in kinds] for name in cls.__dataclass_fields__]
+        found = [None if c[0] is None else np.stack(c, axis=-1)[..., None] for c in columns]
+        return cls(*found)  # type: ignore[arg-type]  # only variances may be None
+
     def __getitem__(self, which: IntArray | slice) -> Atoms:
         """The laws numbered `which` on their first axis; all, where that is 1."""
         if self.means.shape[1] == 1:

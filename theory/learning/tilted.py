@@ -26,207 +26,11 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.learning.batches import alike, totals, type_counts, type_law, type_weights
-from theory.learning.finite_agent import FiniteAgent
-from theory.learning.log_ratio import SMALL, Atoms, second_order
+from theory.learning.finite_agent import Agent
+from theory.learning.log_ratio import Atoms
 from theory.learning.model import FiniteModel
 from theory.learning.tables import GaussianAgent
-from theory.validation import FloatArray, IntArray, fail, read_only
-
-# What a finite agent would observe if a given hypothesis were the truth --------------------------
-
-
-# Sums of likelihoods given as decimals: the tolerance of `theory.validation`, and logarithms and
-# exponentials in between, a few units in the last place for each label.
-_TOLERANCE = 1e-11
-
-
-def input_probabilities(agent: FiniteAgent, *, name: str = "agent") -> FloatArray:
-    """P(x) for each stored outcome (x, y), shape (O,).
-
-    Of an agent of batches: what to multiply its likelihoods by, the number of sequences of a type
-    times the probability of their inputs.
-
-    Raises
-    ------
-    ValueError
-        If the likelihoods of successive outcomes do not sum to one under every hypothesis: the
-        agent holds a data set, or labels of probability zero were dropped.
-
-    Examples
-    --------
-    >>> coin = FiniteAgent.from_tables(
-    ...     inputs=[0.25, 0.75],
-    ...     truth=[[0.5, 0.5], [0.5, 0.5]],
-    ...     likelihood=[[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.9, 0.1]]],
-    ... )
-    >>> input_probabilities(coin).tolist()
-    [0.25, 0.25, 0.75, 0.75]
-    """
-    if agent.single is not None:
-        shares = input_probabilities(agent.single, name=name)
-        claims, group = alike(agent.single.log_likelihoods)
-        counts = type_counts(claims.shape[1], agent.batch, rows=len(claims))
-        return type_weights(totals(group, shares), counts)
-    likelihoods = np.exp(agent.log_likelihoods)
-    found = np.empty(agent.probabilities.size)
-    start, total = 0, np.zeros(agent.hypotheses)
-    for outcome in range(found.size):
-        total = total + likelihoods[:, outcome]
-        if (total > 1 + _TOLERANCE).any():
-            break
-        if (total >= 1 - _TOLERANCE).all():
-            labels = slice(start, outcome + 1)
-            found[labels] = agent.probabilities[labels].sum()
-            start, total = outcome + 1, np.zeros(agent.hypotheses)
-    if start < found.size:
-        raise fail(
-            name,
-            "likelihoods that sum to one over the labels of each input, under every hypothesis",
-            f"outcomes from number {start} on that do not",
-            "a data set does not say what it would look like under another truth: give tables "
-            "with a positive truth for every label, or name a target",
-        )
-    return found
-
-
-# The laws of kinds of agents that have equally many atoms ----------------------------------------
-
-
-def _pick(table: FloatArray, rows: IntArray, kinds: IntArray) -> FloatArray:
-    """A copy of table[:, rows, kinds] for a table of shape (O, M, K)."""
-    if kinds.size == table.shape[2] and (kinds == np.arange(kinds.size)).all():
-        return table.take(rows, axis=1)
-    return np.asarray(table[:, rows[:, None], kinds[None, :]])
-
-
-@dataclass(frozen=True, eq=False)
-class _FiniteKinds:
-    """Finite agents with equally many outcomes; `log_likelihoods` has shape (O, M, K).
-
-    `probabilities` has shape (O, 1, K) if the truth is known, and else (O, M, K): the law of the
-    outcomes where hypothesis θ* is the truth.
-    """
-
-    agents: tuple[FiniteAgent, ...]
-    probabilities: FloatArray
-    log_likelihoods: FloatArray
-
-    def atoms(self, first: IntArray, second: IntArray, kinds: IntArray) -> Atoms:
-        """The laws of some pairs of hypotheses and kinds, shape (O, pairs, kinds)."""
-        means = _pick(self.log_likelihoods, first, kinds)
-        means -= _pick(self.log_likelihoods, second, kinds)
-        if self.probabilities.shape[1] == 1:
-            p = self.probabilities[:, :, kinds]
-        else:
-            p = _pick(self.probabilities, first, kinds)
-        information = (p * means).sum(axis=0)
-        cancels = np.abs(information) < SMALL
-        for r, s in zip(*np.nonzero(cancels), strict=True):
-            pair = int(first[r]), int(second[r]), int(kinds[s])
-            if pair not in self._close:
-                self._close[pair] = self._law(*pair)
-            means[:, r, s], information[r, s] = self._close[pair]
-        return Atoms(p, means, None, information, cancels)
-
-    def _law(self, first: int, second: int, kind: int) -> tuple[FloatArray, float]:
-        """Values and mean of z of hypotheses that claim nearly the same, to all their digits."""
-        law = self.agents[kind].log_ratio_law(first, second)
-        if self.probabilities.shape[1] == 1:
-            return law.means, law.mean
-        # The data follow θ*: E[e^{−z} − 1] is zero.
-        return law.means, float(self.probabilities[:, first, kind] @ second_order(-law.means))
-
-    @cached_property
-    def _close(self) -> dict[tuple[int, int, int], tuple[FloatArray, float]]:
-        return {}
-
-
-@dataclass(frozen=True, eq=False)
-class _GaussianKinds:
-    """Gaussian agents with equally many inputs: as `theory.GaussianAgent.log_ratio_law`.
-
-    `truth_means` has shape (X, 1, K), `means` (X, M, K), standard deviations (K,); `probabilities`
-    (T, 1, K) for T types of a batch's inputs, `counts` (T, X), or None where a batch is one.
-    """
-
-    probabilities: FloatArray
-    counts: IntArray | None
-    truth_means: FloatArray | None
-    truth_stds: FloatArray
-    means: FloatArray
-    stds: FloatArray
-
-    def atoms(self, first: IntArray, second: IntArray, kinds: IntArray) -> Atoms:
-        """The laws of some pairs of hypotheses and kinds, shape (X or T, pairs, kinds)."""
-        std = self.stds[kinds]
-        claimed, other = _pick(self.means, first, kinds), _pick(self.means, second, kinds)
-        truth = claimed if self.truth_means is None else self.truth_means[:, :, kinds]
-        gap = (claimed - other) / std
-        means = gap * ((truth - claimed) + (truth - other)) / (2.0 * std)
-        variances = (gap * self.truth_stds[kinds] / std) ** 2
-        if self.counts is not None:
-            means = np.tensordot(self.counts, means, axes=1)
-            variances = np.tensordot(self.counts, variances, axes=1)
-        p = self.probabilities[:, :, kinds]
-        information = (p * means).sum(axis=0)
-        return Atoms(p, means, variances, information, np.zeros(information.shape, dtype=bool))
-
-
-def _laws_of(
-    model: FiniteModel, members: IntArray, *, hypothetical: bool
-) -> _FiniteKinds | _GaussianKinds:
-    agents = [model.kinds[k] for k in members]
-    finite = [agent for agent in agents if isinstance(agent, FiniteAgent)]
-    if finite:
-        tables = np.array([agent.log_likelihoods for agent in finite]).T
-        tables = np.ascontiguousarray(tables)
-        if not hypothetical:
-            truth = np.array([agent.probabilities for agent in finite]).T
-            return _FiniteKinds(tuple(finite), truth[:, None, :], tables)
-        inputs = [
-            input_probabilities(agent, name=f"agents of kind {kind}")
-            for kind, agent in zip(members, finite, strict=True)
-        ]
-        law = np.exp(tables) * np.array(inputs).T[:, None, :]
-        return _FiniteKinds(tuple(finite), law, tables)
-    normal = [agent for agent in agents if isinstance(agent, GaussianAgent)]
-    batch, laws, counts = normal[0].batch, [agent.inputs for agent in normal], None
-    if batch > 1:
-        counts = type_counts(laws[0].size, batch)
-        laws = [type_law(law, counts) for law in laws]
-    # An input of probability zero copies a possible one, so that it never counts for a maximum.
-    columns = [np.where(a.inputs > 0, np.arange(a.inputs.size), a.inputs.argmax()) for a in normal]
-    pairs = list(zip(normal, columns, strict=True))
-    stds = np.array([agent.std for agent in normal])
-    truth = np.array([agent.truth_means[at] for agent, at in pairs]).T[:, None, :]
-    return _GaussianKinds(
-        probabilities=np.array(laws).T[:, None, :],
-        counts=counts,
-        truth_means=None if hypothetical else truth,
-        truth_stds=stds if hypothetical else np.array([agent.truth_std for agent in normal]),
-        means=np.ascontiguousarray(np.array([agent.means[:, at] for agent, at in pairs]).T),
-        stds=stds,
-    )
-
-
-def check_pairs(count: int, model: FiniteModel) -> None:
-    """Refuse tables beyond what a machine holds.
-
-    Raises
-    ------
-    ValueError
-        If rows times kinds exceed 50 million.
-    """
-    most = 50_000_000
-    if count * len(model.kinds) > most:
-        raise fail(
-            "model",
-            f"at most {most} pairs of hypotheses times kinds of agents",
-            f"{count} times {len(model.kinds)}",
-            "name a target, which leaves one pair a hypothesis",
-        )
-
+from theory.validation import FloatArray, IntArray, read_only
 
 # The table ---------------------------------------------------------------------------------------
 
@@ -269,9 +73,17 @@ class _Group:
     """Slots of kinds with equally many atoms: `slots` has shape (K, W), `kinds` (K,)."""
 
     slots: IntArray
-    kinds: IntArray
-    laws: _FiniteKinds | _GaussianKinds
+    kinds: tuple[Agent, ...]
     size: int
+    hypothetical: bool
+
+    def atoms(self, first: IntArray, second: IntArray) -> Atoms:
+        """The laws of some pairs of hypotheses, shape (O, pairs, K, 1)."""
+        alike = {
+            id(kind): kind.atoms(first, second, hypothetical=self.hypothetical)
+            for kind in self.kinds
+        }
+        return Atoms.together([alike[id(kind)] for kind in self.kinds])
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,25 +163,15 @@ class TiltedTable:
             step = max(1, _BLOCK // (group.slots.size * group.size))
             for start in range(0, rows.size, step):
                 part = slice(start, start + step)
-                yield part, group, self._atoms(group, rows[part])
+                yield part, group, group.atoms(self.first[rows[part]], self.second[rows[part]])
 
     @cached_property
     def _kept(self) -> tuple[Atoms | None, ...]:
-        entries = [self.rows * group.kinds.size * group.size for group in self._groups]
-        every = np.arange(self.rows)
         return tuple(
-            self._atoms(group, every) if size <= _MOST_KEPT else None
-            for size, group in zip(entries, self._groups, strict=True)
-        )
-
-    def _atoms(self, group: _Group, rows: IntArray) -> Atoms:
-        found = group.laws.atoms(self.first[rows], self.second[rows], group.kinds)
-        return Atoms(
-            found.probabilities[..., None],
-            found.means[..., None],
-            None if found.variances is None else found.variances[..., None],
-            found.mean[..., None],
-            found.cancels[..., None],
+            group.atoms(self.first, self.second)
+            if self.rows * len(group.kinds) * group.size <= _MOST_KEPT
+            else None
+            for group in self._groups
         )
 
 
@@ -405,22 +207,19 @@ def tabulate(
     kind_of_slot = np.empty(counts.size, dtype=np.int64)
     kind_of_slot[slots] = assignment
     width = np.bincount(kind_of_slot, minlength=len(model.kinds))
-    like: dict[tuple[str, int, int, int], list[int]] = {}
+    like: dict[tuple[int, bool, int], list[int]] = {}
     for kind in np.flatnonzero(width).tolist():
         agent = model.kinds[kind]
-        size = agent.inputs.size if isinstance(agent, GaussianAgent) else agent.probabilities.size
         wide = int(width[kind]) if width[kind] >= _MANY_SLOTS else 0
-        like.setdefault((type(agent).__name__, int(size), agent.batch, wide), []).append(kind)
+        like.setdefault((agent.atom_count, isinstance(agent, GaussianAgent), wide), []).append(kind)
     groups = []
-    for (_, size, _, wide), kinds in like.items():
-        laws = _laws_of(model, np.array(kinds), hypothetical=hypothetical)
+    for (size, _, wide), kinds in like.items():
         if wide:
             where = np.array([np.flatnonzero(kind_of_slot == kind) for kind in kinds])
-            local = np.arange(len(kinds))
         else:
             where = np.flatnonzero(np.isin(kind_of_slot, kinds))[:, None]
-            local = np.searchsorted(kinds, kind_of_slot[where[:, 0]])
-        groups.append(_Group(where, local, laws, size))
+        agents_of = tuple(model.kinds[kind] for kind in kind_of_slot[where[:, 0]])
+        groups.append(_Group(where, agents_of, size, hypothetical))
     return TiltedTable(
         first=read_only(np.asarray(first, dtype=np.int64)),
         second=read_only(np.asarray(second, dtype=np.int64)),

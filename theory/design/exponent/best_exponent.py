@@ -30,8 +30,9 @@ from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
 from theory.design.search import Certificate, DesignFailed
+from theory.learning.finite_agent import FiniteAgent, input_probabilities
 from theory.learning.model import FiniteModel
-from theory.learning.tilted import TiltedTable, check_pairs, exponents, shared_slots, tabulate
+from theory.learning.tilted import TiltedTable, exponents, shared_slots, tabulate
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
@@ -367,6 +368,24 @@ def worst_case_exponent(
     return result
 
 
+def _check_pairs(count: int, model: FiniteModel) -> None:
+    """Refuse tables beyond what a machine holds.
+
+    Raises
+    ------
+    ValueError
+        If rows times kinds exceed 50 million.
+    """
+    most = 50_000_000
+    if count * len(model.kinds) > most:
+        raise fail(
+            "model",
+            f"at most {most} pairs of hypotheses times kinds of agents",
+            f"{count} times {len(model.kinds)}",
+            "name a target, which leaves one pair a hypothesis",
+        )
+
+
 def _uniform(table: TiltedTable) -> Optimum:
     """Uniform v, and the proof: halfway between two hypotheses the data speak for neither.
 
@@ -411,7 +430,11 @@ def _balanced(table: TiltedTable, row: int, share: float) -> float:
 
 def _table(model: FiniteModel, allowed: InfluenceSet) -> TiltedTable:
     count = len(model.hypotheses)
-    check_pairs(count * (count - 1), model)
+    _check_pairs(count * (count - 1), model)
+    for kind in np.unique(model.assignment):
+        agent = model.kinds[kind]
+        if isinstance(agent, FiniteAgent):
+            input_probabilities(agent, name=f"agents of kind {kind}")
     first, second = np.nonzero(~np.eye(count, dtype=bool))
     table = tabulate(model, first, second, slots=_slots(model, allowed), hypothetical=True)
     information = table.facts.information.max(axis=1)
