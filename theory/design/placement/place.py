@@ -18,17 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.design.placement.bounds import RateBound
-from theory.design.placement.methods import (
-    Answer,
-    Settings,
-    best_exponent,
-    best_rate,
-    fewest_samples,
-    original_rounds,
-)
+from theory.design.placement.local import TIE, Answer, Rates, Settings
+from theory.design.placement.methods import Rounds, best_exponent, best_rate, fewest_rounds
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
-from theory.design.placement.samples import TIE
 from theory.design.search import Certificate
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -228,41 +221,25 @@ def place(
         tuple(fixed),
         joins_influence=objective != "samples",
     )
+    objectives = {"rate": Rates, "exponent": Exponents}
+    if objective == "samples":
+        assert isinstance(network, Network)
+        rounds = Rounds(network, problem, delta)
+        original = rounds.enclosed(problem.original)[1]
+    else:
+        original = float(objectives[objective](problem).by_hypothesis(problem.original).min())
     if problem.is_trivial:
-        answer = _as_it_is(network, problem, objective, delta, settings)
+        answer = _as_it_is(problem, original, settings)
     elif objective == "rate":
         answer = best_rate(problem, settings)
     elif objective == "exponent":
         answer = best_exponent(problem, settings)
     else:
-        assert isinstance(network, Network)
-        answer = fewest_samples(network, problem, delta, settings)
-    original = _value(network, problem, problem.original, objective, delta)
+        answer = fewest_rounds(rounds, settings)
     return _placement(problem, answer, objective, original)
 
 
-def _value(
-    network: Network | ArrayLike,
-    problem: PlacementProblem,
-    filling: IntArray,
-    objective: Objective,
-    delta: float,
-) -> float:
-    if objective == "rate":
-        return float(problem.rates(filling[None]).min())
-    if objective == "exponent":
-        return float(Exponents(problem).by_hypothesis(filling).min())
-    assert isinstance(network, Network)
-    return original_rounds(network, problem, delta)
-
-
-def _as_it_is(
-    network: Network | ArrayLike,
-    problem: PlacementProblem,
-    objective: Objective,
-    delta: float,
-    settings: Settings,
-) -> Answer:
+def _as_it_is(problem: PlacementProblem, value: float, settings: Settings) -> Answer:
     """Where there is nothing to place."""
     if problem.free.size < 2:
         why = "fewer than two agents may change their data"
@@ -271,7 +248,6 @@ def _as_it_is(
     else:
         why = "all agents that may change their data have the same influence"
     best_rate(problem, replace(settings, method="exhaustive"))  # is it learnt?
-    value = _value(network, problem, problem.original, objective, delta)
     return Answer(
         filling=problem.original,
         value=value,
@@ -333,10 +309,7 @@ def _placement(
 
 def _binding(problem: PlacementProblem, filling: IntArray, objective: Objective) -> tuple[int, ...]:
     """The wrong hypotheses of the smallest rate or exponent, ties to rounding included."""
-    if objective == "rate":
-        values = problem.rates(filling[None])[0]
-    else:
-        values = Exponents(problem).by_hypothesis(filling)
+    values = (Rates if objective == "rate" else Exponents)(problem).by_hypothesis(filling)
     least = float(values.min())
     if not np.isfinite(least):
         return ()

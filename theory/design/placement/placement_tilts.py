@@ -85,6 +85,16 @@ class Exponents:
         ]
         return np.concatenate(parts)
 
+    def exchanged(
+        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
+    ) -> FloatArray:
+        """E after each exchange of places first[p] and second[p], shape (P,)."""
+        candidates = np.tile(filling, (first.size, 1))
+        rows = np.arange(first.size)
+        candidates[rows, first] = filling[second]
+        candidates[rows, second] = filling[first]
+        return self.values(candidates, above=above)
+
     def by_hypothesis(self, filling: IntArray) -> FloatArray:
         """E of one filling against each wrong hypothesis, shape (H,)."""
         from theory.design.placement.decay_kernels import largest_decay
