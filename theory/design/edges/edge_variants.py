@@ -124,7 +124,7 @@ def _full_sets(limits: EdgeLimits) -> list[Mask]:
         for some in combinations(open_rows, size):
             chosen = limits.required.copy()
             chosen[list(some)] = True
-            if limits.within_budgets(chosen) and limits.is_full(chosen) and limits.allows(chosen):
+            if limits.allows(chosen) and not limits.addable(chosen).size:
                 found.append(chosen)
     return found
 
