@@ -14,7 +14,7 @@ the network changes, the influence u of each agent stands in place of v
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -35,7 +35,15 @@ if TYPE_CHECKING:
 # How fast the network rejects wrong hypotheses ---------------------------------------------------
 
 
-def check_same_agents(network: Network | ChangingNetwork | Rhythm, model: FiniteModel) -> None:
+class HasAgents(Protocol):
+    """What has a number of agents: a network, a graph or a model, in doubles or in fractions."""
+
+    @property
+    def agents(self) -> int:
+        """N."""
+
+
+def check_same_agents(network: HasAgents, model: HasAgents) -> None:
     """Check that network and model have equally many agents.
 
     Raises

@@ -8,13 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from theory.design.placement.placement_problem import shares, twins
+from theory.design.placement.placement_problem import as_target, shares, twins
+from theory.learning.rate import check_same_agents
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
 from theory.rational.network import RationalNetwork
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import as_position, fail
+from theory.validation import fail
 
 # Classes of placements that are looked at; each takes microseconds.
 _MOST_CLASSES = 400_000
@@ -88,18 +89,12 @@ def prove_placement(
     >>> verdict.is_optimal, verdict.best, str(verdict.best_rate)
     (False, (1, 0, 2), '3/7*log(2) - 3/14*log(3)')
     """
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"as many agents as the network, {network.agents}",
-            model.agents,
-            "change the agents' counts or the network's size",
-        )
+    check_same_agents(network, model)
     count = model.agents
     asked = list(range(count)) if assignment is None else [int(d) for d in assignment]
     if sorted(asked) != list(range(count)):
         raise fail("assignment", f"each of 0 to {count - 1} once", asked, "place every data set")
-    best = _target(model, target)
+    best = as_target(model, target)
     kept = {best, *model.optimal_hypotheses, *twins(model, best)}
     wrong = [m for m in range(len(model.hypotheses)) if m not in kept]
     if not wrong:
@@ -155,18 +150,6 @@ def prove_placement(
         ties=len(top),
         classes=len(tables),
     )
-
-
-def _target(model: RationalModel, target: int | str | None) -> int:
-    optimal = model.optimal_hypotheses
-    if target is not None:
-        best = as_position("target", target, model.hypotheses)
-        if not optimal or best in optimal:
-            return best
-        raise fail("target", "an optimal hypothesis", best, f"use one of {list(optimal)}")
-    if not optimal:
-        raise fail("target", "the hypothesis to be learnt", "None", "name one")
-    return optimal[0]
 
 
 def _tables(sizes: Sequence[int], stock: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
