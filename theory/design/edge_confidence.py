@@ -299,25 +299,30 @@ def _bisect(star: _Star, rows: IntArray) -> _Optimum:
     low, high = star.least, star.most
     # Uniform influence first: it is often the best, and always one of the best if all are equal.
     x = min(max(1.0 / star.graph.agents, low), high)
-    value, slope = _exponent(star, rows, x)
+    tilts = np.zeros(rows.size)
+    value, slope = _exponent(star, rows, x, tilts)
     for end, outwards in ((low, -1), (high, 1)):
-        if slope * outwards > 0 and _exponent(star, rows, end)[1] * outwards >= 0:
-            return _Optimum(end, _exponent(star, rows, end)[0], (), end, end)
+        if slope * outwards > 0:
+            value_there, there = _exponent(star, rows, end, tilts.copy())
+            if there * outwards >= 0:
+                return _Optimum(end, value_there, (), end, end)
     while slope != 0 and high - low > _WIDTH * low:
         low, high = (x, high) if slope > 0 else (low, x)
         x = (low + high) / 2
-        value, slope = _exponent(star, rows, x)
+        value, slope = _exponent(star, rows, x, tilts)
     return _Optimum(x, value, (), x if slope == 0 else low, x if slope == 0 else high)
 
 
-def _exponent(star: _Star, rows: IntArray, x: float) -> tuple[float, float]:
+def _exponent(star: _Star, rows: IntArray, x: float, tilts: FloatArray) -> tuple[float, float]:
     """The smallest E of some hypotheses at x, and a number of the sign of its dE/dx.
 
     By the envelope theorem dE/dx = t Σ_j κ_j'(−t v_j) dv_j/dx at the best t; the factor t is left
     out. Where E = 0 the mean Σ_j v_j I_j has to rise, where t is infinite the least Σ_j v_j z_j.
+    Starts from `tilts`, where they are positive, and leaves the best ones there.
     """
     table, v = star.table, star.weights(x)
-    found = exponents(table, rows, v)
+    found = exponents(table, rows, v, guess=tilts)
+    tilts[:] = found.tilts
     place = int(found.values.argmin())
     row, value, tilt = rows[place], float(found.values[place]), float(found.tilts[place])
     if np.isinf(value):

@@ -139,21 +139,18 @@ class Atoms:
             self.cancels[which],
         )
 
-    def entries(self, *which: IntArray) -> Atoms:
-        """The laws at some places, one array an axis; where an axis is 1 it stands for all."""
-
-        def at(table: FloatArray) -> FloatArray:
-            axes = zip(table.shape[1:], which, strict=True)
-            return table[:, *(index if size > 1 else 0 * index for size, index in axes)]
-
-        s = self.variances
-        return Atoms(
-            at(self.probabilities),
-            at(self.means),
-            None if s is None else at(s),
-            at(self.mean[None])[0],
-            at(self.cancels[None])[0],
-        )
+    def _at(self, where: NDArray[np.bool_]) -> tuple[FloatArray, ...]:
+        """Probabilities, means and variances, or zeros, and E z where an array of laws is true."""
+        s, size = self.variances, len(self.means)
+        tables = [self.probabilities, self.means, np.zeros(1) if s is None else s, self.mean[None]]
+        shapes = [
+            (size, *where.shape),
+            (size, *where.shape),
+            (size, *where.shape),
+            (1, *where.shape),
+        ]
+        pairs = zip(tables, shapes, strict=True)
+        return tuple((t if t.shape == n else np.broadcast_to(t, n))[:, where] for t, n in pairs)
 
     def cumulants(self, u: FloatArray, order: int = 2) -> tuple[FloatArray, ...]:
         """κ(u), and κ' and κ'' as far as `order` goes, for u of the laws' shape or that shape's.
@@ -204,20 +201,21 @@ class Atoms:
         self, u: FloatArray, small: NDArray[np.bool_], logs: FloatArray
     ) -> FloatArray:
         """κ where it is small, by E z and what is beyond it."""
-        laws, at = self.entries(*np.nonzero(small)), np.broadcast_to(u, small.shape)[small]
-        beyond = laws.probabilities * beyond_mean(laws.means, laws.variances, at)
+        p, z, spread, mean = self._at(small)
+        at = u[small] if u.shape == small.shape else np.broadcast_to(u, small.shape)[small]
+        beyond = p * beyond_mean(z, None if self.variances is None else spread, at)
         values = logs.copy()
-        values[small] = np.log1p(at * laws.mean + beyond.sum(axis=0))
+        values[small] = np.log1p(at * mean[0] + beyond.sum(axis=0))
         return values
 
     def _cancelling(self, u: FloatArray, near: NDArray[np.bool_]) -> FloatArray:
         """κ' where the terms of E z cancel, by E z and what tilting adds to it."""
-        laws, at = self.entries(*np.nonzero(near)), np.broadcast_to(u, near.shape)[near]
-        p, z, s = laws.probabilities, laws.means, laws.variances
-        moved = np.zeros_like(z) if s is None else at * s
+        p, z, spread, mean = self._at(near)
+        at = np.broadcast_to(u, near.shape)[near]
+        moved = at * spread
         grown = np.expm1(at * (z + 0.5 * moved))
         rest = (p * (grown * (z + moved) + moved)).sum(axis=0)
-        return np.asarray((laws.mean + rest) / (1.0 + (p * grown).sum(axis=0)))
+        return np.asarray((mean[0] + rest) / (1.0 + (p * grown).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)

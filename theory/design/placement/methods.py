@@ -135,7 +135,7 @@ def best_exponent(problem: PlacementProblem, settings: Settings) -> Answer:
     exponents = Exponents(problem)
     if tries_all(problem, settings.method):
         per_class = exponents.atoms * problem.agents / problem.stock.size
-        work = per_class * len(problem.wrong) * len(fillings_of(problem))
+        work = per_class * len(problem.wrong) * (problem.classes or np.inf)
         return tried(exponents, complete=work <= _MOST_ATOMS, progress=settings.progress)
     bound = rate_bound(problem)
     found = climbed(

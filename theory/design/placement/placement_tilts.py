@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy.optimize import linear_sum_assignment
 from theory.design.placement.bounds import divide
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.tilted import TiltedTable, tabulate
 from theory.validation import FloatArray, IntArray
 
 # E of many placements at once --------------------------------------------------------------------
@@ -35,6 +36,14 @@ class Exponents:
     """The exponents of a problem's placements, in nats per round, accurate to rounding."""
 
     problem: PlacementProblem
+
+    @cached_property
+    def table(self) -> TiltedTable:
+        """The laws of z(target, θ): a row for each wrong hypothesis, a slot for each sort."""
+        problem = self.problem
+        held = np.unique(problem.sorts, return_index=True)[1]
+        first = np.full(len(problem.wrong), problem.best)
+        return tabulate(problem.model, first, np.array(problem.wrong), agents=held)
 
     @cached_property
     def laws(self) -> tuple[tuple[LogRatioLaw, ...], ...]:
@@ -149,27 +158,27 @@ class _Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Tilted:
-    """−κ(−t v) and its slope in t, as sums over pairs."""
+    """−κ(−t v) of one wrong hypothesis and its slope in t, as sums over pairs.
 
-    problem: PlacementProblem
-    laws: tuple[LogRatioLaw, ...]
-    levels: FloatArray = field(init=False)
+    `levels` holds the influence of each group, shape (C,).
+    """
 
-    def __post_init__(self) -> None:
-        totals = np.bincount(self.problem.groups, weights=self.problem.weights)
-        object.__setattr__(self, "levels", totals / self.problem.sizes)
+    exponents: Exponents
+    row: int
+    levels: FloatArray
 
     def sums(self, tilt: float) -> tuple[FloatArray, float, FloatArray, float]:
         """Pairs and constant of the value, pairs and constant of the slope."""
-        v = self.levels
-        values = np.column_stack([-law.cumulant(-tilt * v) for law in self.laws])
-        slopes = np.column_stack([v * law.cumulant_slope(-tilt * v) for law in self.laws])
-        constant = slope = 0.0
-        for i in self.problem.fixed:
-            law, weight = self.laws[self.problem.sorts[i]], self.problem.influence[i]
-            constant -= float(law.cumulant(-tilt * weight))
-            slope += float(weight * law.cumulant_slope(-tilt * weight))
-        return values, constant, slopes, slope
+        problem, groups = self.exponents.problem, self.levels.size
+        fixed = list(problem.fixed)
+        # Groups with every sort, then the agents that keep their data, each with its own.
+        v = np.concatenate([self.levels, problem.influence[fixed]])[:, None]
+        u = tilt * np.broadcast_to(v, (v.size, problem.stock.size))
+        found = self.exponents.table.tilted(np.full(v.size, self.row), u)
+        values, slopes = found.values, v * found.means
+        own = groups + np.arange(len(fixed)), problem.sorts[fixed]
+        constants = float(values[own].sum()), float(slopes[own].sum())
+        return values[:groups], constants[0], slopes[:groups], constants[1]
 
 
 def assigned(problem: PlacementProblem, pairs: FloatArray) -> float:
@@ -191,9 +200,10 @@ def exponent_bound(
     present = exponents.by_hypothesis(filling)
     value = float(present.min())
     closest = np.argsort(present)[:_MOST_HYPOTHESES]
+    levels = np.bincount(problem.groups, weights=problem.weights) / problem.sizes
     kept: list[list[_Piece]] = []
     for done, h in enumerate(closest):
-        pieces = _pieces(_Tilted(problem, exponents.laws[h]), value)
+        pieces = _pieces(_Tilted(exponents, int(h), levels), value)
         if pieces is not None:
             if not pieces:
                 return value
@@ -210,9 +220,11 @@ def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
 
     None if some placement's sum may grow with the tilt for ever.
     """
-    problem = tilted.problem
-    used = [law for law, n in zip(tilted.laws, problem.stock, strict=True) if n]
-    scale = max((abs(law.mean) / law.variance for law in used if law.variance), default=1.0)
+    problem, facts = tilted.exponents.problem, tilted.exponents.table.facts
+    spreads = facts.spreads[tilted.row]
+    used = (problem.stock > 0) & (spreads > 0)
+    means = np.abs(facts.information[tilted.row][used])
+    scale = float((means / spreads[used]).max(initial=-np.inf)) if used.any() else 1.0
     last = max(scale, 1e-300) / float(tilted.levels[0])
     for _ in range(_MOST_DOUBLINGS):
         _, _, slopes, constant = tilted.sums(last)
