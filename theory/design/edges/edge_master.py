@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import block_array, csr_array, diags_array, hstack, vstack
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from theory.design.edges.edge_limits import EdgeLimits, Mask, cut_of
 from theory.design.mixing.fastest import MixingBound, edge_stress
@@ -78,10 +78,12 @@ class EdgeMaster:
         self._least = known
         # Budgets of the agents, as shares of their influence; an edge carries something only if it
         # is kept; and the budgets of edges.
-        carried = [[problem.loads.T, None], [diags_array(np.ones(edges)), -diags_array(self._most)]]
-        self._matrix = block_array([*carried, [None, limits.budgets]])
+        agents, identity = len(v), diags_array(np.ones(edges))
+        none = csr_array((agents, edges)), csr_array((agents + 2, edges))
+        carried = [hstack([problem.loads.T, none[0]]), hstack([identity, -diags_array(self._most)])]
+        self._matrix = csr_array(vstack([*carried, hstack([none[1], limits.budgets])]))
         self._upper = np.concatenate([problem.budget / v, np.zeros(edges), limits.most])
-        self._lower = np.concatenate([np.full(len(v) + edges, -np.inf), limits.least])
+        self._lower = np.concatenate([np.full(agents + edges, -np.inf), limits.least])
 
     def add_bound(self, bound: MixingBound) -> None:
         """The cut that a bound for any subgraph gives, since places are places of all agents."""

@@ -82,7 +82,7 @@ class Rates:
 
     def by_hypothesis(self, filling: IntArray) -> FloatArray:
         """Rates of one filling, shape (H,)."""
-        return self.problem.rates(filling[None])[0]
+        return np.asarray(self.problem.rates(filling[None])[0])
 
     def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
         """K of each filling."""

@@ -27,7 +27,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import IntArray, as_integer, as_positive, as_probability, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_positive, as_probability, fail
 
 # A placement -------------------------------------------------------------------------------------
 
@@ -221,13 +221,12 @@ def place(
         tuple(fixed),
         joins_influence=objective != "samples",
     )
-    objectives = {"rate": Rates, "exponent": Exponents}
     if objective == "samples":
         assert isinstance(network, Network)
         rounds = Rounds(network, problem, delta)
         original = rounds.enclosed(problem.original)[1]
     else:
-        original = float(objectives[objective](problem).by_hypothesis(problem.original).min())
+        original = float(_by_hypothesis(problem, problem.original, objective).min())
     if problem.is_trivial:
         answer = _as_it_is(problem, original, settings)
     elif objective == "rate":
@@ -309,9 +308,16 @@ def _placement(
 
 def _binding(problem: PlacementProblem, filling: IntArray, objective: Objective) -> tuple[int, ...]:
     """The wrong hypotheses of the smallest rate or exponent, ties to rounding included."""
-    values = (Rates if objective == "rate" else Exponents)(problem).by_hypothesis(filling)
+    values = _by_hypothesis(problem, filling, objective)
     least = float(values.min())
     if not np.isfinite(least):
         return ()
     near = values <= least + TIE * max(abs(least), 1e-300)
     return tuple(problem.wrong[h] for h in np.flatnonzero(near))
+
+
+def _by_hypothesis(
+    problem: PlacementProblem, filling: IntArray, objective: Objective
+) -> FloatArray:
+    """The rate or the exponent of each wrong hypothesis."""
+    return (Rates if objective == "rate" else Exponents)(problem).by_hypothesis(filling)
