@@ -2,8 +2,8 @@
 
 Where links fail and a lost message counts as one's own, E[W] takes the place of W, and the design
 is that of a fixed network, certificate included. Otherwise a local search moves the weights
-(`theory.design.rate.changing_weights`), below a bound that holds for all of them. Data are placed by the
-influence of each agent.
+(`theory.design.rate.changing_weights`), below a bound that holds for all of them. Data are placed
+by the influence of each agent.
 """
 
 from __future__ import annotations
