@@ -22,7 +22,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from peerbayes.settings.domains import Domain, Flag
 
@@ -108,6 +108,16 @@ class Settings:
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {}
     moved: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Settings of values by their names, those of groups among them."""
+        for declared in declared_in(cast("Any", cls)):
+            if declared.group:
+                names = [one.name for one in declared_in(declared.group) if one.name in values]
+                own = {name: values.pop(name) for name in names}
+                values[declared.name] = declared.group(**own)
+        return cls(**values)
+
     def __post_init__(self) -> None:
         for declared in declared_in(cast("Any", type(self))):
             value = getattr(self, declared.name)
@@ -128,6 +138,12 @@ def declared_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
             if name in known and name not in found:
                 found[name] = _declared(home, known[name])
     return tuple(found.values())
+
+
+def options_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
+    """The same, with the fields of a group in its place."""
+    every = declared_in(settings)
+    return tuple(one for d in every for one in (declared_in(d.group) if d.group else (d,)))
 
 
 def _declared(home: type, field: dataclasses.Field[Any]) -> Declared:

@@ -54,7 +54,7 @@ def uncertified(monkeypatch: Patch) -> None:
 
 def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -> Any:
     """The problem of the file that a design wrote, with the document of the design."""
-    request = Design(objective=objective, replicates=0, **options)
+    request = Design.of(objective=objective, replicates=0, **options)
     result = design(problem, request, write=path)
     assert result.written_path == path
     return load_problem(path), result.document()
@@ -301,12 +301,12 @@ def test_problems_built_in_memory_are_written_too(tmp_path: Path) -> None:
 
 def test_names_are_those_of_the_command_line() -> None:
     assert checked_design(Design(objective="trade_off")).objective == "trade-off"
-    halves = checked_design(Design(objective="mixing", stationary="1/2,1/2"))
-    assert halves.stationary == (0.5, 0.5)
+    halves = checked_design(Design.of(objective="mixing", stationary="1/2,1/2"))
+    assert halves.variant.stationary == (0.5, 0.5)
     # Whether these are names or numbers says the network.
-    limits = checked_design(Design(changes={"fixed": "0,2", "edge-budget": 3})).changes
+    limits = checked_design(Design.of(changes={"fixed": "0,2", "edge-budget": 3})).limits.changes
     assert limits == {"fixed_agents": ("0,2",), "edge_budget": 3}
     with pytest.raises(ValueError, match="edge_budget"):
-        checked_design(Design(changes={"edge_bugdet": 3}))
+        checked_design(Design.of(changes={"edge_bugdet": 3}))
     with pytest.raises(ValueError, match="did you mean 'exponent'"):
         checked_design(Design(objective="exponnent"))

@@ -100,14 +100,14 @@ def design_changing(
     ValueError
         If the objective is another than the rate, or the problem sets limits.
     """
-    if request.objective != "rate" or request.exact:
+    if request.objective != "rate" or request.variant.exact:
         raise fail(
             "objective",
             "'rate', in floating point, for a network that changes",
-            repr(request.objective) + " --exact" * request.exact,
+            repr(request.objective) + " --exact" * request.variant.exact,
             "choose it",
         )
-    if section_in(problem) is not None or request.changes:
+    if section_in(problem) is not None or request.limits.changes:
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
     network, model, target = problem.network, problem.model, target_of(request, problem)
     lossy = network if isinstance(network, RandomLinks) and network.on_loss == "own" else None
