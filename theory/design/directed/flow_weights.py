@@ -197,7 +197,7 @@ class FlowWeights:
             keep = np.setdiff1d(np.arange(table.shape[1]), gone)
             table, links = table[~single][:, keep], np.delete(links, gone)
             b = b[~single]
-        return links.astype(np.int64), table, b
+        return links.astype(np.int64), np.ascontiguousarray(table), b
 
     @property
     def links(self) -> IntArray:
