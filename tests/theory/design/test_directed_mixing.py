@@ -150,6 +150,42 @@ def test_not_reversible_may_be_faster() -> None:
     assert found.modulus_bound >= float(certified.lower) - 1e-9
     named = {start.name for start in found.starts}
     assert {"realisation", "fastest reversible", "even flows", "random flows 2"} <= named
+    # Two weights of some 1e-9, which nothing needs, are gone; v is as wanted.
+    weights = as_dense(found.network.weights)
+    assert weights[(weights > 0) & ~np.eye(9, dtype=bool)].min() >= 1e-6
+    assert np.count_nonzero(weights) < 9 + len(GRID.links)
+    assert np.allclose(found.expected.stationary_distribution, v, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Constraints(minimum_self_weight=0.1),
+        Constraints(symmetric=True),
+        Constraints(fixed_rows={0: np.array([0.4, 0.2, 0.4, 0.0])}),
+    ],
+    ids=["self", "symmetric", "fixed"],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_weights_that_are_hardly_there_may_go(limits: Constraints, given: bool) -> None:
+    graph = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], agents=4)
+    weights = np.zeros((4, 4))
+    for i, j in graph.links:
+        weights[i, j] = 1e-9 if {int(i), int(j)} == {1, 2} else 0.2
+    for i, row in limits.fixed_rows.items():
+        weights[i] = row
+    weights[np.arange(4), np.arange(4)] += 1 - weights.sum(axis=1)
+    v = Network(weights).stationary_distribution
+    flows = FlowWeights(graph, limits, v if given else None, 0.01)
+    fewer = flows.sparser(weights, v)
+    assert fewer is not None
+    found = fewer[0].weights(fewer[1])
+    assert found[1, 2] == found[2, 1] == 0
+    assert np.allclose(found, weights, atol=1e-7)
+    assert np.allclose(Network(found).stationary_distribution, v, atol=1e-14 if given else 1e-7)
+    # Without the path around, the two weights are needed.
+    line = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3]], agents=4)
+    assert FlowWeights(line, Constraints(), None).sparser(weights, v) is None
 
 
 def test_on_a_tree_every_network_is_reversible() -> None:

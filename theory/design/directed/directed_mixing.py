@@ -111,6 +111,8 @@ def free_deviation_limit(graph: DesignGraph, least: float) -> float:
 
 Measure = Literal["modulus", "deviation"]
 MEASURES: tuple[Measure, ...] = ("modulus", "deviation")
+# What weights below 1e-6 may be worth, as a part of the measure, and be left out.
+_SPARE = 1e-6
 # Newton's method for flows factorises matrices of twice this size at every step.
 MOST_AGENTS = 150
 
@@ -244,6 +246,11 @@ def local_mixing(
             remedy="change the fixed rows, or v",
         )
     named, point = "locally fastest mixing", found[0].point
+    fewer = weights.sparser(weights.weights(point), point.v)
+    if fewer is not None:
+        after = FlowDescent(fewer[0], measure).measured(fewer[1])
+        if after <= best.value * (1 + _SPARE):
+            (weights, point), best.value = fewer, after
     expected = weights.network(point, name=named, expected=True)
     limit, note = _limit(weights, measure)
     best.raise_bound(limit, note)

@@ -120,6 +120,8 @@ class Positive:
 # log x is kept this near to 0; what a start has less than this share of v is lifted to it.
 _REACH = 40.0
 _LEAST = 1e-4
+# Weights that are hardly there: a W without them is sparse, and can be read.
+_FAINT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +229,8 @@ class FlowWeights:
         influence = [v] if self.given is None else []
         return np.concatenate([*influence, v[i[self.links]], v[np.unique(i[self.is_free[i]])]])
 
-    def of(self, weights: FloatArray, v: FloatArray) -> FloatArray:
-        """θ of the W to set, shape (N, N), with its v; what is hardly there is lifted."""
+    def of(self, weights: FloatArray, v: FloatArray, *, least: float = _LEAST) -> FloatArray:
+        """θ of the W to set, shape (N, N), with its v; less than `least` of v is lifted to it."""
         i, j = self.graph.links.T
         heard = weights[i, j] * v[i]
         slack = (1.0 - self.limits.minimum_self_weight) * v
@@ -236,7 +238,7 @@ class FlowWeights:
         influence = [v - self.least] if self.given is None else []
         flows = (heard * self.availability)[self.links]
         x = np.concatenate([*influence, flows, slack[np.unique(i[self.is_free[i]])]])
-        return np.asarray(np.log(np.maximum(x, _LEAST * self.owners_of(v))))
+        return np.asarray(np.log(np.maximum(x, least * self.owners_of(v))))
 
     def at(self, theta: FloatArray, prices: FloatArray | None = None) -> Point:
         """The W at a point; `prices` are those of one nearby.
@@ -278,6 +280,25 @@ class FlowWeights:
         else:
             gradient[: len(links)] = by_flow
         return self.points.pulled_back(point.x, gradient)
+
+    def sparser(self, weights: FloatArray, v: FloatArray) -> tuple[FlowWeights, Point] | None:
+        """The W to set without weights between agents below 1e-6, the others moved to suit.
+
+        Rows that are fixed stay; v stays what it is if it is given. None if there are no such
+        weights, or they are needed: by v, or for every agent to be reached.
+        """
+        i, j = self.graph.links.T
+        size = (np.maximum(weights, weights.T) if self.limits.symmetric else weights)[i, j]
+        faint = (size < _FAINT) & self.is_free[i]
+        if not (size[faint] > 0).any():
+            return None
+        kept = (size > 0) & ~faint
+        try:
+            part = replace(self.graph, links=self.graph.links[kept])
+            fewer = replace(self, graph=part, limits=self.limits.on(part))
+            return fewer, fewer.at(fewer.of(weights, v, least=1e-12))
+        except (ValueError, UnbalancedError):
+            return None
 
     def weights(self, point: Point) -> FloatArray:
         """The W to set, shape (N, N)."""

@@ -175,6 +175,10 @@ class SampleSearch:
                 take(self._descended(kicked, min(found, key=_ORDER), effort))
         for between in search.over(self._between(sorted(found, key=_ORDER), mixtures)):
             take(self.row(between))
+        fewer = self._sparser(min(found, key=_ORDER))
+        if fewer is not None:  # first among equals
+            found.insert(0, fewer)
+            search.offer(fewer.order[0], fewer)
         search.finish()
         strong = strongest(self.evidence, [one.v for one in tried])
         return self._result(tuple(sorted(found, key=_ORDER)), tuple(compared), strong, search)
@@ -334,6 +338,18 @@ class SampleSearch:
             if len(mixtures) >= most:
                 break
         return mixtures[:most]
+
+    def _sparser(self, best: SampleStart) -> SampleStart | None:
+        """The best network without weights that are hardly there, if it is as good."""
+        flows, v = self._flows(best.graph), self._expected(best).stationary_distribution
+        fewer = flows.sparser(as_dense(best.network.weights), v)
+        if fewer is None:
+            return None
+        name = f"{best.name}, without weights below 1e-6"
+        network = fewer[0].network(fewer[1], name=name)
+        start = Start(name, network, fewer[0].graph)
+        row = self.row(start)
+        return row if self._settles(start) and row.order <= best.order else None
 
     def _kicked(self, best: SampleStart, rng: np.random.Generator) -> Start | None:
         """The best network changed at random; None if it settles on something else then."""
