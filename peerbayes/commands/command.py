@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from peerbayes.settings.declared import Declared, Settings, declared_in, options_in
+from peerbayes.settings.declared import Declared, Settings, declared_in, flat_in, made_flat
 from peerbayes.settings.domains import Domain, Flag, Place, Several
 from peerbayes.settings.questions import SHARED, Images, Output, Seeded
 
@@ -171,7 +171,7 @@ class Command:
     @property
     def declared(self) -> dict[str, Declared]:
         """The settings that are options, by name."""
-        every = (d for settings in self.settings for d in options_in(settings))
+        every = (d for settings in self.settings for d in flat_in(settings))
         return {d.name: d for d in every if d.setting is not None}
 
     def run(self, **given: Any) -> int:
@@ -210,13 +210,13 @@ class Command:
         """The settings of options."""
         asked = []
         for kind in self.settings:
-            names = [d.name for d in options_in(kind)]
-            values = {name: given[name] for name in names if name in given}
+            names = [d.name for d in declared_in(kind)]
+            values = dict(given)
             if "progress" in names:
                 values["progress"] = terminal.stages
             if "notice" in names and not terminal.quiet:
                 values["notice"] = terminal.notice
-            asked.append(cast("type[Settings]", kind).of(**values))
+            asked.append(made_flat(kind, values))
         return asked
 
     def _answer(self, subject: Any, asked: list[Settings], terminal: Terminal) -> Any:

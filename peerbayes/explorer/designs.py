@@ -18,6 +18,7 @@ from peerbayes.explorer.seen import OBJECTIVES, view_of
 from peerbayes.explorer.tables import as_edges, entries_of, with_entries
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
+from peerbayes.settings.declared import made_flat
 from peerbayes.settings.questions import Design, Placement
 from theory.design.search import time_budget
 from theory.progress import Progress
@@ -90,7 +91,7 @@ def _weights(document: Table, how: Table, progress: Progress | None) -> Table:
 
 def _designed(document: Table, how: Table, progress: Progress | None) -> DesignOutcome:
     """The design, or the best that was found when its time was up."""
-    asked, problem = checked_design(Design.of(**how)), problem_of(document)
+    asked, problem = checked_design(made_flat(Design, how)), problem_of(document)
     with time_budget(asked.seconds) as budget:
         found: DesignOutcome = kind_of(problem).design(problem, asked, progress)
     if not budget.stopped:

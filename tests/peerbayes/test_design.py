@@ -21,6 +21,7 @@ from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.declared import made_flat
 from peerbayes.settings.questions import Design, Files, Placement
 from tests.peerbayes.commands import Capture, Patch, text_of
 from tests.peerbayes.documents import STATIONS, changed
@@ -45,7 +46,7 @@ def designed(
     problem: Any = None, objective: str = "rate", *, replicates: int = 0, **options: Any
 ) -> dict[str, Any]:
     """The JSON of a design, checked against its schema."""
-    request = Design.of(objective=objective, replicates=replicates, **options)
+    request = made_flat(Design, dict(objective=objective, replicates=replicates, **options))
     result = design(stations() if problem is None else problem, request).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
