@@ -97,7 +97,7 @@ def _rate(task: DesignTask, _: Progress | None) -> Found:
             f"{number(best.boundary_rate):.6g}",
         )
     weights, exact = weights_for(task, best.stationary_distribution), None
-    if task.request.exact:
+    if task.request.variant.exact:
         exact_model = problem.rational_model if problem.is_exact else model
         proved = exact_optimal_rate(exact_model, target=task.target, influences=task.influences)
         weights = exactly(weights, proved.stationary_distribution, task)
@@ -116,7 +116,7 @@ def _rate(task: DesignTask, _: Progress | None) -> Found:
 
 def _exponent(task: DesignTask, _: Progress | None) -> Found:
     model, names = task.problem.model, task.problem.model.hypotheses
-    if task.request.worst_case:
+    if task.request.variant.worst_case:
         worst = worst_case_exponent(model, influences=task.influences)
         binding = {
             f"{names[pair.hypothesis]} when {names[pair.truth]} is true": pair.multiplier

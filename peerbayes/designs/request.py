@@ -35,13 +35,10 @@ _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
-# Settings that a record keeps: those of the question itself, but where the answer is written.
-_KEPT = [name for name in Design.__annotations__ if name not in ("old", "write")]
-DESIGN_IDENTITY = (*_KEPT, "changes", "seed")
 
 
 def checked_design(how: Design) -> Design:
-    """The settings of a design once more, read and checked: what is of limits is in `changes`.
+    """The settings of a design once more, read and checked: all limits are in `limits.changes`.
 
     Raises
     ------
@@ -49,12 +46,12 @@ def checked_design(how: Design) -> Design:
         If the objective is unknown, or a setting belongs to another objective or is out of range.
     """
     objective = objective_named(how.objective, OBJECTIVES)
-    limits = _limits(how.limits)
+    limits, variant = _limits(how.limits.given), how.variant
     given = {
-        "stationary": (how.stationary is not None, "mixing"),
-        "rule": (how.rule is not None, "next-edge"),
-        "worst-case": (how.worst_case, "exponent"),
-        "exact": (how.exact, "rate"),
+        "stationary": (variant.stationary is not None, "mixing"),
+        "rule": (variant.rule is not None, "next-edge"),
+        "worst-case": (variant.worst_case, "exponent"),
+        "exact": (variant.exact, "rate"),
     }
     for name, (present, home) in given.items():
         if present and objective != home:
@@ -63,11 +60,10 @@ def checked_design(how: Design) -> Design:
     if objective == "next-edge" and ignored:
         wanted = "neither target nor limits for the objective next-edge"
         raise fail(ignored[0].replace("_", "-"), wanted, "one", "leave it out")
-    if how.rule is not None:
-        choose("rule", how.rule, RULES)
-    changed: dict[str, Any] = dict.fromkeys(Limits.__annotations__)
-    changed |= {"changes": limits, "objective": objective}
-    return replace(how, **changed, stationary=shares("stationary", how.stationary))
+    if variant.rule is not None:
+        choose("rule", variant.rule, RULES)
+    variant = replace(variant, stationary=shares("stationary", variant.stationary))
+    return replace(how, objective=objective, variant=variant, limits=Limits(changes=limits))
 
 
 def design_on(how: Design, network: Named) -> Design:
@@ -78,11 +74,11 @@ def design_on(how: Design, network: Named) -> Design:
     ValueError
         If there is no such agent.
     """
-    changes = dict(how.changes or {})
+    changes = dict(how.limits.changes or {})
     if "fixed_agents" in changes:
         fixed = agent_numbers("fixed_agents", changes["fixed_agents"], network)
         changes["fixed_agents"] = fixed
-    return replace(how, changes=changes)
+    return replace(how, limits=Limits(changes=changes))
 
 
 def runs_of(how: Design) -> int:
@@ -120,7 +116,7 @@ def section_in(problem: AnyProblem) -> DesignSection | None:
 def section_of(how: Design, problem: AnyProblem) -> DesignSection:
     """The problem's table of limits, with what the settings change."""
     section = section_in(problem) or DesignSection()
-    return section.model_copy(update=dict(how.changes)) if how.changes else section
+    return section.model_copy(update=dict(how.limits.changes or {}))
 
 
 def objective_named(name: str, known: Sequence[str]) -> str:
@@ -263,7 +259,7 @@ def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
 
 def _stationary(request: Design, network: Network, constraints: Constraints) -> FloatArray:
     agents = network.agents
-    wanted = request.stationary
+    wanted = request.variant.stationary
     if isinstance(wanted, str):
         return read_only(np.full(agents, 1 / agents))
     if wanted is not None:

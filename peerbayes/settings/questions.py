@@ -18,6 +18,7 @@ from peerbayes.settings.domains import (
     Batch,
     Flag,
     Memory,
+    Python,
     Several,
     Text,
     Whole,
@@ -134,13 +135,7 @@ class StageFeedback(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(Settings):
-    """What a simulation may use of the machine; none of it changes a number of the result.
-
-    Attributes
-    ----------
-    notice
-        Called with a line that is worth saying before a run; None says nothing.
-    """
+    """What a simulation may use of the machine; none of it changes a number of the result."""
 
     workers: Annotated[
         int,
@@ -158,7 +153,6 @@ class Resources(Settings):
         Setting("Refuse runs that are expected to take longer.", HOURS),
     ] = MOST_HOURS
     resume: Annotated[bool, Setting("Go on from where a killed run was.", Flag())] = False
-    notice: Callable[[str], None] | None = None
 
 
 # What can be asked of a problem ------------------------------------------------------------------
@@ -168,6 +162,9 @@ Arithmetic = Literal["double", "exact", "certified"]
 LIMITS = "Limits"
 _DELTA = "Probability of error that sample sizes allow, in (0, 1)."
 _TARGET = Setting("Hypothesis to settle on; left out: what the network settles on now.", Text())
+
+
+_SECONDS = Setting("Time for all searches; what they have by then is shown.", SEARCH_TIME)
 
 
 def _group(name: str, value: object, kind: type[Settings]) -> dict[str, Any]:
@@ -227,15 +224,25 @@ USUAL = Analyse()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulate(Resources, Seeded, Output, Data, Feedback):
-    """How the exact algorithm is run on drawn observations."""
+class Simulate(Seeded, Output, Data, Feedback):
+    """How the exact algorithm is run on drawn observations.
 
-    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
-        "resources": lambda value: _group("resources", value, Resources)
-    }
+    Attributes
+    ----------
+    notice
+        Called with a line that is worth saying before a run; None says nothing.
+    """
 
     rounds: Annotated[int, Setting("Rounds n.", Whole(1))] = 1000
     replicates: Annotated[int, Setting("Independent runs R.", Whole(1, "R"))] = 100
+    resources: Annotated[
+        Resources,
+        Setting(
+            "What the run may use of the machine.",
+            Python("settings peerbayes.settings.Resources()", group=Resources),
+        ),
+    ] = Resources()
+    notice: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +294,7 @@ class Limits(Settings):
     """Other keys of ``[design]``, by their names there."""
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Keys of ``[design]`` that are given another value."""
         names = [name for name in Limits.__annotations__ if name != "changes"]
         given = {name: getattr(self, name) for name in names}
@@ -301,19 +308,9 @@ class Limits(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Limits, Seeded, Output, Data, Feedback):
-    """The objective of a design, its limits, and how it is searched and tried."""
+class Variant(Settings):
+    """What only one objective of a design takes."""
 
-    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
-        "request": lambda value: _group("request", value, Design)
-    }
-
-    objective: Annotated[
-        str,
-        Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
-    ] = "rate"
-    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
-    target: Annotated[str | None, _TARGET] = None
     stationary: Annotated[
         str | Sequence[float | str] | None,
         Setting(
@@ -327,6 +324,41 @@ class Design(Limits, Seeded, Output, Data, Feedback):
     exact: Annotated[bool, Setting("With rate: prove the optimum in exact arithmetic.", Flag())] = (
         False
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Output, Data):
+    """What a problem draws from, and where the record goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filed(Settings):
+    """What is read and what is left, as one group."""
+
+    files: Annotated[
+        Files,
+        Setting("Images, batches, records.", Python("settings pb.Files()", group=Files)),
+    ] = Files()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Seeded, Filed, Feedback):
+    """The objective of a design, its limits, and how it is searched and tried."""
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+        "request": lambda value: _group("request", value, Design)
+    }
+
+    objective: Annotated[
+        str,
+        Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
+    ] = "rate"
+    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
+    target: Annotated[str | None, _TARGET] = None
+    variant: Annotated[
+        Variant,
+        Setting("What only one objective takes.", Python("settings pb.Variant()", group=Variant)),
+    ] = Variant()
     replicates: Annotated[
         int | None,
         Setting(
@@ -334,18 +366,22 @@ class Design(Limits, Seeded, Output, Data, Feedback):
             Whole(0, "R"),
         ),
     ] = None
-    seconds: Annotated[
-        float | None,
-        Setting("Time for all searches; what they have by then is shown.", SEARCH_TIME),
-    ] = 120
+    seconds: Annotated[float | None, _SECONDS] = 120
     write: Annotated[
         str | Path | None,
         Setting("Write the problem with the designed weights, as .toml or .json.", FILE),
     ] = None
+    limits: Annotated[
+        Limits,
+        Setting(
+            "Limits in place of those of the problem's table [design].",
+            Python("settings pb.Limits()", group=Limits),
+        ),
+    ] = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement(Seeded, Output, Data, Feedback):
+class Placement(Seeded, Filed, Feedback):
     """The objective of a placement of data, and how it is searched and tried."""
 
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
@@ -364,6 +400,7 @@ class Placement(Seeded, Output, Data, Feedback):
         int,
         Setting("Simulated runs of each class of placements; 0 for none.", Whole(0, "R")),
     ] = 1000
+    seconds: Annotated[float | None, _SECONDS] = 120
 
 
 @dataclass(frozen=True, kw_only=True)

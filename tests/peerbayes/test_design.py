@@ -21,7 +21,8 @@ from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.settings.questions import Design, Placement
+from peerbayes.settings.declared import made_flat
+from peerbayes.settings.questions import Design, Files, Placement
 from tests.peerbayes.commands import Capture, Patch, text_of
 from tests.peerbayes.documents import STATIONS, changed
 from theory import Network, error_exponent, learning_rate
@@ -45,7 +46,7 @@ def designed(
     problem: Any = None, objective: str = "rate", *, replicates: int = 0, **options: Any
 ) -> dict[str, Any]:
     """The JSON of a design, checked against its schema."""
-    request = Design(objective=objective, replicates=replicates, **options)
+    request = made_flat(Design, dict(objective=objective, replicates=replicates, **options))
     result = design(stations() if problem is None else problem, request).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
@@ -136,13 +137,13 @@ def test_one_agent_has_no_edges_to_choose() -> None:
 
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
     request = Design(objective="rate", replicates=100, seed=3)
-    found = design(load_problem("two-coins"), request, out=tmp_path)
+    found = design(load_problem("two-coins"), request, files=Files(out=tmp_path))
     assert found.record_path == tmp_path / "design-two-coins-rate.json"
     first = found.record_path.read_bytes()
     body = read_record(found.record_path).body
     assert {"before", "after", "curves", "result", "seed", "delta"} <= set(body)
     assert next(curve["name"] for curve in body["curves"]) == "designed"
-    design(load_problem("two-coins"), request, out=tmp_path)
+    design(load_problem("two-coins"), request, files=Files(out=tmp_path))
     assert found.record_path.read_bytes() == first
 
 

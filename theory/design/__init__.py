@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.changing_weights import ChangingWeights, changing_weights
     from theory.design.constraints import Constraints
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
     from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from theory.design.influences.influence_set import InfluenceSet
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
+    from theory.design.rate.changing_weights import ChangingWeights, changing_weights
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets

@@ -20,7 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.design.graph import DesignGraph
+from theory.network import Network
 from theory.network.labels import called
+from theory.network.structure import as_dense
+from theory.scientific import sparse
 from theory.showing import Value
 from theory.validation import (
     FloatArray,
@@ -129,6 +132,12 @@ class Constraints(Value):
     def forces_uniform(self) -> bool:
         """Whether every agent must have the same influence."""
         return self.symmetric or self.doubly_stochastic
+
+    @property
+    def never_fails(self) -> bool:
+        """Whether all links are always up."""
+        up = self.availability
+        return all(p == 1 for p in (up.values() if isinstance(up, Mapping) else (up,)))
 
     @property
     def limits_edges(self) -> bool:
@@ -324,3 +333,19 @@ def _row(argument: str, places: IntArray, pair: Pair, what: str) -> int:
     if not found.size:
         raise fail(argument, f"{what} of the graph", pair, "correct it, or add it to the graph")
     return int(found[0])
+
+
+def expected_network(network: Network, graph: DesignGraph, limits: Constraints) -> Network:
+    """The network of E[W], E[W]_ij = p_ij W_ij on links: what is lost is said by the listener.
+
+    The same object where links do not fail.
+    """
+    if limits.never_fails:
+        return network
+    up = limits.availability_on(graph)
+    given = sparse.csr_array(network.weights)
+    lost = sparse.csr_array((1 - up, graph.links.T), shape=given.shape)
+    missing = sparse.csr_array(given * lost)
+    own = sparse.diags_array(np.asarray(missing.sum(axis=1), dtype=np.float64))
+    weights = sparse.csr_array(given - missing + own)
+    return replace(network, weights=weights if network.is_sparse else as_dense(weights))

@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.special import softmax
 
-from theory.design.constraints import Constraints
-from theory.design.directed.flow_coordinates import Flow, FlowWeights, UnbalancedError
+from theory.design.directed.flow_weights import NOWHERE, FlowWeights, Point, UnbalancedError
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
 from theory.design.search import DesignFailed, descended, is_spent
@@ -125,16 +124,14 @@ _SHARPNESS = ((5.0, 0.3), (50.0, 0.02), (500.0, 0.001))
 _ITERATIONS = 150
 # The scale of random starts: weights on an agent's links differ by factors of about e².
 _SCATTER = 2.0
-# What a flow that Newton's method cannot balance counts as; line searches then turn back.
-_NOWHERE = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to start: coordinates of flows and of v."""
+    """Where to start: θ of a W."""
 
     name: str
-    point: FloatArray
+    theta: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,71 +141,70 @@ class Descent:
     name: str
     before: float
     after: float
-    flow: Flow
+    point: Point
 
 
 class FlowDescent:
-    """Minimises "modulus" or "deviation" over the flows of `weights`."""
+    """Minimises "modulus" or "deviation" over `weights`."""
 
     def __init__(self, weights: FlowWeights, measure: str) -> None:
         self.weights = weights
         self.measure = measure
+        self._prices: FloatArray | None = None
 
-    def starts(
-        self, constraints: Constraints, restarts: int, generator: np.random.Generator
-    ) -> Iterator[Start]:
+    def starts(self, restarts: int, generator: np.random.Generator) -> Iterator[Start]:
         """Natural starts, then random flows."""
-        graph, influence = self.weights.coordinates.graph, self.weights.influence
-        middle = influence.at(np.zeros(influence.size))
+        graph, limits = self.weights.graph, self.weights.limits
+        given = self.weights.given
+        middle = np.full(graph.agents, 1 / graph.agents) if given is None else given
 
-        def given(name: str, network: Network, v: FloatArray) -> Start:
+        def at(name: str, network: Network, v: FloatArray) -> Start:
             return Start(name, self.weights.of(as_dense(network.weights), v))
 
         with suppress(ValueError, DesignFailed):
-            yield given("realisation", realise(graph, middle, constraints=constraints), middle)
-        if influence.given is None and not constraints.fixed_rows:
+            yield at("realisation", realise(graph, middle, constraints=limits), middle)
+        if given is None and not limits.fixed_rows:
             uniform = weights_on_links(graph.links, agents=graph.agents, sparse_result=False)
             network = graph.network(as_dense(uniform))
-            yield given("uniform rule", network, network.stationary_distribution)
+            yield at("uniform rule", network, network.stationary_distribution)
         if graph.is_undirected:
             with suppress(ValueError, DesignFailed):
-                fastest = fastest_mixing(graph, middle, constraints=constraints, tolerance=1e-4)
-                yield given("fastest reversible", fastest.network, middle)
+                fastest = fastest_mixing(graph, middle, constraints=limits, tolerance=1e-4)
+                yield at("fastest reversible", fastest.network, middle)
         yield Start("even flows", np.zeros(self.weights.size))
         for number in range(1, restarts + 1):
-            theta = _SCATTER * generator.standard_normal(self.weights.coordinates.size)
-            eta = generator.standard_normal(influence.size)
-            yield Start(f"random flows {number}", np.concatenate([theta, eta]))
+            theta = _SCATTER * generator.standard_normal(self.weights.size)
+            yield Start(f"random flows {number}", theta)
 
     def minimised(self, start: Start) -> Descent | None:
         """Where a start leads; None if it is not feasible."""
-        point, flow = start.point, self._flow(start.point)
-        if flow is None:
+        theta, point = start.theta, self._at(start.theta)
+        if point is None:
             return None
-        before = self.measured(flow)
-        best = Descent(start.name, before, before, flow)
+        before = self.measured(point)
+        best = Descent(start.name, before, before, point)
         # Where rows and v are given there is nothing to move.
-        for stage in range(len(_DOUBLINGS) if len(point) else 0):
+        for stage in range(len(_DOUBLINGS) if len(theta) else 0):
             if stage and is_spent():
                 break
-            self.weights.forget()
-            point = descended(
+            self._prices = None
+            theta = descended(
                 partial(self.objective, stage=stage, scale=max(best.after, 1e-3)),
-                point,
-                bounds=[self.weights.bounds] * len(point),
+                theta,
+                bounds=[self.weights.bounds] * len(theta),
                 iterations=_ITERATIONS,
             )
-            flow = self._flow(point)
-            if flow is None:
+            point = self._at(theta)
+            if point is None:
                 break
-            after = self.measured(flow)
+            after = self.measured(point)
             if after < best.after:
-                best = Descent(start.name, before, after, flow)
+                best = Descent(start.name, before, after, point)
         return best
 
-    def measured(self, flow: Flow) -> float:
+    def measured(self, point: Point) -> float:
         """The measure itself: max_i D_i from above, or the floating-point subdominant modulus."""
-        network = Network(np.maximum(self.weights.coordinates.expected(flow), 0.0))
+        network = Network(np.maximum(self.weights.expected(point), 0.0))
         if self.measure == "deviation":
             return float(network.deviation.upper.max())
         return network.slem
@@ -220,18 +216,17 @@ class FlowDescent:
             return smoothed_deviation(weights, v, sharpness=sharpness / scale, rounding=rounding)
         return smoothed_modulus(weights, v, doublings=_DOUBLINGS[stage])
 
-    def objective(self, z: FloatArray, stage: int, scale: float) -> tuple[float, FloatArray]:
-        """The stand-in of a stage and its derivative at coordinates z of flows and influence."""
-        try:
-            flow = self.weights.flow(z)
-        except UnbalancedError:
-            return _NOWHERE, np.zeros_like(z)
-        found = self.smoothed(self.weights.expected(z), flow.v, stage, scale)
-        return found.value, self.weights.pull(z, found.by_weights, found.by_influence)
+    def objective(self, theta: FloatArray, stage: int, scale: float) -> tuple[float, FloatArray]:
+        """The stand-in of a stage at θ, and its derivative."""
+        point = self._at(theta, self._prices)
+        if point is None:
+            return NOWHERE, np.zeros_like(theta)
+        self._prices = point.prices
+        found = self.smoothed(self.weights.expected(point), point.v, stage, scale)
+        return found.value, self.weights.pull(point, found.by_weights, found.by_influence)
 
-    def _flow(self, z: FloatArray) -> Flow | None:
-        self.weights.forget()
+    def _at(self, theta: FloatArray, prices: FloatArray | None = None) -> Point | None:
         try:
-            return self.weights.flow(z)
+            return self.weights.at(theta, prices)
         except UnbalancedError:
             return None

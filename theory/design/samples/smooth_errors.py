@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from theory.design.directed.flow_coordinates import UnbalancedError
-from theory.design.samples.weight_variables import WeightVariables
+from theory.design.directed.flow_weights import NOWHERE, FlowWeights, UnbalancedError
 from theory.design.search import descended
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
@@ -152,10 +151,8 @@ class SmoothErrors:
             values[:, index] = total
         return values
 
-    def derivatives(
-        self, weights: FloatArray, logs: FloatArray, extra: FloatArray | None = None
-    ) -> SmoothValue:
-        """F and its derivatives; `extra`, shape (N, N), is added to that by the last power."""
+    def derivatives(self, weights: FloatArray, logs: FloatArray) -> SmoothValue:
+        """F and its derivatives."""
         powers, counts = self._powers(weights)
         t = self.tilts * np.exp(logs)
         exponents = np.empty_like(t)
@@ -182,13 +179,7 @@ class SmoothErrors:
         by_powers *= counts[:, None, None]
         for index, prior in enumerate(self._priors):
             by_powers[-1] -= np.outer(share[:, index] * t[:, index], prior)
-        if extra is not None:
-            by_powers[-1] += extra
         return SmoothValue(top, _backwards(weights, powers, by_powers), by_tilts)
-
-    def last_power(self, weights: FloatArray) -> FloatArray:
-        """W^n, or an earlier power where n is large."""
-        return np.asarray(self._powers(weights)[0][-1])
 
     def _powers(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W, W², …, and how many rounds each stands for: the last one for all that are left."""
@@ -216,22 +207,8 @@ def _backwards(weights: FloatArray, powers: FloatArray, by_powers: FloatArray) -
 # Local descent on W for few samples, on a smooth stand-in for the probability of error -----------
 
 
-# Influence below the floor costs its squared logarithm times this: a few percent below it costs as
-# much as a few percent of the probability of error.
-_FLOOR_PRICE = 50.0
-# Aim this much above the floor, for what the penalty gives away.
-_FLOOR_MARGIN = 1.02
-# What a flow that cannot be balanced counts as; line searches then turn back.
-_NOWHERE = 1e6
-
-
 def descend(
-    errors: SmoothErrors,
-    variables: WeightVariables,
-    weights: FloatArray,
-    *,
-    floor: float,
-    iterations: int,
+    errors: SmoothErrors, flows: FlowWeights, weights: FloatArray, v: FloatArray, *, iterations: int
 ) -> FloatArray:
     """The W to set, shape (N, N), that a way down from `weights` leads to, over W and tilts.
 
@@ -239,73 +216,40 @@ def descend(
     ----------
     errors
         The stand-in.
-    variables
-        How W is written.
-    weights
-        Shape (N, N): a W that meets the limits.
-    floor
-        v_min. Where the descent ends below it, it goes back towards the start.
+    flows
+        All W there are.
+    weights, v
+        A W that meets the limits, shape (N, N), and its v.
     iterations
         The most steps.
     """
-    start = variables.of(weights)
-    count = start.size
-    logs = errors.best_tilts(variables.expected(start))
-    shape = logs.shape
+    start = flows.of(weights, v)
+    count, prices = start.size, None
+    try:
+        logs = errors.best_tilts(flows.expected(flows.at(start)))
+    except UnbalancedError:
+        return weights
 
     def objective(point: FloatArray) -> tuple[float, FloatArray]:
-        x, tilts = point[:count], point[count:].reshape(shape)
+        nonlocal prices
         try:
-            expected = variables.expected(x)
+            here = flows.at(point[:count], prices)
         except UnbalancedError:
-            return _NOWHERE, np.zeros_like(point)
-        penalty, extra = _penalty(errors, expected, floor * _FLOOR_MARGIN)
-        found = errors.derivatives(expected, tilts, extra)
-        gradient = np.append(variables.pull(x, found.by_weights), found.by_tilts.ravel())
-        return found.value + penalty, gradient
+            return NOWHERE, np.zeros_like(point)
+        prices = here.prices
+        found = errors.derivatives(flows.expected(here), point[count:].reshape(logs.shape))
+        by_theta = flows.pull(here, found.by_weights, np.zeros(len(v)))
+        return found.value, np.append(by_theta, found.by_tilts.ravel())
 
     ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
-    begin = np.append(np.clip(start, *variables.bounds), logs.ravel())
     end = descended(
         objective,
-        begin,
-        bounds=[variables.bounds] * count + [ends] * logs.size,
+        np.append(start, logs.ravel()),
+        bounds=[flows.bounds] * count + [ends] * logs.size,
         iterations=iterations,
         maxcor=20,
     )
-    return variables.weights(_allowed(variables, start, end[:count], floor))
-
-
-def stationary_of(weights: FloatArray) -> FloatArray:
-    """V of a dense W, by one linear solve; for comparisons."""
-    size = len(weights)
-    system = np.vstack([weights.T - np.eye(size), np.ones(size)])
-    right = np.zeros(size + 1)
-    right[-1] = 1.0
-    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])
-
-
-def _penalty(
-    errors: SmoothErrors, expected: FloatArray, floor: float
-) -> tuple[float, FloatArray | None]:
-    """What influences below the floor cost, and its derivative by the last power of W."""
-    if floor <= 0:
-        return 0.0, None
-    last = errors.last_power(expected)
-    v = last.mean(axis=0)
-    short = np.maximum(np.log(floor / np.maximum(v, 1e-300)), 0.0)
-    if not short.any():
-        return 0.0, None
-    by_v = -2 * _FLOOR_PRICE * short / np.maximum(v, 1e-300)
-    return _FLOOR_PRICE * float(short @ short), np.tile(by_v / len(v), (len(v), 1))
-
-
-def _allowed(
-    variables: WeightVariables, start: FloatArray, end: FloatArray, floor: float
-) -> FloatArray:
-    """The point nearest `end` on the way back to `start` that meets all limits."""
-    for share in (1.0, 0.97, 0.9, 0.75, 0.5, 0.25, 0.1):
-        x = start + share * (end - start)
-        if stationary_of(variables.expected(x)).min() >= floor * (1 - 1e-9):
-            return np.asarray(x)
-    return start
+    try:
+        return flows.weights(flows.at(end[:count]))
+    except UnbalancedError:
+        return weights

@@ -22,7 +22,7 @@ from theory.design.constraints import Constraints
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.graph import DesignGraph
 from theory.design.rate.optimal_rate import optimal_rate
-from theory.design.samples.converse import FewestSamples, Judged
+from theory.design.samples.converse import FewestSamples, SampleStart
 from theory.design.samples.mixing_descent import (
     ExponentFloor,
     FlooredInfluences,
@@ -282,13 +282,13 @@ class _Sweep:
         fastest = min(mixed, key=lambda one: one.slem)
         return _Found(share, self.value(fastest.v) / self.best, fastest)
 
-    def judged(self, found: list[_Found]) -> list[tuple[_Found, Judged]]:
+    def judged(self, found: list[_Found]) -> list[tuple[_Found, SampleStart]]:
         """Each network with its sample sizes."""
         result = []
         for one in found:
             name = f"{self.objective}, share {one.kept:.3g}"
             start = Start(name, one.mixed.network, one.mixed.graph)
-            result.append((one, Judged(start, self.search.row(start))))
+            result.append((one, self.search.row(start)))
         return result
 
     def note(self) -> str:
@@ -309,12 +309,11 @@ def _different(found: list[_Found]) -> list[_Found]:
     return kept
 
 
-def _curve(judged: list[tuple[_Found, Judged]]) -> tuple[TradePoint, ...]:
+def _curve(judged: list[tuple[_Found, SampleStart]]) -> tuple[TradePoint, ...]:
     kept = np.array([one.kept for one, _ in judged])
     slems = np.array([one.mixed.slem for one, _ in judged])
     points = []
-    for one, judgement in judged:
-        row = judgement.row
+    for one, row in judged:
         more, faster_ones = kept > one.kept + _ROUNDING, slems < one.mixed.slem - _ROUNDING
         beaten = (more & (slems <= one.mixed.slem + _ROUNDING)) | (
             faster_ones & (kept >= one.kept - _ROUNDING)
