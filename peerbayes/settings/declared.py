@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ P = ParamSpec("P")
 A = TypeVar("A", contravariant=True)
 R = TypeVar("R", covariant=True)
 S = TypeVar("S", bound="Settings", contravariant=True)
-Made = TypeVar("Made", bound="Settings")
 _SAME: Any = object()
 
 
@@ -147,7 +145,7 @@ def flat_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
     return tuple(one for d in fields for one in (declared_in(d.group) if d.group else (d,)))
 
 
-def made_flat(settings: Callable[..., Made], values: Mapping[str, Any]) -> Made:
+def made_flat(settings: Callable[..., Settings], values: Mapping[str, Any]) -> Settings:
     """The settings of flat values; what is not among them is as declared."""
     given = {name: values[name] for d in declared_in(settings) if (name := d.name) in values}
     groups = {d.name: made_flat(d.group, values) for d in declared_in(settings) if d.group}
@@ -245,10 +243,8 @@ def _grouped(
     home: Declared, settings: object, keywords: dict[str, Any], name: str
 ) -> dict[str, Any]:
     """The group that a keyword has moved to, with its value, which is told."""
-    kind = home.group.__name__
-    # The package that this file is in is there, and is not imported from below.
-    place = "pb" if kind in vars(sys.modules["peerbayes"])["__all__"] else "peerbayes.settings"
-    _tell(name, f"{home.name}={place}.{kind}({name}=...)")
+    made = home.said.domain.wanted.removeprefix("settings ").removesuffix(")")
+    _tell(name, f"{home.name}={made}{name}=...)")
     group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
     return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
 
