@@ -89,7 +89,7 @@ def test_questions_that_make_no_sense() -> None:
     ):
         prove_placement(network, model, [0, 0, 1])
     with pytest.raises(
-        ValueError, match=r"target: expected an optimal hypothesis, such as .fair., got"
+        ValueError, match=r"target: expected an optimal hypothesis, such as"
     ):
         prove_placement(network, model, target=1)
     with pytest.raises(ValueError, match="model: expected as many agents as the network, 3, got 1"):
