@@ -336,15 +336,15 @@ class LogRatioLaw(Value):
         >>> bool(np.isclose(coin.cumulant(2.0), np.log(np.cosh(2.0))))
         True
         """
-        return self._derivative(u, 0)
+        return self.cumulants(u, 0)[0]
 
     def cumulant_slope(self, u: ArrayLike) -> FloatArray:
         """κ'(u) for each entry of `u`: the mean of z under the law tilted by e^{uz}."""
-        return self._derivative(u, 1)
+        return self.cumulants(u, 1)[1]
 
     def cumulant_curvature(self, u: ArrayLike) -> FloatArray:
         """κ''(u) for each entry of `u`: the variance of z under the law tilted by e^{uz}."""
-        return self._derivative(u, 2)
+        return self.cumulants(u, 2)[2]
 
     def tilted(self, u: float) -> LogRatioLaw:
         """The law of density e^{uz − κ(u)} with respect to this one, again a mixture of normals.
@@ -370,6 +370,8 @@ class LogRatioLaw(Value):
     def _atoms(self) -> Atoms:
         return Atoms.of([self])
 
-    def _derivative(self, u: ArrayLike, order: int) -> FloatArray:
+    def cumulants(self, u: ArrayLike, order: int = 2) -> tuple[FloatArray, ...]:
+        """κ(u), κ'(u) and κ''(u), as far as `order` goes."""
         points = np.asarray(u, dtype=np.float64)
-        return self._atoms.cumulants(points.reshape(-1, 1), order)[order].reshape(points.shape)
+        found = self._atoms.cumulants(points.reshape(-1, 1), order)
+        return tuple(values.reshape(points.shape) for values in found)
