@@ -26,6 +26,7 @@ import numpy as np
 from theory.design.exponent.interior import Program, budget_tilts, centre
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import LeastProgram
+from theory.design.search import until_spent
 from theory.learning.tilted import TiltedTable, exponents, least_exponents
 from theory.validation import FloatArray, IntArray, fail, read_only
 
@@ -183,7 +184,7 @@ class _Search:
         # Whatever becomes of the search, the start is not lost.
         best = self.vertices @ self.shares
         exponent, bound, steps = float(least_exponents(self.table, best[None])[0][0]), None, 0
-        for _ in range(_MOST_ROUNDS):
+        for _ in until_spent(range(_MOST_ROUNDS), least=1):
             found = self._solved()
             steps += found.steps
             # The rows not in use whose exponent is lower.
@@ -213,7 +214,7 @@ class _Search:
         frozen budgets, which are concave, and whose budgets rise to the best (Dinkelbach).
         """
         solved = self._from(self.shares)
-        for _ in range(_MOST_FROZEN):
+        for _ in until_spent(range(_MOST_FROZEN)):
             if solved.is_closed:
                 break
             new = self._from(_inward(solved.shares), above=solved)

@@ -11,7 +11,7 @@ import numpy as np
 from theory.design.placement.bounds import RateBound
 from theory.design.placement.classes import fillings_of
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.design.search import Kind, Search
+from theory.design.search import Kind, Search, until_spent
 from theory.progress import Progress
 from theory.validation import FloatArray, IntArray
 
@@ -121,8 +121,8 @@ def tried(objective: Objective, *, complete: bool, progress: Progress | None = N
     fillings = fillings_of(problem)
     # The present placement first: whatever is not better need not be known exactly.
     best = -np.inf if complete else float(objective.values(problem.original[None])[0])
-    parts = []
-    for start in range(0, len(fillings), _CLASSES):
+    parts: list[FloatArray] = []
+    for start in until_spent(range(0, len(fillings), _CLASSES), least=1):
         floor = -np.inf if complete or not np.isfinite(best) else best * (1 - 2 * TIE)
         parts.append(objective.values(fillings[start : start + _CLASSES], above=floor))
         best = max(best, float(parts[-1].max()))
@@ -132,17 +132,24 @@ def tried(objective: Objective, *, complete: bool, progress: Progress | None = N
     top, low = int(np.argmax(values)), int(np.argmin(values))
     value = float(values[top])
     slack = TIE * abs(value) if np.isfinite(value) else 0.0
+    note = f"all {len(values)} classes of placements were tried"
+    proved = len(values) == len(fillings)
+    if not proved:
+        note = (
+            f"{len(values)} of {len(fillings)} classes of placements were tried in the time given"
+        )
+    complete = complete and proved
     return Answer(
         filling=fillings[top],
         value=value,
-        bound=value,
-        kind="rounded",
+        bound=value if proved else None,
+        kind="rounded" if proved else "local",
         method="exhaustive",
         evaluated=len(values),
-        note=f"all {len(values)} classes of placements were tried",
+        note=note,
         worst=float(values[low]) if complete else None,
         worst_filling=fillings[low] if complete else None,
-        ties=int((values >= value - slack).sum()),
+        ties=int((values >= value - slack).sum()) if proved else None,
     )
 
 
@@ -210,7 +217,7 @@ def _climb(
         differ = np.flatnonzero(filling[first] != filling[second])
         # In random order, so that no agent is preferred; the best of a block is taken.
         rng.shuffle(differ)
-        for start in range(0, differ.size, block):
+        for start in until_spent(range(0, differ.size, block)):
             pairs = differ[start : start + block]
             threshold = value + _BETTER * abs(value)
             found = objective.exchanged(filling, first[pairs], second[pairs], above=threshold)

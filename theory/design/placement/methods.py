@@ -13,7 +13,7 @@ from theory.design.placement.classes import MOST_ENTRIES, fillings_of, network_o
 from theory.design.placement.local import TIE, Answer, Rates, Settings, climbed, tried
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
-from theory.design.search import until_spent
+from theory.design.search import seconds_left, until_spent
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, fail
 
@@ -67,8 +67,9 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     )
     filling, value, evaluated = found.filling, found.value, found.evaluated
     upper, words = bound.value, "bound by multipliers and sorting"
-    if settings.method != "local" and value < upper * (1 - settings.tolerance):
-        solved = solve(problem, bound, tolerance=settings.tolerance, seconds=settings.seconds)
+    seconds = min(settings.seconds, seconds_left())
+    if settings.method != "local" and seconds > 0 and value < upper * (1 - settings.tolerance):
+        solved = solve(problem, bound, tolerance=settings.tolerance, seconds=seconds)
         if solved.filling is not None:
             again = climbed(objective, [solved.filling], restarts=0, seed=settings.seed)
             evaluated += again.evaluated
@@ -246,8 +247,8 @@ def _certified(rounds: Rounds, settings: Settings) -> Answer:
             f"exhaustive, with {count}",
             "use local",
         )
-    sizes = []
-    for row in classes.rows:
+    sizes: list[tuple[float, float]] = []
+    for row in until_spent(classes.rows, least=1):
         sizes.append(rounds.enclosed(fillings[row]))
         if settings.progress is not None:
             settings.progress(len(sizes), count)
@@ -255,18 +256,21 @@ def _certified(rounds: Rounds, settings: Settings) -> Answer:
     best, worst = int(np.argmin(uppers)), int(np.argmax(uppers))
     complete, least = bool(np.isfinite(uppers[worst])), max(1.0, float(lowers.min()))
     note = "not separated: the enclosures of several classes overlap"
-    if (np.maximum(np.delete(lowers, best), 1.0) > uppers[best]).all():
+    proved = len(sizes) == count
+    if not proved:
+        note = f"{len(sizes)} of {count} classes of placements were certified in the time given"
+    elif (np.maximum(np.delete(lowers, best), 1.0) > uppers[best]).all():
         note = "proved: every other class of placements needs more rounds"
     return Answer(
         filling=fillings[classes.rows[best]],
         value=float(uppers[best]),
-        bound=least if np.isfinite(least) else None,
-        kind="certified",
+        bound=least if proved and np.isfinite(least) else None,
+        kind="certified" if proved else "local",
         method="exhaustive",
-        evaluated=count,
+        evaluated=len(sizes),
         note=_rounds_note(sizes[best], note),
-        worst=float(uppers[worst]) if complete else None,
-        worst_filling=fillings[classes.rows[worst]] if complete else None,
+        worst=float(uppers[worst]) if complete and proved else None,
+        worst_filling=fillings[classes.rows[worst]] if complete and proved else None,
         classes=count,
         equivalent=int(classes.sizes[best]),
     )
