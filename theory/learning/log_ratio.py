@@ -30,6 +30,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,27 +131,30 @@ class Atoms:
         """The laws numbered `which` on their first axis; all, where that is 1."""
         if self.means.shape[1] == 1:
             return self
+        if isinstance(which, slice):
+            which = np.arange(len(self.mean))[which]
         p, s = self.probabilities, self.variances
         return Atoms(
-            p if p.shape[1] == 1 else p[:, which],
-            self.means[:, which],
-            None if s is None else s[:, which],
-            self.mean[which],
-            self.cancels[which],
+            p if p.shape[1] == 1 else p.take(which, axis=1),
+            self.means.take(which, axis=1),
+            None if s is None else s.take(which, axis=1),
+            self.mean.take(which, axis=0),
+            self.cancels.take(which, axis=0),
         )
 
-    def _at(self, where: NDArray[np.bool_]) -> tuple[FloatArray, ...]:
-        """Probabilities, means and variances, or zeros, and E z where an array of laws is true."""
-        s, size = self.variances, len(self.means)
-        tables = [self.probabilities, self.means, np.zeros(1) if s is None else s, self.mean[None]]
-        shapes = [
-            (size, *where.shape),
-            (size, *where.shape),
-            (size, *where.shape),
-            (1, *where.shape),
-        ]
-        pairs = zip(tables, shapes, strict=True)
-        return tuple((t if t.shape == n else np.broadcast_to(t, n))[:, where] for t, n in pairs)
+    def _at(self, where: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, Any, FloatArray]:
+        """Probabilities, means, variances and E z of the laws where an array of them is true."""
+        places, s = np.nonzero(where), self.variances
+
+        def at(table: FloatArray) -> FloatArray:
+            if table.shape[1:] == where.shape:
+                return table[:, where]
+            axes = zip(places, table.shape[1:], strict=True)
+            found = table[:, *(place if size > 1 else 0 for place, size in axes)]
+            return found if found.ndim == 2 else found[:, None]  # one law for all
+
+        p, z, mean = at(self.probabilities), at(self.means), at(self.mean[None])[0]
+        return p, z, None if s is None else at(s), mean
 
     def cumulants(self, u: FloatArray, order: int = 2) -> tuple[FloatArray, ...]:
         """κ(u), and κ' and κ'' as far as `order` goes, for u of the laws' shape or that shape's.
@@ -203,19 +207,19 @@ class Atoms:
         """κ where it is small, by E z and what is beyond it."""
         p, z, spread, mean = self._at(small)
         at = u[small] if u.shape == small.shape else np.broadcast_to(u, small.shape)[small]
-        beyond = p * beyond_mean(z, None if self.variances is None else spread, at)
+        beyond = p * beyond_mean(z, spread, at)
         values = logs.copy()
-        values[small] = np.log1p(at * mean[0] + beyond.sum(axis=0))
+        values[small] = np.log1p(at * mean + beyond.sum(axis=0))
         return values
 
     def _cancelling(self, u: FloatArray, near: NDArray[np.bool_]) -> FloatArray:
         """κ' where the terms of E z cancel, by E z and what tilting adds to it."""
         p, z, spread, mean = self._at(near)
         at = np.broadcast_to(u, near.shape)[near]
-        moved = at * spread
+        moved = np.zeros_like(z) if spread is None else at * spread
         grown = np.expm1(at * (z + 0.5 * moved))
         rest = (p * (grown * (z + moved) + moved)).sum(axis=0)
-        return np.asarray((mean[0] + rest) / (1.0 + (p * grown).sum(axis=0)))
+        return np.asarray((mean + rest) / (1.0 + (p * grown).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
