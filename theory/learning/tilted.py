@@ -354,8 +354,8 @@ def _climb(
         low[left[rising]], high[left[~rising]] = here[rising], here[~rising]
         ended = gain <= 1e-16 * value
         value = np.where(ended, value + gain / 2, value)
-        better = value > values[left]
-        values[left[better]] = value[better]
+        better = (value > values[left]) | ended
+        values[left[better]] = np.maximum(value, values[left])[better]
         tilts[left[better]] = np.where(ended, step, here)[better]
         done = ended | (value > enough[left]) | (high[left] <= low[left] * (1 + 1e-15))
         t[left] = between(step, here, low[left], high[left])
