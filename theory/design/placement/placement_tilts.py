@@ -20,7 +20,6 @@ from scipy.optimize import linear_sum_assignment
 
 from theory.design.placement.bounds import divide
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.tilted import TiltedTable, tabulate
 from theory.validation import FloatArray, IntArray
 
@@ -46,34 +45,31 @@ class Exponents:
         return tabulate(problem.model, first, np.array(problem.wrong), agents=held)
 
     @cached_property
-    def laws(self) -> tuple[tuple[LogRatioLaw, ...], ...]:
-        """z(target, θ) of each sort, atoms of equal value joined: H tuples of length S."""
-        kinds = [self.problem.model.kinds[k] for k in self.problem.representatives]
-        return tuple(
-            tuple(_joined(kind.log_ratio_law(self.problem.best, theta)) for kind in kinds)
-            for theta in self.problem.wrong
-        )
+    def _flat(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The table as the compiled loops take it: see `decay_kernels.largest_decay`."""
+        problem, table, facts = self.problem, self.table, self.table.facts
+        kinds = [problem.model.kinds[k] for k in problem.representatives]
+        laws = [kind.atoms(table.first, table.second) for kind in kinds]
+        ends = np.cumsum([0, *(len(law.means) for law in laws)])
+        parts = []
+        for law in laws:
+            # In rising order the largest exponent of a sum is found sooner.
+            p, z, spread = np.broadcast_arrays(
+                law.probabilities, law.means, 0.0 if law.variances is None else law.variances
+            )
+            rising = np.argsort(z, axis=0)
+            parts.append([np.take_along_axis(one, rising, axis=0) for one in (p, z, spread)])
+        atoms = np.concatenate(parts, axis=1).transpose(0, 2, 1)
+        chance = np.where(np.isinf(facts.minima), 0.0, -facts.silence)
+        cancels = np.stack([law.cancels for law in laws], axis=1) & (facts.spreads > 0)
+        columns = (facts.information, facts.spreads, facts.minima, chance, cancels)
+        first = ends + ends[-1] * np.arange(table.rows)[:, None]
+        return first, atoms.reshape(3, -1), np.stack(columns, axis=1).astype(np.float64)
 
-    @cached_property
+    @property
     def atoms(self) -> int:
-        """How many atoms the laws of one hypothesis have together, at most."""
-        return max(sum(law.means.size for law in laws) for laws in self.laws)
-
-    @cached_property
-    def _tables(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        sizes = np.array([[law.means.size for law in laws] for laws in self.laws])
-        ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-        first = np.hstack([ends[:, :1] - sizes[:, :1], ends]).astype(np.int64)
-        flat = [law for laws in self.laws for law in laws]
-        atoms = np.array(
-            [
-                np.concatenate([law.probabilities for law in flat]),
-                np.concatenate([law.means for law in flat]),
-                np.concatenate([law.variances for law in flat]),
-            ]
-        )
-        facts = np.array([[_facts(law) for law in laws] for laws in self.laws])
-        return first, atoms, np.ascontiguousarray(facts.transpose(0, 2, 1))
+        """How many atoms the laws of one hypothesis have together."""
+        return int(self._flat[0][0, -1])
 
     def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
         """E of every filling, shape (P,) for fillings of shape (P, F).
@@ -87,7 +83,7 @@ class Exponents:
             smallest_decays(
                 self.problem.everywhere(fillings[start : start + _BLOCK]),
                 weights,
-                *self._tables,
+                *self._flat,
                 above,
             )
             for start in range(0, len(fillings), _BLOCK)
@@ -109,28 +105,13 @@ class Exponents:
         from theory.design.placement.decay_kernels import largest_decay
 
         sorts = self.problem.everywhere(filling[None])[0]
-        first, atoms, facts = self._tables
+        first, atoms, facts = self._flat
         return np.array(
             [
                 largest_decay(sorts, self.problem.influence, first[h], atoms, facts[h])
                 for h in range(len(first))
             ]
         )
-
-
-def _facts(law: LogRatioLaw) -> tuple[float, ...]:
-    chance = law.probability_of_minimum
-    log = float(np.log(chance)) if chance else 0.0
-    return law.mean, law.variance, law.minimum, log, float(law.mean_cancels)
-
-
-def _joined(law: LogRatioLaw) -> LogRatioLaw:
-    """The same law, atoms of equal mean and variance made one."""
-    pairs = np.column_stack([law.means, law.variances])
-    values, where = np.unique(pairs, axis=0, return_inverse=True)
-    probabilities = np.bincount(where.ravel(), weights=law.probabilities)
-    shares = probabilities / probabilities.sum()
-    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms, law.known_mean)
 
 
 # How large E can be under any placement ----------------------------------------------------------
