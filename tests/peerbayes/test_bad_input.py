@@ -144,7 +144,7 @@ LINES: dict[str, list[tuple[str, str]]] = {
         ("limits-5.json", "design … (1, 1)"),
         ("limits-6.json", "design … parts … {0, 1}, {2, 3}"),
         ("limits-7.json", "design.edges"),
-        *((f"twins.json --objective {x}", "'fair' and 'loaded' … K = 0 for every W")
+        *((f"twins.json --objective {x}", "'fair' from 'loaded' … no network separates them")
           for x in ("rate", "exponent", "samples", "trade-off")),
         ("p1-regression --objective samples", "rate or mixing"),
         ("restless-ring --objective mixing", "'rate'"),
