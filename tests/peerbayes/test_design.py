@@ -263,6 +263,23 @@ def test_the_record_of_a_placement(tmp_path: Path, capsys: Capture) -> None:
     assert {"result", "network", "seed", "delta"} <= set(body)
 
 
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("two-coins", "samples"),
+        ("two-coins", "trade-off"),
+        ("two-coins", "bytes"),
+        ("restless-ring delays", "rate"),
+    ],
+)
+def test_without_time_there_is_an_answer_that_says_so(name: str, objective: str) -> None:
+    result = design(load_problem(name), objective=objective, replicates=0, seconds=1e-6)
+    assert result.stopped
+    assert result.as_json()["stopped_by_time_budget"]
+    assert "stopped by the time budget of 1e-06 seconds" in result.notes[0]
+    assert result.document().weights
+
+
 def check_twin(ask: Callable[[Any, str | None], dict[str, Any]], folder: Path) -> None:
     """That a hypothesis that is a twin of the target changes no answer about it."""
     claims = [[["3/5", "2/5"]], [["3/5", "2/5"]], [["1/2", "1/2"]]]
