@@ -148,7 +148,7 @@ class Constraints(Value):
 
     def fits(self, graph: DesignGraph) -> bool:
         """Whether all edges of the graph may carry weight at once."""
-        return all(used <= most for _, most, used, _ in self._used(graph))
+        return all(used <= most for _, most, used, _ in self.budgets_on(graph))
 
     def check_fits(self, graph: DesignGraph) -> None:
         """See that no edges have to be chosen.
@@ -158,7 +158,7 @@ class Constraints(Value):
         ValueError
             If all edges together are beyond a budget.
         """
-        for name, most, used, unit in self._used(graph):
+        for name, most, used, unit in self.budgets_on(graph):
             if used > most:
                 raise fail(
                     name,
@@ -167,7 +167,7 @@ class Constraints(Value):
                     "choose the edges first, with choose_edges",
                 )
 
-    def _used(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
+    def budgets_on(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
         """Of each budget its name and its limit, and what all edges of the graph take of it."""
         what = "edges" if graph.is_undirected else "links"
         count, most = len(self.costs_on(graph)), int(graph.degrees.max(initial=0))
@@ -183,7 +183,7 @@ class Constraints(Value):
             if limit is not None
         ]
 
-    def influence_on(self, graph: DesignGraph, v: ArrayLike) -> FloatArray:
+    def influence_on(self, graph: DesignGraph, v: ArrayLike, *, argument: str = "v") -> FloatArray:
         """The stationary distribution asked for, shape (N,), checked; read-only.
 
         Raises
@@ -192,25 +192,25 @@ class Constraints(Value):
             If `v` is no distribution over the graph's agents, an entry is zero or below 1e-280, or
             it is not uniform where that is forced.
         """
-        values = as_float_array("v", v, ndim=1)
+        values = as_float_array(argument, v, ndim=1)
         if values.size != graph.agents:
             wanted = f"one influence for each of {graph.agents} agents"
-            raise fail("v", wanted, f"{values.size} numbers", "give one number for each agent")
+            raise fail(argument, wanted, f"{values.size} numbers", "give one number for each agent")
         if values.min() < LEAST_INFLUENCE:
             least = int(np.argmin(values))
             raise fail(
-                "v",
+                argument,
                 "positive influence of every agent, since each is heard",
                 f"{values[least]:g} at {called(least, graph.names)}",
                 "give it a small share, such as 1/(10 N), and rescale the sum to 1",
             )
-        values = as_distribution("v", values)
+        values = as_distribution(argument, values)
         if not self.forces_uniform:
             return values
         if np.ptp(values) > _ROUNDING * values.max():
             which = "symmetric" if self.symmetric else "doubly_stochastic"
             raise fail(
-                "v",
+                argument,
                 f"the uniform distribution, which {which} forces",
                 f"influences from {values.min():g} to {values.max():g}",
                 f"drop {which}, or make v uniform",
