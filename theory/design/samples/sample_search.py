@@ -338,6 +338,8 @@ class SampleSearch:
 
     def _sparser(self, best: SampleStart) -> SampleStart | None:
         """The best network without weights that are hardly there, if it is as good."""
+        if best.graph.agents > _MOST_AGENTS:
+            return None
         flows, v = self._flows(best.graph), self._expected(best).stationary_distribution
         fewer = flows.sparser(as_dense(best.network.weights), v)
         if fewer is None:
