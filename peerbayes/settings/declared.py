@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -245,10 +244,8 @@ def _grouped(
     home: Declared, settings: object, keywords: dict[str, Any], name: str
 ) -> dict[str, Any]:
     """The group that a keyword has moved to, with its value, which is told."""
-    kind = home.group.__name__
-    # The package that this file is in is there, and is not imported from below.
-    place = "pb" if kind in vars(sys.modules["peerbayes"])["__all__"] else "peerbayes.settings"
-    _tell(name, f"{home.name}={place}.{kind}({name}=...)")
+    made = home.said.domain.wanted.removeprefix("settings ").removesuffix(")")
+    _tell(name, f"{home.name}={made}{name}=...)")
     group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
     return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
 
