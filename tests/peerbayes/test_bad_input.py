@@ -115,7 +115,7 @@ LINES: dict[str, list[tuple[str, str]]] = {
         ("stations.json --objective rates", "did you mean 'rate'"),
         ("stations.json --target wett", "target … did you mean 'wet'"),
         ("stations.json --target dry", "dry"),
-        ("stations.json --objective mixing --stationary 1,0,0,0,0,0,0,0,0", "positive influence … agent"),
+        ("stations.json --objective mixing --stationary 1,0,0,0,0,0,0,0,0", "positive influence"),
         ("stations.json --objective mixing --stationary 1/2,1/2", "9 agents"),
         ("stations.json --objective mixing --stationary 1,1,1,1,1,1,1,1,1", "sum to 1"),
         ("stations.json --objective mixing --stationary even", "'even'"),
