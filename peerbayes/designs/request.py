@@ -191,7 +191,8 @@ class DesignTask:
             graph = limits.graph(network)
             constraints = limits.constraints(network, graph)
             constraints.check(graph)
-            _check_directed(graph, constraints)
+            if not graph.is_undirected:
+                constraints.check_fits(graph)
             given = limits.minimum_influence
             floor = 1 / (10 * network.agents) if given is None else float(given)
             v = _stationary(request, network, graph, constraints)
@@ -234,21 +235,6 @@ class DesignTask:
         """The network as given, and those of the usual rules, by name."""
         rules = {entry.name: entry.network for entry in baselines(self.graph)}
         return {"as given": self.network, **rules}
-
-
-def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
-    """See that no links have to be chosen on a directed graph, for which there is no method."""
-    if graph.is_undirected:
-        return
-    for name, budget, everything, _ in constraints.budgets_on(graph):
-        if everything > budget:
-            raise fail(
-                name,
-                f"at least {everything:g}, what all links of a directed graph take, as links are "
-                "chosen on undirected ones alone",
-                f"{budget:g}",
-                "list fewer edges, or make them undirected",
-            )
 
 
 def _stationary(

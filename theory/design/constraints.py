@@ -148,7 +148,7 @@ class Constraints(Value):
 
     def fits(self, graph: DesignGraph) -> bool:
         """Whether all edges of the graph may carry weight at once."""
-        return all(used <= most for _, most, used, _ in self.budgets_on(graph))
+        return all(used <= most for _, most, used, _ in self._used(graph))
 
     def check_fits(self, graph: DesignGraph) -> None:
         """See that no edges have to be chosen.
@@ -158,16 +158,19 @@ class Constraints(Value):
         ValueError
             If all edges together are beyond a budget.
         """
-        for name, most, used, unit in self.budgets_on(graph):
+        where, remedy = "here", "choose the edges first, with choose_edges"
+        if not graph.is_undirected:
+            where, remedy = "on directed graphs", "list fewer edges, or make them undirected"
+        for name, most, used, unit in self._used(graph):
             if used > most:
                 raise fail(
                     name,
-                    f"a graph within the budget of {most:g}: edges are not chosen here",
+                    f"a graph within the budget of {most:g}: edges are not chosen {where}",
                     f"{used:g} {unit}",
-                    "choose the edges first, with choose_edges",
+                    remedy,
                 )
 
-    def budgets_on(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
+    def _used(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
         """Of each budget its name and its limit, and what all edges of the graph take of it."""
         what = "edges" if graph.is_undirected else "links"
         count, most = len(self.costs_on(graph)), int(graph.degrees.max(initial=0))
