@@ -225,20 +225,15 @@ class _Sweep:
     @classmethod
     def of(cls, search: SampleSearch, objective: Objective, *, steps: int, seed: int) -> _Sweep:
         model, aim, allowed = search.model, search.aim, search.allowed
+        kept: KeepsRate | KeepsExponent
         if objective == "rate":
             rate = optimal_rate(model, target=aim.target, influences=allowed)
+            kept = KeepsRate(model.information(aim.target)[:, aim.wrong])
             best, v = rate.rate, rate.stationary_distribution
-            return cls(
-                search,
-                objective,
-                KeepsRate(model.information(aim.target)[:, aim.wrong]),
-                best,
-                v,
-                steps,
-                seed,
-            )
-        found = best_exponent(model, target=aim.target, influences=allowed)
-        best, v = found.exponent, found.stationary_distribution
+        else:
+            found = best_exponent(model, target=aim.target, influences=allowed)
+            kept = search.exponent
+            best, v = found.exponent, found.stationary_distribution
         if not np.isfinite(best):
             raise fail(
                 "objective",
@@ -246,7 +241,7 @@ class _Sweep:
                 repr(objective),
                 'use objective="rate"',
             )
-        return cls(search, objective, KeepsExponent(search.evidence), best, v, steps, seed)
+        return cls(search, objective, kept, best, v, steps, seed)
 
     def share(self, mixed: Mixed) -> float:
         """What a network keeps of the best."""
