@@ -18,11 +18,10 @@ from peerbayes.settings.questions import Design, Limits, Placement
 from theory import Network, learning_rate
 from theory.design import Constraints, DesignGraph, InfluenceSet, baselines
 from theory.network import RULES
-from theory.network.labels import Named, agent_numbers, called
+from theory.network.labels import Named, agent_numbers
 from theory.numbers.rational import read_fraction
 from theory.validation import (
     FloatArray,
-    as_distribution,
     as_integer,
     fail,
     read_only,
@@ -192,10 +191,11 @@ class DesignTask:
             graph = limits.graph(network)
             constraints = limits.constraints(network, graph)
             constraints.check(graph)
-            _check_directed(graph, constraints)
+            if not graph.is_undirected:
+                constraints.check_fits(graph)
             given = limits.minimum_influence
             floor = 1 / (10 * network.agents) if given is None else float(given)
-            v = _stationary(request, network, constraints)
+            v = _stationary(request, network, graph, constraints)
         return cls(request, problem, graph, constraints, floor, v)
 
     @property
@@ -237,47 +237,15 @@ class DesignTask:
         return {"as given": self.network, **rules}
 
 
-def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
-    """See that no links have to be chosen on a directed graph, for which there is no method."""
-    if graph.is_undirected:
-        return
-    used = (
-        ("edge_budget", len(graph.links), constraints.edge_budget),
-        ("degree_budget", int(graph.degrees.max()), constraints.degree_budget),
-        ("cost_budget", float(constraints.costs_on(graph).sum()), constraints.cost_budget),
-    )
-    for name, everything, budget in used:
-        if budget is not None and everything > budget * (1 + 1e-12):
-            raise fail(
-                name,
-                f"at least {everything:g}, what all links of a directed graph take, as links are "
-                "chosen on undirected ones alone",
-                f"{budget:g}",
-                "list fewer edges, or make them undirected",
-            )
-
-
-def _stationary(request: Design, network: Network, constraints: Constraints) -> FloatArray:
-    agents = network.agents
+def _stationary(
+    request: Design, network: Network, graph: DesignGraph, constraints: Constraints
+) -> FloatArray:
     wanted = request.variant.stationary
-    if isinstance(wanted, str):
-        return read_only(np.full(agents, 1 / agents))
-    if wanted is not None:
-        v = as_distribution("stationary", np.asarray(wanted, dtype=np.float64))
-        if v.size != agents:
-            raise fail("stationary", f"{agents} numbers", v.size, "give one for each agent")
-        if not (v > 0).all():
-            zero = int(np.flatnonzero(v <= 0)[0])
-            raise fail(
-                "stationary",
-                "numbers above 0, as every agent is heard by somebody",
-                f"0 for {called(zero, network.names)}",
-                "give it a small share",
-            )
-        return v
-    if constraints.forces_uniform:
-        return read_only(np.full(agents, 1 / agents))
-    return network.stationary_distribution
+    if isinstance(wanted, str) or (wanted is None and constraints.forces_uniform):
+        return read_only(np.full(network.agents, 1 / network.agents))
+    if wanted is None:
+        return network.stationary_distribution
+    return constraints.influence_on(graph, [float(x) for x in wanted], argument="stationary")
 
 
 def target_of(how: Design | Placement, problem: Problem | ChangingProblem) -> int:

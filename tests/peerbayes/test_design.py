@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -262,8 +263,25 @@ def test_the_record_of_a_placement(tmp_path: Path, capsys: Capture) -> None:
     assert {"result", "network", "seed", "delta"} <= set(body)
 
 
-def check_twin(objective: str, folder: Path) -> None:
-    """That a hypothesis that is a twin of the target changes no placement."""
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("two-coins", "samples"),
+        ("two-coins", "trade-off"),
+        ("two-coins", "bytes"),
+        ("restless-ring delays", "rate"),
+    ],
+)
+def test_without_time_there_is_an_answer_that_says_so(name: str, objective: str) -> None:
+    result = design(load_problem(name), objective=objective, replicates=0, seconds=1e-6)
+    assert result.stopped
+    assert result.as_json()["stopped_by_time_budget"]
+    assert "stopped by the time budget of 1e-06 seconds" in result.notes[0]
+    assert result.document().weights
+
+
+def check_twin(ask: Callable[[Any, str | None], dict[str, Any]], folder: Path) -> None:
+    """That a hypothesis that is a twin of the target changes no answer about it."""
     claims = [[["3/5", "2/5"]], [["3/5", "2/5"]], [["1/2", "1/2"]]]
     agents = [
         {"truth": [["3/5", "2/5"]], "likelihood": claims},
@@ -271,23 +289,41 @@ def check_twin(objective: str, folder: Path) -> None:
     ]
     alone = [{**agent, "likelihood": claims[1:]} for agent in agents]
 
-    def result(given: list[Any], names: list[str], target: str | None) -> dict[str, Any]:
+    def result(given: list[Any], names: list[str], target: str | None) -> Any:
         document = {
             "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
             "model": {"hypotheses": names, "agents": given},
         }
         path = folder / f"{len(names)}.json"
         path.write_text(json.dumps(document))
-        options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
-        return place(load_problem(str(path)), Placement(**options)).as_json()
+        return ask(load_problem(str(path)), target)
 
     # The same problem without the twin is the oracle.
     expected = result(alone, ["b", "c"], "b")
     for target in (None, "a", "b"):
-        found = result(agents, ["a", "b", "c"], target)
-        assert found["value"] == expected["value"]
-        assert found["assignment"] == expected["assignment"]
+        assert result(agents, ["a", "b", "c"], target) == expected
+
+
+def placed_by(objective: str) -> Callable[[Any, str | None], dict[str, Any]]:
+    """What a placement says of the target."""
+
+    def ask(problem: Any, target: str | None) -> dict[str, Any]:
+        wanted = Placement(objective=objective, target=target, replicates=0)
+        found = place(problem, wanted).as_json()
+        return {key: found[key] for key in ("value", "assignment")}
+
+    return ask
 
 
 def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(tmp_path: Path) -> None:
-    check_twin("rate", tmp_path)
+    check_twin(placed_by("rate"), tmp_path)
+
+
+@pytest.mark.parametrize("objective", ["rate", "exponent"])
+def test_designs_for_a_target_with_a_twin(objective: str, tmp_path: Path) -> None:
+    def ask(problem: Any, target: str | None) -> dict[str, Any]:
+        found = designed(problem, objective, target=target)
+        assert found["samples"]["certified"]
+        return {key: found[key] for key in ("rate", "error_exponent", "weights", "certificate")}
+
+    check_twin(ask, tmp_path)

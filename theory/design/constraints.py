@@ -158,13 +158,16 @@ class Constraints(Value):
         ValueError
             If all edges together are beyond a budget.
         """
+        where, remedy = "here", "choose the edges first, with choose_edges"
+        if not graph.is_undirected:
+            where, remedy = "on directed graphs", "list fewer edges, or make them undirected"
         for name, most, used, unit in self._used(graph):
             if used > most:
                 raise fail(
                     name,
-                    f"a graph within the budget of {most:g}: edges are not chosen here",
+                    f"a graph within the budget of {most:g}: edges are not chosen {where}",
                     f"{used:g} {unit}",
-                    "choose the edges first, with choose_edges",
+                    remedy,
                 )
 
     def _used(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
@@ -183,7 +186,7 @@ class Constraints(Value):
             if limit is not None
         ]
 
-    def influence_on(self, graph: DesignGraph, v: ArrayLike) -> FloatArray:
+    def influence_on(self, graph: DesignGraph, v: ArrayLike, *, argument: str = "v") -> FloatArray:
         """The stationary distribution asked for, shape (N,), checked; read-only.
 
         Raises
@@ -192,25 +195,25 @@ class Constraints(Value):
             If `v` is no distribution over the graph's agents, an entry is zero or below 1e-280, or
             it is not uniform where that is forced.
         """
-        values = as_float_array("v", v, ndim=1)
+        values = as_float_array(argument, v, ndim=1)
         if values.size != graph.agents:
             wanted = f"one influence for each of {graph.agents} agents"
-            raise fail("v", wanted, f"{values.size} numbers", "give one number for each agent")
+            raise fail(argument, wanted, f"{values.size} numbers", "give one number for each agent")
         if values.min() < LEAST_INFLUENCE:
             least = int(np.argmin(values))
             raise fail(
-                "v",
+                argument,
                 "positive influence of every agent, since each is heard",
                 f"{values[least]:g} at {called(least, graph.names)}",
                 "give it a small share, such as 1/(10 N), and rescale the sum to 1",
             )
-        values = as_distribution("v", values)
+        values = as_distribution(argument, values)
         if not self.forces_uniform:
             return values
         if np.ptp(values) > _ROUNDING * values.max():
             which = "symmetric" if self.symmetric else "doubly_stochastic"
             raise fail(
-                "v",
+                argument,
                 f"the uniform distribution, which {which} forces",
                 f"influences from {values.min():g} to {values.max():g}",
                 f"drop {which}, or make v uniform",

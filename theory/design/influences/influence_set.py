@@ -224,17 +224,6 @@ class InfluenceSet(Value):
         """The linear constraints in doubles, v first and then the flows on free agents' links."""
         return self.exact_rows.as_floats()
 
-    def with_minimum(self, minimum_influence: Exact | float | str) -> InfluenceSet:
-        """The same set with another v_min.
-
-        Raises
-        ------
-        ValueError
-            As for the class.
-        """
-        # dataclasses.replace() runs all checks again.
-        return replace(self, minimum_influence=minimum_influence)
-
     def maximise(self, coefficients: ArrayLike) -> Support:
         """The support function, max c·v, for c of shape (N,); ties are shared evenly if simple.
 

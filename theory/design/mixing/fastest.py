@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -237,7 +237,8 @@ def fastest_mixing(
         If the graph is directed or has more than 20 000 edges, v is no positive distribution, or
         constraints clash.
     DesignFailed
-        If the gap stays above `tolerance`; the best W is kept.
+        If the gap stays above `tolerance`; the best W is kept. Where the time of a budget is up
+        there is no error: the certificate has the gap that is left.
 
     Examples
     --------
@@ -273,6 +274,8 @@ def fastest_mixing(
         method="barrier",
         iterations=found.iterations,
     )
+    if found.status == "out of time":
+        return replace(best, certificate=replace(best.certificate, stopped="time"))
     if best.certificate.gap > tolerance:
         raise DesignFailed(
             found.status,

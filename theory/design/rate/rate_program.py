@@ -40,7 +40,7 @@ class RateTarget:
     target
         The hypothesis that the network shall settle on.
     reference
-        Θ*, or the target alone if Θ* is empty.
+        Θ*; if it is empty the target, and what no agent tells from it.
     wrong
         The hypotheses to be rejected, sorted; not empty.
     """
@@ -78,7 +78,7 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             repr(names[target]),
             "leave the target out",
         )
-    reference = optimal or (target,)
+    reference = optimal or _as_good(model, target)
     wrong = np.array([m for m in range(len(names)) if m not in reference], dtype=np.int64)
     if not wrong.size:
         raise fail(
@@ -90,6 +90,12 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
     if not optimal:
         _check_separated(names, evidence_signs(model, target), target, wrong)
     return RateTarget(target, reference, read_only(wrong))
+
+
+def _as_good(model: Model, target: int) -> tuple[int, ...]:
+    """The target and what no agent tells from it, sorted."""
+    alike = {m for pair in model.ambiguous_pairs if target in pair for m in pair}
+    return tuple(sorted({target, *alike}))
 
 
 def evidence_signs(model: Model, target: int) -> IntArray:
@@ -415,7 +421,7 @@ def reachable_targets(
     rates, won = np.full(count, -np.inf), np.zeros(count, dtype=bool)
     optimal = model.optimal_hypotheses
     for m in optimal[:1] if optimal else range(count):
-        reference = optimal or (m,)
+        reference = optimal or _as_good(model, m)
         wrong = np.array([t for t in range(count) if t not in reference], dtype=np.int64)
         if not optimal and evidence_signs(model, m)[:, wrong].max(axis=0).min() <= 0:
             continue

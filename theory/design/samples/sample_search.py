@@ -21,6 +21,7 @@ from theory.design.samples.converse import (
 )
 from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
+    KeepsExponent,
     Start,
     Tried,
     faster_starts,
@@ -58,11 +59,6 @@ _UNKNOWN = 1000
 _ORDER = attrgetter("order")
 
 
-def strongest(evidence: tuple[Evidence, ...], influences: list[FloatArray]) -> FloatArray:
-    """The influence with the largest exponent against all evidence."""
-    return max(influences, key=lambda v: min(e.exponent(v) for e in evidence))
-
-
 class SampleSearch:
     """One problem, and how networks are judged in it."""
 
@@ -79,6 +75,7 @@ class SampleSearch:
         self.allowed = InfluenceSet(graph.agents, minimum_influence, limits, graph)
         self._rows: dict[bytes, SampleStart] = {}
         self.evidence = tuple(Evidence.of(model, aim.target, int(m)) for m in aim.wrong)
+        self.exponent = KeepsExponent(self.evidence)
 
     @classmethod
     def of(
@@ -180,7 +177,7 @@ class SampleSearch:
             found.insert(0, fewer)
             search.offer(fewer.order[0], fewer)
         search.finish()
-        strong = strongest(self.evidence, [one.v for one in tried])
+        strong = max((one.v for one in tried), key=self.exponent.value)
         return self._result(tuple(sorted(found, key=_ORDER)), tuple(compared), strong, search)
 
     def _starts(
@@ -200,7 +197,7 @@ class SampleSearch:
             starts += starts_for(self.graph, influence, self.limits, seed=seed)
             search.step()
         if not is_spent():
-            strong = strongest(self.evidence, [one.v for one in tried])
+            strong = max((one.v for one in tried), key=self.exponent.value)
             starts += faster_starts(
                 self.graph, strong, self.evidence, self.allowed, self.limits, seed=seed
             )
@@ -294,7 +291,7 @@ class SampleSearch:
         """By the stand-in, at a round where good designs are near δ."""
         networks = [self._expected(one) for one in starts]
         influences = [network.stationary_distribution for network in networks]
-        horizon = self._perfect_rounds(strongest(self.evidence, influences))
+        horizon = self._perfect_rounds(max(influences, key=self.exponent.value))
         values = []
         for network, v in zip(networks, influences, strict=True):
             errors = self._errors(v, horizon)
@@ -341,6 +338,8 @@ class SampleSearch:
 
     def _sparser(self, best: SampleStart) -> SampleStart | None:
         """The best network without weights that are hardly there, if it is as good."""
+        if best.graph.agents > _MOST_AGENTS:
+            return None
         flows, v = self._flows(best.graph), self._expected(best).stationary_distribution
         fewer = flows.sparser(as_dense(best.network.weights), v)
         if fewer is None:
