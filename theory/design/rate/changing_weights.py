@@ -19,10 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, linprog, minimize
 
 from theory.changing import (
     ChangingNetwork,
@@ -34,7 +32,9 @@ from theory.changing import (
     RandomPresence,
     influence,
 )
-from theory.design.time_budget import Certificate, is_spent
+from theory.design.influences.flow_rows import LinearRows
+from theory.design.rate.rate_program import LeastProgram
+from theory.design.search import Certificate, Search, descended
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
 from theory.progress import Progress
@@ -79,10 +79,6 @@ class ChangingWeights(Shown):
     certificate: Certificate
     target: int
     evaluations: int
-
-
-class _Spent(Exception):  # noqa: N818 - no error
-    """The time is up: the search ends with the best that it has."""
 
 
 @typed
@@ -134,46 +130,43 @@ def changing_weights(
     layout = _Layout.of(network)
     given = float((influence(network).values @ information).min())
     evaluations = 0
-    best = (given, network)
+    search = Search[ChangingNetwork]("maximise")
+    search.offer(given, network)
 
     def rates(logits: FloatArray) -> FloatArray:
-        nonlocal evaluations, best
+        nonlocal evaluations
         candidate = layout.network(logits)
         found = np.asarray(influence(candidate).values @ information)
         evaluations += 1
-        if is_spent():
-            raise _Spent
+        if search.is_over:
+            raise StopIteration
         if progress is not None and evaluations % 50 == 0:
             progress(min(evaluations, effort), effort)
-        if found.min() > best[0]:
-            best = (float(found.min()), candidate)
+        search.offer(float(found.min()), candidate)
         return found
 
     scale = max(float(np.abs(information).max()), 1e-300) / network.agents
     point = layout.logits
     steps = max(1, effort // (2 * len(_SMOOTHING) * (len(point) + 1)))
-    for share in _SMOOTHING:
-        width = share * max(best[0], 0.01 * scale)
-        smoothed: Any = partial(_smoothed_loss, rates=rates, width=width, scale=scale)
-        if len(point):
-            options: Any = {"maxiter": steps, "maxfun": steps * (len(point) + 1)}
-            bounds = Bounds(-12.0, 12.0)
-            try:
-                found_at = minimize(
-                    smoothed, point, method="L-BFGS-B", bounds=bounds, options=options
-                )
-            except _Spent:
-                break
-            point = found_at.x
+    for share in search.over(_SMOOTHING if len(point) else ()):
+        width = share * max(search.value, 0.01 * scale)
+        point = descended(
+            partial(_smoothed_loss, rates=rates, width=width, scale=scale),
+            point,
+            bounds=[(-12.0, 12.0)] * len(point),
+            iterations=steps,
+            jac=False,
+            maxfun=steps * (len(point) + 1),
+        )
     if progress is not None:
         progress(effort, effort)
-    rate, found = best
-    bound = rate_bound(network, information)
-    certificate = Certificate(
-        rate, max(bound, rate), "maximise", "local", "a local search; the bound is a linear program"
+    search.raise_bound(
+        rate_bound(network, information), "a local search; the bound is a linear program"
     )
+    certificate, found = search.certificate("local"), search.best
+    assert found is not None
     shares = read_only(np.array(influence(found).values))
-    return ChangingWeights(found, rate, given, shares, certificate, target, evaluations)
+    return ChangingWeights(found, search.value, given, shares, certificate, target, evaluations)
 
 
 def _smoothed_loss(
@@ -230,32 +223,24 @@ def _against_rivals(model: FiniteModel, target: int) -> FloatArray:
 def rate_bound(network: ChangingNetwork, information: FloatArray) -> float:
     """What K is at most for all weights; I of shape (N, M'). By weak duality, right to rounding."""
     rounds = observing_rounds(network)
-    rivals = information.shape[1]
-    # HiGHS's tolerances are absolute: each hypothesis in units of the most that is known of it.
-    sizes = np.abs(information).max(axis=0)
-    unit = float(sizes.min())
-    if unit == 0:
+    if not np.abs(information).max(axis=0).min():
         return 0.0  # what nobody rejects is rejected at no rate
     sort, agent = np.nonzero(rounds.shares)
-    variables = len(sort)
     gain = (rounds.frequencies[sort] * rounds.shares[sort, agent])[:, None] * information[agent]
-    at_most_one = sparse.coo_array(
-        (np.ones(variables), (sort, np.arange(variables))),
-        shape=(len(rounds.frequencies), variables + 1),
+    each = (np.ones(sort.size), (sort, np.arange(sort.size)))
+    sorts = len(rounds.frequencies)
+    at_most_one = LinearRows(
+        sort.size,
+        sparse.csr_array(each, shape=(sorts, sort.size)),
+        np.ones(sorts),
+        sparse.csr_array((0, sort.size)),
+        np.zeros(0),
+        np.zeros(sort.size),
     )
-    rejected = sparse.csr_array(np.column_stack([-(gain / sizes).T, unit / sizes]))
-    rows: Any = sparse.vstack([rejected, at_most_one])
-    limits: Any = [*([(0.0, None)] * variables), (None, None)]
-    result = linprog(
-        np.append(np.zeros(variables), -1.0),
-        A_ub=rows,
-        b_ub=np.append(np.zeros(rivals), np.ones(len(rounds.frequencies))),
-        bounds=limits,
-        method="highs",
-    )
-    multipliers = np.full(rivals, 1 / rivals)
-    if result.status == 0:
-        multipliers = np.maximum(-result.ineqlin.marginals[:rivals], 0.0) * (unit / sizes)
+    even = 1 / np.bincount(sort)[sort]
+    multipliers = LeastProgram(at_most_one, gain, start=even).solve().multipliers
+    if not multipliers.any():
+        multipliers = np.ones(information.shape[1])
     # Any multipliers prove a bound, whatever rounding did to them.
     worth = np.maximum(information @ (multipliers / multipliers.sum()), 0.0)
     return float(rounds.frequencies @ (rounds.shares * worth).max(axis=1))

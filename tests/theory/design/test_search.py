@@ -13,6 +13,7 @@ from theory.bounds import account
 from theory.bounds.accounting.inversion import EventCurve
 from theory.changing import DelayedNetwork
 from theory.design import (
+    Certificate,
     Constraints,
     DesignGraph,
     changing_weights,
@@ -22,7 +23,7 @@ from theory.design import (
 )
 from theory.design.mixing import fastest
 from theory.design.mixing.barrier import solve_barrier
-from theory.design.time_budget import is_spent, seconds_left, time_budget
+from theory.design.search import Search, Sense, is_spent, seconds_left, time_budget
 
 COMPLETE = DesignGraph.from_edges([(i, j) for i in range(7) for j in range(i)], agents=7)
 BIASED = FiniteAgent.from_tables(
@@ -49,6 +50,32 @@ def test_a_budget_is_over_when_the_clock_says_so() -> None:
         time_budget(0.0),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("sense", "values", "best"), [("minimise", [3, 1, 2], 1), ("maximise", [3, 5, 4], 5)]
+)
+def test_a_search_ends_with_its_candidates_its_proof_or_its_time(
+    sense: Sense, values: list[float], best: float
+) -> None:
+    def run(bound: float | None, seconds: float) -> tuple[list[float], Certificate]:
+        """Which values were looked at; the clock moves by a second at every look."""
+        search, seen = Search[float](sense), []
+        if bound is not None:
+            search.raise_bound(bound, "known")
+        with time_budget(seconds, clock=count().__next__):
+            for value in search.over(values):
+                seen.append(value)
+                search.offer(value, value)
+            return seen, search.certificate("exact")
+
+    seen, certificate = run(None, 90.0)
+    assert (seen, certificate.value, certificate.stopped) == (values, best, "done")
+    assert not certificate.is_proved
+    seen, certificate = run(best, 90.0)
+    assert (seen, certificate.gap, certificate.stopped) == (values[:2], 0.0, "proved")
+    seen, certificate = run(None, 0.5)
+    assert (seen, certificate.value, certificate.stopped) == (values[:1], values[0], "time")
 
 
 @pytest.fixture
