@@ -4,7 +4,7 @@
 
 ===========  ====================================================================================
 ``limit``    the round's matrix products at this machine's peak in float32
-``stacked``  `FedAvg.run_round`: the nets of all clients in one tensor, gradients written out
+``stacked``  the engine: client after client, gradients written out
 ``loop``     client after client, each a torch module with autograd and torch's SGD
 ``Flower``   the same client in Flower's simulation, which starts worker processes; without it,
              or if it fails, its cells stay empty
@@ -40,7 +40,6 @@ from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import report
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
-from empirical.train.fedavg import FedAvg
 from empirical.train.recipe import FedAvgRecipe
 
 CLIENTS = 100
@@ -231,7 +230,7 @@ def measure(size: Size, *, repeats: int, flower_rounds: int) -> dict[str, Any]:
         rounds=1000, fraction=size.together / CLIENTS, batch=size.batch, rate=RATE
     )
     architecture = perceptron(size.inputs, size.hidden, size.hidden, outputs=10)
-    run = FedAvg(shares, recipe, architecture=architecture, seed=0)
+    run = recipe.training(shares, architecture=architecture, seed=0)
     limit = SinglePrecisionProduct()
     found = turns(
         {"limit": limit, "stacked": run.run_round, "loop": Loop(size, shares)}, repeats=repeats

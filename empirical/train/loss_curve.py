@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from empirical.forecast import Site
-from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
 from empirical.nets.metrics import (
@@ -22,9 +21,11 @@ from empirical.nets.metrics import (
     negative_log_likelihood,
 )
 from empirical.nets.shares import Shares
-from empirical.train.kernel_net import KernelNet
+from empirical.train.follow import Before, Watch, follow
 from empirical.train.learners.averaging import Belief, Learner
+from empirical.train.recipe import run_of_classes
 from empirical.train.run import TrainingRun
+from empirical.train.scores import RoundReport
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -94,19 +95,11 @@ def loss_curve(
         raise fail("record", "increasing rounds, the last of at least 1", looks,
                    "sort them, without repeats")  # fmt: skip
     dealt = tuple(torch.tensor(own, device=shares.labels.device) for own in site.partition.indices)
-    run = TrainingRun(
-        KernelNet(architecture),
-        Classes(architecture.outputs),
-        Shares(shares.inputs, shares.labels, dealt),
-        site.network,
-        learner,
-        rounds=looks[-1],
-        local_steps=local_steps,
-        batch=batch,
-        seed=seed,
-        schedule="geometric",
+    run = run_of_classes(
+        architecture, Shares(shares.inputs, shares.labels, dealt), site.network, learner,
+        rounds=looks[-1], local_steps=local_steps, batch=batch, seed=seed, schedule="geometric",
         device=device,
-    )
+    )  # fmt: skip
 
     def look(belief: Belief) -> ImageScores:
         pieces = [
@@ -115,18 +108,36 @@ def loss_curve(
         ]
         return image_scores(torch.cat(pieces, dim=1), test_labels)
 
-    before: list[ImageScores] = []
-    scores = [look(run.belief())] if looks[0] == 0 else []
-    for done in range(1, looks[-1] + 1):
-        last = done == looks[-1]
-        run.run_round(before=(lambda belief: before.append(look(belief))) if last else None)
-        if done in looks:
-            scores.append(look(run.belief()))
-        if progress is not None:
-            progress(done, looks[-1])
+    watch = _Looks(run, look, looks)
+    if looks[0] == 0:
+        watch.scores.append(look(run.belief()))
+    scores = follow(run, looks[-1], watch, progress=progress).scores
     return LossCurve(
         read_only(np.array(looks, dtype=np.int64)),
         read_only(np.array([negative_log_likelihood(score) for score in scores])),
         read_only(np.array([accuracy(score) for score in scores])),
-        *(read_only(class_means(one.true, one)) for one in (scores[-1], before[0])),
+        *(read_only(class_means(one.true, one)) for one in (scores[-1], watch.last_before)),
     )
+
+
+class _Looks(Watch):
+    """Scores after some rounds of a run, and before the last consensus."""
+
+    def __init__(
+        self, run: TrainingRun, look: Callable[[Belief], ImageScores], looks: Sequence[int]
+    ) -> None:
+        super().__init__()
+        self._run, self._look, self._looks = run, look, looks
+        self.scores: list[ImageScores] = []
+
+    def before(self, round: int) -> Before | None:
+        """In the last round, what is believed before its consensus is looked at."""
+        return self._look_before if round == self._looks[-1] else None
+
+    def _look_before(self, belief: Belief) -> None:
+        self.last_before = self._look(belief)
+
+    def see(self, report: RoundReport) -> None:
+        """Look at a round that is one to look at."""
+        if report.round in self._looks:
+            self.scores.append(self._look(self._run.belief()))

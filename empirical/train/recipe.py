@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from empirical.likelihoods.laws import Classes, Likelihood
@@ -15,18 +17,55 @@ from empirical.messages.codec import Codec
 from empirical.nets.architecture import Architecture
 from empirical.nets.exchange import Exchange
 from empirical.nets.likelihood import ESTIMATORS, Estimator
+from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
+from empirical.train.federated import Server
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import AveragingAdam, Learner
+from empirical.train.learners.averaging import Averaging, AveragingAdam, Belief, Learner, one_of
 from empirical.train.learners.backprop import Backprop
 from empirical.train.run import TrainingRun
-from empirical.train.steps import Schedule, share_of_rate
+from empirical.train.steps import Schedule
 from theory.changing import AnyNetwork
+from theory.network import Network
 from theory.validation import as_integer, as_positive, as_probability, fail
+
+
+def posterior_of(belief: Belief, architecture: Architecture) -> Posterior:
+    """Beliefs as evaluations take them; single nets have next to no width."""
+    variance = belief.variance
+    if variance is None:
+        variance = torch.full_like(belief.mean, POINT_STD**2)
+    return Posterior(architecture, belief.mean, variance)
+
+
+def run_of_classes(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    learner: Learner,
+    *,
+    likelihood: Likelihood | None = None,
+    **how: Any,
+) -> TrainingRun:
+    """A training of nets of layers; left out of the likelihood: classes, an output each.
+
+    Parameters and errors as of :class:`~empirical.train.run.TrainingRun`, which gets `how`.
+
+    Raises
+    ------
+    ValueError
+        If the inputs do not fit the architecture either.
+    """
+    shares.check_fits(architecture)
+    law = Classes(architecture.outputs) if likelihood is None else likelihood
+    return TrainingRun(KernelNet(architecture), law, shares, network, learner, **how)
+
 
 # How the nets of a network are trained -----------------------------------------------------------
 
 
+# σ of a net that is a point; predictions are made by its means alone.
+POINT_STD = 1e-12
 # Below this a step costs no less: moving the weights takes the time.
 SMALLEST_BATCH = 8
 
@@ -175,10 +214,8 @@ class Recipe:
         ValueError
             If the inputs do not fit the architecture either.
         """
-        shares.check_fits(architecture)
-        return TrainingRun(
-            KernelNet(architecture),
-            Classes(architecture.outputs) if likelihood is None else likelihood,
+        return run_of_classes(
+            architecture,
             shares,
             network,
             self.learner,
@@ -193,6 +230,7 @@ class Recipe:
             exchange=exchange,
             start=start,
             device=device,
+            likelihood=likelihood,
         )
 
     def batch_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -271,47 +309,57 @@ class FedAvgRecipe:
         as_integer("local_steps", self.local_steps, minimum=0)
         if self.fraction != 1.0:
             as_probability("fraction", self.fraction)
-        for name in ("rate", "decay", "server_rate"):
+        for name in ("rate", "decay"):
             as_positive(name, getattr(self, name))
-        if not 0.0 <= self.momentum < 1.0:
-            raise fail(
-                "momentum",
-                "a number of at least 0 and below 1",
-                self.momentum,
-                "give such a number",
-            )
-        if self.averaging is not None and not 0.0 <= self.averaging < math.inf:
-            raise fail(
-                "averaging",
-                "a finite number of at least 0, or None",
-                self.averaging,
-                "give such a number",
-            )
-        if self.schedule not in ("cosine", "geometric"):
-            raise fail(
-                "schedule", "'cosine' or 'geometric'", repr(self.schedule), "choose one of them"
-            )
+        one_of("schedule", self.schedule, ("cosine", "geometric"))
+        self.server(1)
 
-    def clients(self, number: int) -> int:
-        """How many of a number of clients take part in a round: max(C K, 1), rounded.
+    def server(self, agents: int) -> Server:
+        """The server of so many agents: max(C N, 1) of them, rounded, take part in a round.
 
         Examples
         --------
-        >>> FedAvgRecipe(rounds=1).clients(100), FedAvgRecipe(rounds=1).clients(3)
-        (10, 1)
+        >>> [FedAvgRecipe(rounds=1).server(agents).clients for agents in (100, 3)]
+        [10, 1]
         """
-        return max(1, round(self.fraction * number))
+        clients = max(1, round(self.fraction * agents))
+        return Server(clients, self.momentum, self.server_rate, self.averaging)
 
-    def rate_in(self, round: int) -> float:
-        """η in a round, counted from 1.
+    def training(
+        self,
+        shares: Shares,
+        *,
+        architecture: Architecture,
+        seed: int,
+        start: Tensor | None = None,
+        device: str = "cpu",
+    ) -> TrainingRun:
+        """A training by this recipe, before its first round; clients weigh by their examples.
 
-        Examples
-        --------
-        >>> FedAvgRecipe(rounds=100, rate=0.2, schedule="cosine").rate_in(51)
-        0.1
+        Parameters and errors as of :class:`~empirical.train.run.TrainingRun`.
+
+        Raises
+        ------
+        ValueError
+            If the inputs do not fit the architecture either.
         """
-        share = share_of_rate(self.schedule, round, rounds=self.rounds, decay=self.decay)
-        return self.rate * share
+        held = np.array(shares.sizes, dtype=np.float64)
+        epochs = [self.epochs * -(-size // self.batch) for size in shares.sizes]
+        return run_of_classes(
+            architecture,
+            shares,
+            Network(np.tile(held / held.sum(), (held.size, 1))),
+            Averaging(self.rate, momentum=0.0, weighting="agents"),
+            rounds=self.rounds,
+            local_steps=self.local_steps or epochs,
+            batch=self.batch,
+            seed=seed,
+            schedule=self.schedule,
+            decay=self.decay,
+            server=self.server(held.size),
+            start=start,
+            device=device,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All settings, in plain values."""
