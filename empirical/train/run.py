@@ -500,4 +500,5 @@ def run_of_plan(
         missing=plan.missing,
         exchange=exchange,
         device=device,
+        server=None if plan.clients is None else Server(plan.clients),
     )
