@@ -282,9 +282,9 @@ def _gae_run(run: Run) -> Numbers:
             autoencoder=path,
         )  # fmt: skip
     return {
-        "losses": seen.nodes.losses,
+        "losses": seen.losses,
         "accuracies": [*(one.accuracies for one in seen.closing), *seen.accuracies],
-        "bits": [[bits] for bits in seen.nodes.sent_bits],
+        "bits": [[bits] for bits in seen.sent_bits],
     }
 
 

@@ -31,8 +31,8 @@ def test_a_server_draws_clients(tmp_path: Path) -> None:
         given = {"clients": 2, "learner": "averaging", **changes}
         with pytest.raises(ValueError, match=words):
             pb.train_file(write_net(tmp_path, server, **given))
+    path = {**NUMBERS, "network": {"topology": "path", "agents": 3}}
     with pytest.raises(ValueError, match="network: expected one row of weights for all agents"):
-        path = {**NUMBERS, "network": {"topology": "path", "agents": 3}}
         pb.train_file(write_net(tmp_path, path, clients=2))
     coded = {**server, "messages": {"codec": "sign"}}
     with pytest.raises(ValueError, match="codec: expected messages without a codec"):
