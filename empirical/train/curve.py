@@ -113,45 +113,6 @@ class Test:
         return stratified_subset(self.labels, size, seed=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """What was seen of a run, in plain values.
-
-    Attributes
-    ----------
-    points
-        One mapping a recorded round: ``round``, ``local_steps``, ``bytes`` and ``seconds`` so
-        far, each agent's ``loss`` and ``divergence`` (nats), ``sigma`` (quantiles `SPREAD` of each
-        agent's σ), and ``before`` and ``after`` the consensus the measurements by ``mean``
-        weights and ``sampled``. What does not exist is None.
-    last
-        The same measurements of all agents at the end, with the confusion matrices.
-    last_before
-        The same before the last consensus; None where there is none.
-    agents
-        Which agents the points are of.
-    seconds
-        Of training, without the looking.
-    """
-
-    points: tuple[Mapping[str, Any], ...]
-    last: Mapping[str, Any]
-    last_before: Mapping[str, Any] | None
-    agents: tuple[int, ...]
-    seconds: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of one curve."""
-        return {
-            "spread": list(SPREAD),
-            "agents": list(self.agents),
-            "points": list(self.points),
-            "last": dict(self.last),
-            "last_before": None if self.last_before is None else dict(self.last_before),
-            "seconds": self.seconds,
-        }
-
-
 def curve_of(
     run: Followed,
     test: Test,
@@ -163,7 +124,7 @@ def curve_of(
     resume: bool = False,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
-) -> Curve:
+) -> dict[str, Any]:
     """Train to the end and look on, at as many agents as the test has labels of.
 
     Parameters
@@ -179,6 +140,17 @@ def curve_of(
     say
         Called with the accuracy so far, in words.
 
+    Returns
+    -------
+    dict
+        What was seen, in plain values; what does not exist is None. ``points``: one mapping a
+        recorded round, with ``round``, ``local_steps``, ``bytes`` and ``seconds`` so far, each
+        agent's ``loss`` and ``divergence`` (nats), ``sigma`` (quantiles ``spread`` of each agent's
+        σ), and ``before`` and ``after`` the consensus the measurements by ``mean`` weights and
+        ``sampled``. ``last`` and ``last_before`` (the last consensus): the same of all agents at
+        the end, with the confusion matrices. ``agents``: which the points are of. ``seconds``: of
+        training, without the looking.
+
     Raises
     ------
     TrainingFailed
@@ -191,9 +163,14 @@ def curve_of(
         raise fail("run", "one before its first round", run.round, "make a new one")
     watch = _Looks(run, test, schedule, seed, rounds, say)
     follow(run, rounds, watch, kept=generations, resume=resume, progress=progress)
-    last = watch.last(run.belief())
-    seconds = round(watch.seconds, 3)
-    return Curve(tuple(watch.points), last, watch.last_before, watch.agents, seconds)
+    return {
+        "spread": list(SPREAD),
+        "agents": list(watch.agents),
+        "points": watch.points,
+        "last": watch.last(run.belief()),
+        "last_before": watch.last_before,
+        "seconds": round(watch.seconds, 3),
+    }
 
 
 class _Looks(Watch):

@@ -160,7 +160,7 @@ def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
         records=2 * ROUNDS, images=TEST_IMAGES, draws=2, last_images=TEST_IMAGES, last_draws=2,
         agents=_AGENTS,
     )  # fmt: skip
-    points = curve_of(run, problem.test, rounds=rounds, schedule=looks, seed=_SEED).points
+    points = curve_of(run, problem.test, rounds=rounds, schedule=looks, seed=_SEED)["points"]
     return {
         "losses": [_of_point(point, "nll") + _numbers_of(point["loss"]) for point in points],
         "divergences": [_numbers_of(point["divergence"]) for point in points],

@@ -343,14 +343,15 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     ValueError
         If there is no recipe of that name.
     """
-    from empirical.train.recipe import FEDAVG_RECIPES
+    from empirical.papers import built, tables
+    from empirical.train.recipe import FedAvgRecipe
 
-    name = values["server"]
-    if name not in FEDAVG_RECIPES:
-        known = ", ".join(FEDAVG_RECIPES) or "none"
+    name, recipes = values["server"], tables("rows")["federated"]
+    if name not in recipes:
+        known = ", ".join(recipes)
         raise fail("recipe of federated averaging", known, repr(name), "choose one of them")
     changed = {k: v for k, v in values.items() if k not in ("server", "rounds_run")}
-    return replace(FEDAVG_RECIPES[name], **changed)
+    return built(FedAvgRecipe, {**recipes[name], **changed})
 
 
 def others_of(dataset: str, data: Path | None) -> Images | None:
@@ -419,7 +420,7 @@ def run_net_part(
         network=Facts.model_validate(problem.facts),
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
-        curve=Curve.model_validate(curve.as_json()),
+        curve=Curve.model_validate(curve),
         behaviour=mark_of(row, part, codec),
         versions=versions(),
         posterior=_kept_beliefs(posterior, part, setting.folder, words),

@@ -18,7 +18,7 @@ from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares, as_inputs
-from empirical.train.curve import Curve, Followed, Schedule, Test, curve_of
+from empirical.train.curve import Followed, Schedule, Test, curve_of
 from empirical.train.follow import Apart
 from empirical.train.learners.averaging import Averaging, Belief
 from empirical.train.recipe import FedAvgRecipe, Recipe, posterior_of
@@ -70,15 +70,15 @@ def test_set(learners: int) -> Test:
 test_set.__test__ = False  # type: ignore[attr-defined]
 
 
-def followed(run: Followed, **options: Any) -> Curve:
+def followed(run: Followed, **options: Any) -> dict[str, Any]:
     options = {"rounds": 12, "schedule": SCHEDULE, "seed": 1} | options
     served = isinstance(run.learner, Averaging)  # one net, of the server
     return curve_of(run, test_set(1 if served else 2), **options)
 
 
-def timeless(curve: Curve) -> str:
+def timeless(curve: dict[str, Any]) -> str:
     """Everything but how long it took."""
-    content = curve.as_json()
+    content = json.loads(json.dumps(curve))
     del content["seconds"]
     for point in content["points"]:
         del point["seconds"]
@@ -101,8 +101,8 @@ def test_what_is_on_record() -> None:
     ticks: list[tuple[int, int]] = []
     curve = followed(learner, say=said.append, progress=lambda *tick: ticks.append(tick))
     assert ticks == [(k, 12) for k in range(1, 13)]
-    assert [point["round"] for point in curve.points] == list(SCHEDULE.rounds(12))
-    for point in curve.points:
+    assert [point["round"] for point in curve["points"]] == list(SCHEDULE.rounds(12))
+    for point in curve["points"]:
         assert point["local_steps"] == 2 * 2 * point["round"]
         # Two links, precision and shift of d float32 numbers each.
         assert point["bytes"] == 2 * 8 * NET.parameters * point["round"]
@@ -116,15 +116,16 @@ def test_what_is_on_record() -> None:
     beliefs = posterior_of(learner.belief(), NET)
     predicted = mean_probabilities(beliefs, inputs).argmax(dim=2).numpy()
     share = (predicted == images.labels)[:, places].mean(axis=1)
-    assert curve.last["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
-    assert np.sum(curve.last["mean"]["confusion"]) == 2 * 200
-    last = curve.points[-1]["after"]["sampled"]
+    assert curve["last"]["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
+    assert np.sum(curve["last"]["mean"]["confusion"]) == 2 * 200
+    last = curve["points"][-1]["after"]["sampled"]
     assert (
-        said[-1] == f"{100 * float(np.mean(curve.points[-1]['after']['mean']['accuracy'])):.1f} %"
+        said[-1]
+        == f"{100 * float(np.mean(curve['points'][-1]['after']['mean']['accuracy'])):.1f} %"
     )
     # Agents that differ before a consensus are nearer to each other after it.
-    before = curve.points[0]["before"]["mean"]["in_domain_confidence"]
-    assert before != curve.points[0]["after"]["mean"]["in_domain_confidence"]
+    before = curve["points"][0]["before"]["mean"]["in_domain_confidence"]
+    assert before != curve["points"][0]["after"]["mean"]["in_domain_confidence"]
     assert set(last) >= {"nll", "calibration_error", "entropy", "out_of_domain_confidence"}
 
 
@@ -143,7 +144,7 @@ def test_divergences_are_from_the_prior_of_the_round(prior: Any) -> None:
     there, wide = beliefs[0].mean.double(), beliefs[0].variance.double()
     terms = (wide + (there - mean) ** 2) / variance - 1 - (wide / variance).log()
     curve = followed(network(replace(RECIPE, prior=prior, prior_std=0.4)), rounds=2)
-    found = curve.points[-1]["divergence"]
+    found = curve["points"][-1]["divergence"]
     np.testing.assert_allclose(found, 0.5 * terms.sum(dim=1), rtol=1e-4)
 
 
@@ -160,24 +161,24 @@ def test_agents_alone_are_trainings_of_their_own() -> None:
     assert torch.equal(mine.variance[1], theirs.variance[0])
     refused("trainings of one agent each", Apart, [network()])
     curve = followed(alone())
-    assert all(point["before"] is None for point in curve.points)
-    assert all(value > 0 for value in curve.points[0]["divergence"])
-    assert curve.last_before is None
+    assert all(point["before"] is None for point in curve["points"])
+    assert all(value > 0 for value in curve["points"][0]["divergence"])
+    assert curve["last_before"] is None
 
 
 def test_a_server_is_judged_by_what_it_serves() -> None:
     run = server()
     curve = followed(run)
-    assert "sampled" not in curve.last
-    assert curve.points[0]["before"] is None
-    assert curve.points[0]["sigma"] is None
+    assert "sampled" not in curve["last"]
+    assert curve["points"][0]["before"] is None
+    assert curve["points"][0]["sigma"] is None
     reports = [server().run_round().loss]
-    assert curve.points[0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
+    assert curve["points"][0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
     images = load_digits()
     served = posterior_of(run.belief(), NET).of([0])
     right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(2).numpy()
     share = (right == images.labels)[:, test_set(1).sample(200)].mean()
-    assert curve.last["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
+    assert curve["last"]["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
 
 
 @pytest.mark.parametrize(("make", "stop"), [(network, 1), (alone, 5), (server, 11), (server, 1)])

@@ -18,10 +18,11 @@ from empirical.nets.exchange import OneProcess
 from empirical.nets.likelihood import logits
 from empirical.nets.posterior import shared_initialisation
 from empirical.nets.shares import EpochsAnew, Shares
+from empirical.papers import built, tables
 from empirical.train.federated import ServedRounds, Server
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.recipe import FEDAVG_RECIPES, FedAvgRecipe
+from empirical.train.recipe import FedAvgRecipe
 from empirical.train.run import TrainingRun
 from empirical.train.scores import RoundReport
 from empirical.train.steps import TrainingFailed, share_of_rate
@@ -274,7 +275,7 @@ def test_data_and_start_fit_the_architecture() -> None:
 def test_the_slides_settings() -> None:
     """Slides, hyperparameters: η = .01, E = 5 (and 1), B = 10, C = .1, plain SGD and averaging."""
     for epochs in (1, 5):
-        recipe = FEDAVG_RECIPES[f"paper, E={epochs}"]
+        recipe = built(FedAvgRecipe, tables("rows")["federated"][f"paper, E={epochs}"])
         assert (recipe.rate, recipe.epochs, recipe.batch, recipe.fraction) == (
             0.01,
             epochs,
