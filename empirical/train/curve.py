@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,15 +17,24 @@ import torch
 from torch import Tensor
 
 from empirical.dealing import stratified_subset
+from empirical.forecast import Site
 from empirical.keeping import Generations, Kept
 from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.likelihood import mean_probabilities
+from empirical.nets.likelihood import PREDICTED_AT_ONCE, mean_probabilities
+from empirical.nets.metrics import (
+    ImageScores,
+    accuracy,
+    class_means,
+    image_scores,
+    negative_log_likelihood,
+)
 from empirical.nets.posterior import Posterior, kl_divergence
+from empirical.nets.shares import Shares
 from empirical.train.follow import Apart, Before, Watch, follow
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import Belief
+from empirical.train.learners.averaging import Belief, Learner
 from empirical.train.learners.backprop import Backprop
-from empirical.train.recipe import posterior_of
+from empirical.train.recipe import posterior_of, run_of_classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import RoundReport
 from empirical.train.steps import TrainingFailed
@@ -342,3 +352,117 @@ def _sigma(posterior: Posterior, agents: Sequence[int]) -> list[list[float]]:
         _rounded(torch.quantile(posterior.variance[agent].sqrt(), shares).tolist())
         for agent in agents
     ]
+
+
+# How soon nets do well on new images --------------------------------------------------------------
+
+
+class LossCurve(Watch):
+    r"""How the nets of a run do on new images, round after round; by mean weights.
+
+    Parameters
+    ----------
+    inputs, labels
+        Shapes (n, \*input_shape) and (n,).
+    rounds
+        After which to look, increasing, from 0 at the earliest; the last ends the run.
+
+    Attributes
+    ----------
+    scores
+        After each of them, of all agents.
+    local_scores
+        Before the last consensus.
+    """
+
+    local_scores: ImageScores
+
+    def __init__(
+        self, run: TrainingRun, inputs: Tensor, labels: Tensor, rounds: Sequence[int]
+    ) -> None:
+        super().__init__()
+        self._run, self._inputs, self._labels, self.rounds = run, inputs, labels, list(rounds)
+        self.scores = [self._scores(run.belief())] if rounds[0] == 0 else []
+
+    def before(self, round: int) -> Before | None:
+        """In the last round, a look at what is believed before its consensus."""
+        return self._look_before if round == self.rounds[-1] else None
+
+    def see(self, report: RoundReport) -> None:
+        """Look at a round that is one to look at."""
+        super().see(report)
+        if report.round in self.rounds:
+            self.scores.append(self._scores(self._run.belief()))
+
+    def _look_before(self, belief: Belief) -> None:
+        self.local_scores = self._scores(belief)
+
+    def _scores(self, belief: Belief) -> ImageScores:
+        net = self._run.net
+        parts = torch.split(self._inputs, PREDICTED_AT_ONCE)
+        pieces = [torch.softmax(net.outputs_of(belief.mean, some[None]), dim=2) for some in parts]
+        return image_scores(torch.cat(pieces, dim=1), self._labels)
+
+    @property
+    def losses(self) -> FloatArray:
+        """Mean −log ℓ in nats, shape (T, N)."""
+        return np.array([negative_log_likelihood(score) for score in self.scores])
+
+    @property
+    def accuracies(self) -> FloatArray:
+        """The share of images whose label is the most likely, shape (T, N)."""
+        return np.array([accuracy(score) for score in self.scores])
+
+    @property
+    def label_confidences(self) -> FloatArray:
+        """The mean probability of the true label after the last round, shape (N, classes)."""
+        return class_means(self.scores[-1].true, self.scores[-1])
+
+    @property
+    def local_label_confidences(self) -> FloatArray:
+        """The same before the last consensus."""
+        return class_means(self.local_scores.true, self.local_scores)
+
+
+def loss_curve(
+    shares: Shares,
+    site: Site,
+    learner: Learner,
+    *,
+    test_inputs: Tensor,
+    test_labels: Tensor,
+    record: Sequence[int],
+    progress: Progress | None = None,
+    **how: Any,
+) -> LossCurve:
+    """Train a network of nets at a constant rate, and look at new images every few rounds.
+
+    Parameters
+    ----------
+    shares
+        All images; who holds which is `site`'s partition.
+    site
+        The network, fixed or changing, and its partition.
+    test_inputs, test_labels, record
+        What a :class:`LossCurve` looks at, and after which rounds.
+    how
+        As of :func:`empirical.train.recipe.run_of_classes`.
+
+    Raises
+    ------
+    ValueError
+        If network and partition differ in their agents, or rounds do not increase.
+    TrainingFailed
+        If a loss is not finite any more.
+    """
+    looks = [as_integer("record", r, minimum=0) for r in record]
+    if not looks or looks[-1] == 0 or any(b <= a for a, b in pairwise(looks)):
+        raise fail("record", "increasing rounds, the last of at least 1", looks,
+                   "sort them, without repeats")  # fmt: skip
+    dealt = tuple(torch.tensor(own, device=shares.labels.device) for own in site.partition.indices)
+    run = run_of_classes(
+        shares=Shares(shares.inputs, shares.labels, dealt), network=site.network, learner=learner,
+        rounds=looks[-1], schedule="geometric", **how,
+    )  # fmt: skip
+    watch = LossCurve(run, test_inputs, test_labels, looks)
+    return follow(run, looks[-1], watch, progress=progress)
