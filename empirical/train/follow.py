@@ -82,12 +82,12 @@ class Watch:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What was seen so far, as tensors and as plain values."""
-        costs = {"steps": self.local_steps, "bytes": self.bytes_sent, "seconds": self.seconds}
+        costs = {"local_steps": self.local_steps, "bytes": self.bytes_sent, "seconds": self.seconds}
         return {}, costs
 
     def restore(self, kept: Kept) -> None:
         """Go on from a :meth:`state`."""
-        self.local_steps, self.bytes_sent = kept.words["steps"], kept.words["bytes"]
+        self.local_steps, self.bytes_sent = kept.words["local_steps"], kept.words["bytes"]
         self.seconds = kept.words["seconds"]
 
 
