@@ -4,7 +4,7 @@ The snapshots of :mod:`empirical.forecast` are nets trained in one place on the 
 labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
 them. They are Bayesian nets like those of the networks they speak about, and predict with their
 mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
-comes down to given values (:mod:`empirical.train.loss_curve`).
+comes down to given values (:func:`empirical.train.curve.loss_curve`).
 """
 
 from __future__ import annotations
