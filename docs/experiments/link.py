@@ -87,10 +87,10 @@ def orders(*names: str) -> str:
         row = ROWS[name]
         content = LinkContent.of(bodies()[name]["content"])
         assert content.snapshots is not None
-        logs = -np.log([content.snapshots.forecasts[one].rate for one in row.setting.networks])
-        again = np.array([heard_again(one) for one in row.setting.networks])
-        unseen = np.array([one in WIDE for one in row.setting.networks])
-        trained = [content.trained[one] for one in row.setting.networks]
+        logs = -np.log([content.snapshots.forecasts[one].rate for one in row.plan.networks])
+        again = np.array([heard_again(one) for one in row.plan.networks])
+        unseen = np.array([one in WIDE for one in row.plan.networks])
+        trained = [content.trained[one] for one in row.plan.networks]
         for index, target in enumerate(row.setting.targets):
             rounds = rounds_reached(trained, index=index)
             cells = [

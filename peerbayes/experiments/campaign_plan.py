@@ -17,6 +17,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.gae import GAE, GaeExperiment
 from peerbayes.experiments.gae_rows import (
     AUTOENCODERS,
@@ -43,7 +44,7 @@ from peerbayes.experiments.net_rows import (
 )
 from peerbayes.experiments.net_run import network_of, server_recipe
 from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.setting import Named, SeededExperiment
+from peerbayes.experiments.setting import Named
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedPart, tuned_parts
 from peerbayes.messages import guessed
@@ -75,7 +76,7 @@ class Task:
 
     row: str
     part: Named
-    experiment: SeededExperiment[Any]
+    experiment: Experiment[Any]
     kind: str
     seconds: float
     steps: int

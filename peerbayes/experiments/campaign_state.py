@@ -24,9 +24,9 @@ from rich.text import Text
 from peerbayes._version import __version__
 from peerbayes.documents import Document
 from peerbayes.experiments.campaign_plan import Task
+from peerbayes.experiments.experiment import Experiment
 from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.setting import (
-    SeededExperiment,
     Setting,
     all_marks,
     lock_of,
@@ -135,7 +135,7 @@ class Campaign:
     data: Path | None = None
     again: bool = False
 
-    def experiment(self, task: Task) -> SeededExperiment[Any]:
+    def experiment(self, task: Task) -> Experiment[Any]:
         """The experiment of a part, ready to run; earlier trials are looked for in both folders."""
         setting = Setting(self.device, self.data, self.folder(task), resume=True)
         found = task.experiment.with_setting(setting)

@@ -17,6 +17,7 @@ import numpy as np
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
+from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
@@ -29,19 +30,10 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     GaeTraffic,
-    gae_recipe,
     looks,
 )
 from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.setting import (
-    GAE_AUTOENCODER,
-    Job,
-    Setting,
-    behaviour_mark,
-    lock_of,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import Setting, lock_of, unfinished
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -269,8 +261,6 @@ def run_gae(
         mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=checksum,
-        behaviour=behaviour_mark(gae_recipe(part)),
-        versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
     )
@@ -374,8 +364,6 @@ def train_autoencoder(
         curve=_curve(used, held[0][-1], recipe),
         file=file,
         sha256=sha256,
-        behaviour=behaviour_mark(GAE_AUTOENCODER),
-        versions=versions(),
         seconds=time.perf_counter() - start,
     )
 

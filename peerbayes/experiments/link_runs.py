@@ -22,6 +22,7 @@ from empirical.forecast import (
     run_beside_forecast,
 )
 from peerbayes.comparison import allowed_deviation, means_agree
+from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.link_networks import network_of, site_of
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
@@ -31,6 +32,7 @@ from peerbayes.experiments.link_rows import (
     SnapshotsPart,
     TrainedPart,
 )
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory import Network
 from theory.progress import Progress
@@ -49,23 +51,23 @@ _STD, _SCALE_RATE = 0.03, 1e-3
 _DEALT = {"mnist": "star-mnist-1", "fashion-mnist": "star-fmnist-1"}
 
 
-def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) -> SnapshotsPart:
+def run_forecasts(link: LinkSetting, job: Job, where: Setting) -> SnapshotsPart:
     """Train the hypotheses, and compare the exact run over them with the rates of each network."""
     from empirical.train.prediction import train_snapshots
     from empirical.train.recipe import Recipe
 
-    images = load_images(link.data_set, directory=link.data)
+    images = load_images(link.data_set, directory=where.data)
     sites = link_sites(link, images)
     partition = next(iter(sites.values())).partition
-    shares = _shares(link, images, partition)
+    shares = _shares(where, images, partition)
     hypotheses = label_hypotheses(held_labels(partition, images.labels))
     recipe = Recipe(
         link.snapshot_rounds, link.local_steps, link.batch,
         mean_rate=link.snapshot_rate, mean_epsilon=link.snapshot_epsilon,
     )  # fmt: skip
     snapshots = train_snapshots(
-        shares, hypotheses, recipe, architecture=_architecture(link, shares), seed=seed,
-        stages=link.stages, device=link.device, progress=progress,
+        shares, hypotheses, recipe, architecture=_architecture(link, shares), seed=job.seed,
+        stages=link.stages, device=where.device, progress=job.progress,
     )  # fmt: skip
     table = snapshots.table(shares.inputs, shares.labels)
     return SnapshotsPart(
@@ -73,35 +75,33 @@ def run_forecasts(link: LinkSetting, *, seed: int, progress: Progress | None) ->
         accuracies=table.accuracies.tolist(),
         label_losses=label_losses(table, images.labels, classes=10).tolist(),
         forecasts={
-            name: _forecast(link, table, len(hypotheses), site, seed=seed)
+            name: _forecast(link, table, len(hypotheses), site, seed=job.seed)
             for name, site in sites.items()
         },
     )
 
 
-def run_training(
-    link: LinkSetting, part: str, *, seed: int, replicates: int, progress: Progress | None
-) -> TrainedPart:
+def run_training(link: LinkSetting, part: str, job: Job, where: Setting) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
     from empirical.nets.shares import as_inputs, as_labels
     from empirical.train.loss_curve import loss_curve
 
-    images = load_images(link.data_set, directory=link.data)
+    images = load_images(link.data_set, directory=where.data)
     site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]
-    shares = _shares(link, images, site.partition)
-    test = load_images(link.data_set, split="test", directory=link.data)
+    shares = _shares(where, images, site.partition)
+    test = load_images(link.data_set, split="test", directory=where.data)
     few = test.at(stratified_subset(test.labels, link.test_images, seed=_DEAL))
     architecture = _architecture(link, shares)
-    inputs = as_inputs(few, input_shape=architecture.input_shape, device=link.device)
-    labels = as_labels(few, device=link.device)
+    inputs = as_inputs(few, input_shape=architecture.input_shape, device=where.device)
+    labels = as_labels(few, device=where.device)
     curves = [
         loss_curve(
             shares, site, _learner(link), architecture=architecture,
             local_steps=link.local_steps, batch=link.batch, test_inputs=inputs, test_labels=labels,
-            record=link.looks, seed=own_seed, device=link.device,
-            progress=_one_of(progress, index, replicates),
+            record=link.looks, seed=own_seed, device=where.device,
+            progress=_one_of(job.progress, index, job.replicates),
         )
-        for index, own_seed in enumerate(_seeds(seed, replicates))
+        for index, own_seed in enumerate(_seeds(job.seed, job.replicates))
     ]  # fmt: skip
     losses = np.array([curve.losses.mean(axis=1) for curve in curves])
     return TrainedPart(
@@ -194,11 +194,11 @@ def _architecture(link: LinkSetting, shares: Shares) -> Architecture:
     return perceptron(shares.inputs.shape[1], *link.hidden, outputs=10)
 
 
-def _shares(link: LinkSetting, images: Images, partition: Partition) -> Shares:
+def _shares(where: Setting, images: Images, partition: Partition) -> Shares:
     from empirical.nets.shares import Shares
 
     pixels = images.pixels.shape[1] * images.pixels.shape[2]
-    return Shares.from_images(images, partition, input_shape=(pixels,), device=link.device)
+    return Shares.from_images(images, partition, input_shape=(pixels,), device=where.device)
 
 
 def _seeds(seed: int, replicates: int) -> Iterator[int]:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerbayes.experiments.experiment import Experiment, Job, PartT
 from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
@@ -23,21 +24,10 @@ from peerbayes.experiments.net_rows import (
     Row,
     Table,
     is_served,
-    net_recipe,
     part_values,
     schedule_values,
 )
-from peerbayes.experiments.setting import (
-    Job,
-    PartT,
-    SeededExperiment,
-    Setting,
-    _file,
-    behaviour_mark,
-    codec_recipes,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import Setting, _file, unfinished
 from peerbayes.terminal import sayer
 from theory.lazy import later
 from theory.validation import fail
@@ -58,7 +48,8 @@ else:
     np = later("numpy")
 
 
-class RowExperiment(SeededExperiment[PartT]):
+@dataclass(frozen=True)
+class RowExperiment(Experiment[PartT]):
     """An experiment on a row of neural nets, which is what refusals are about."""
 
     row: Row
@@ -426,17 +417,9 @@ def run_net_part(
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
         curve=Curve.model_validate(curve.as_json()),
-        behaviour=mark_of(row, part, codec),
-        versions=versions(),
         posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
         codec=codec_settings(codec) if codec else None,
     )
-
-
-def mark_of(row: Row, part: Part, codec: str = "") -> str:
-    """The behaviour mark of a part, and with a codec those of the codecs."""
-    codecs = codec_recipes(codec_settings(codec)) if codec else ()
-    return behaviour_mark(net_recipe(row, part), *codecs)
 
 
 def _kept_beliefs(

@@ -11,17 +11,17 @@ says itself of which experiment and part it is, so that one put in another's pla
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical.keeping import AGAIN, verify_file
-from peerbayes.experiments.experiment import Experiment, Line, parts_named
+from peerbayes.experiments.experiment import Experiment, Job, Line, parts_named
 from peerbayes.experiments.net_documents import NetPart, PosteriorFile
 from peerbayes.experiments.net_rows import (
     RECIPE_NAMES,
     Part,
-    Row,
+    net_recipe,
     part_values,
     parts_aside,
     parts_of,
@@ -32,14 +32,13 @@ from peerbayes.experiments.net_run import (
     RowExperiment,
     check_codec,
     codec_settings,
-    mark_of,
     run_net_part,
     server_recipe,
     weights_mark,
     written,
 )
 from peerbayes.experiments.run import KIND, PART_KIND
-from peerbayes.experiments.setting import Job, Setting, parts_folder
+from peerbayes.experiments.setting import codec_recipes, parts_folder
 from peerbayes.experiments.tuned import RECIPE as TUNED
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import guessed
@@ -55,28 +54,16 @@ DEFAULT_RECIPE = "best"
 
 @dataclass(frozen=True)
 class NetExperiment(RowExperiment[Part]):
-    """One row with neural nets.
+    """One row with neural nets; a quick run has a tenth of the images, and a few hundred steps.
 
     Attributes
     ----------
-    row
-        What is run.
-    seeds
-        How many of each part.
-    is_quick
-        A look of seconds: a tenth of the images, a few hundred steps, and one seed.
     codec
         Name of what writes the messages; empty: they are sent as they are. With one, only the
         parts whose messages it can write are run, in records of their own.
-    setting
-        Where and how it runs.
     """
 
-    row: Row
-    seeds: int = 3
-    is_quick: bool = False
     codec: str = ""
-    setting: Setting = field(default_factory=Setting)
 
     options = RowExperiment.options | {"recipe", "codec"}
 
@@ -107,11 +94,11 @@ class NetExperiment(RowExperiment[Part]):
             names = (*RECIPE_NAMES, "tuned")
             remedy = guessed(recipe, names, otherwise="choose one of them, or tuned")
             raise fail("--recipe", " or ".join(RECIPE_NAMES), repr(recipe), remedy)
-        first = self.seeds if seeds is None else seeds
         own = [
             name
-            for name, part in self._parts.items()
-            if part.recipe == recipe and part.seed < first and part.asked_for in words
+            for name, part in self.table.items()
+            if part.recipe == recipe and part.asked_for in words
+            if seeds is None or part.seed < seeds
         ]
         if not own and not self.codec:
             raise fail("--recipe", "paper or best", repr(recipe), f"{self.row.name} has no priors")
@@ -120,7 +107,7 @@ class NetExperiment(RowExperiment[Part]):
             raise fail("--codec", f"one that writes the beliefs of {recipe!r}", got, remedy)
         return parts_named(own, words, shown=own[:12])
 
-    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
+    def configured(self, how: Options, out: Path) -> tuple[Experiment[Any], tuple[str, ...] | None]:
         """The experiment by recipe, codec and seeds, or the comparison of methods on its row.
 
         Raises
@@ -134,12 +121,13 @@ class NetExperiment(RowExperiment[Part]):
             if codec:
                 wanted = "no codec with --recipe tuned"
                 raise fail("--codec", wanted, codec, "leave one of them out")
-            return TunedExperiment(self.row, self.seeds).configured(how, out)
-        seeds = self.seeds_of(how)
-        found = self.made(how, out, seeds=max(seeds, self.seeds), is_quick=how.quick, codec=codec)
+            return TunedExperiment(self.row, seeds=self.seeds).configured(how, out)
+        found = self.asked(how, out, codec=codec)
         if codec:  # which parts there are depends on what it can write
             found.check()
-        return found.ready(found.parts_with(how.part or "", seeds=seeds, recipe=recipe))
+        only = found.parts_with(how.part or "", seeds=self.seeds_of(how), recipe=recipe)
+        found.check()
+        return found, only
 
     def check(self) -> None:
         """Refuse to run where something is missing, or the codec can write nothing of the row.
@@ -170,37 +158,38 @@ class NetExperiment(RowExperiment[Part]):
             **self._coding,
         }
 
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """What the numbers of one part depend on: of the row, its recipe, and what code does."""
+    def depends(self, part: Part) -> dict[str, Any]:
+        """What the numbers of one part depend on: of the row, and its recipe."""
         from empirical.data import CHECKSUMS
 
-        own, row = self._parts[part], self.row
-        values = part_values(row, own, is_quick=self.is_quick)
+        row = self.row
+        values = part_values(row, part, is_quick=self.is_quick)
         if "server" in values:
             values = {**server_recipe(values).as_json(), **values}
-        variant = row.variant(own.variant)
-        apart = {"start": OWN_START} if own.role == "own initialisation" else {}
+        variant = row.variant(part.variant)
+        apart = {"start": OWN_START} if part.role == "own initialisation" else {}
         return {
             "data": dict(CHECKSUMS[row.dataset]),
             "hidden": list(row.hidden),
             "dealing": variant.dealing,
             "network": dict(variant.network),
-            "weights": weights_mark(row.name, own.variant),
-            "role": own.role,
+            "weights": weights_mark(row.name, part.variant),
+            "role": part.role,
             "values": values,
             "schedule": schedule_values(row, is_quick=self.is_quick),
             "quick": self.is_quick,
             "device": self.setting.device,
-            "behaviour": self.mark(part),
             **apart,
             **self._coding,
         }
 
-    def mark(self, name: str) -> str:
-        """The behaviour mark of a part, and with a codec those of the codecs."""
-        return mark_of(self.row, self._parts[name], self.codec)
+    def recipes(self, part: Part) -> tuple[str, ...]:
+        """Its own, and those of the codecs."""
+        codecs = codec_recipes(codec_settings(self.codec)) if self.codec else ()
+        return net_recipe(self.row, part), *codecs
 
-    def _train(self, part: Part, job: Job) -> NetPart:
+    def find(self, part: Part, job: Job) -> NetPart:
+        """Train and measure (`net_run.run_net_part`)."""
         return run_net_part(
             self.row, part, job, is_quick=self.is_quick, codec=self.codec, setting=self.setting
         )
@@ -219,7 +208,8 @@ class NetExperiment(RowExperiment[Part]):
         return net_lines(self.row, parts)
 
     @property
-    def _parts(self) -> dict[str, Part]:
+    def table(self) -> dict[str, Part]:
+        """Its network's, what it is compared with, and those aside."""
         parts = parts_of(self.row, seeds=self.seeds, is_quick=self.is_quick)
         aside = () if self.is_quick or self.codec else parts_aside(self.row, seeds=self.seeds)
         chosen = [p for p in (*parts, *aside) if not self.codec or written(self.row, p, self.codec)]

@@ -9,13 +9,13 @@ report beside what is true, which the papers do not show.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.experiments.codecs import CODECS
-from peerbayes.experiments.experiment import Experiment, Line, RunSummary
+from peerbayes.experiments.experiment import Experiment, Line, Numbered, RunSummary, numbered
 from peerbayes.experiments.gae import GAE
 from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.net_rows import ROWS
@@ -42,7 +42,7 @@ class RegressionRun(RunSummary):
 
 
 @dataclass(frozen=True)
-class RegressionExperiment(Experiment):
+class RegressionExperiment(Experiment[Numbered]):
     """One regression, run as a network, alone, in one place, and at a central node.
 
     Attributes
@@ -67,11 +67,14 @@ class RegressionExperiment(Experiment):
     printed_alone: str = "MSE stays high"
     printed_cooperating: str = "MSE equals the central node's"
 
+    replicates_are_parts = False
+    options = frozenset()
+
     @property
-    def parts(self) -> tuple[str, ...]:
+    def table(self) -> Mapping[str, Numbered]:
         """The network, each agent alone, all data in one place, the central node."""
         lone = (f"agent {i} alone" for i in range(self.agents))
-        return ("cooperating", *lone, "all data in one place", "central node")
+        return numbered("cooperating", *lone, "all data in one place", "central node")
 
     def settings(self) -> dict[str, Any]:
         """The configuration, and the problem's own file."""
@@ -79,10 +82,13 @@ class RegressionExperiment(Experiment):
 
         specification = load_problem(self.problem).specification
         assert specification is not None
-        return {**asdict(self), "specification": specification.document()}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        shared = {"seeds", "is_quick", "setting"}
+        own = {name: value for name, value in own.items() if name not in shared}
+        return {**own, "specification": specification.document()}
 
     def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
+        self, part: str, *, seed: int, replicates: int = 1, progress: Progress | None = None
     ) -> ErrorCurve:
         """One curve, measured and predicted."""
         from exact import Run, prepare_regression
@@ -161,7 +167,7 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
 
 # Every experiment by name -------------------------------------------------------------------------
 
-_ALL: tuple[Experiment, ...] = (
+_ALL: tuple[Experiment[Any], ...] = (
     RegressionExperiment(
         name="regression-2",
         title="linear regression, two nodes with one coordinate each",
@@ -182,11 +188,11 @@ _ALL: tuple[Experiment, ...] = (
     *LINKS,
 )
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.name: one for one in _ALL})
+EXPERIMENTS: Mapping[str, Experiment[Any]] = MappingProxyType({one.name: one for one in _ALL})
 """The experiments by name."""
 
 
-def find_experiment(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment[Any]:
     """The experiment of this name.
 
     Raises
@@ -216,8 +222,8 @@ _OPTIONS = {
 
 
 def configured(
-    experiment: Experiment, how: Options, out: Path
-) -> tuple[Experiment, tuple[str, ...] | None]:
+    experiment: Experiment[Any], how: Options, out: Path
+) -> tuple[Experiment[Any], tuple[str, ...] | None]:
     """The experiment as it is to be run, and which of its parts; None for all.
 
     `out` is the folder of records.

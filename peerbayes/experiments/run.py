@@ -44,7 +44,7 @@ _OTHERS = "for it is of other settings, or of code that computes something else"
 class ExperimentRun:
     """What an experiment found, and where it is on disk."""
 
-    experiment: Experiment
+    experiment: Experiment[Any]
     record: RunRecord
     reused: tuple[str, ...]
     discarded: tuple[str, ...]  # a sentence on each part on record that was not taken
@@ -62,7 +62,7 @@ class ExperimentRun:
 
 
 def run_experiment(
-    experiment: Experiment,
+    experiment: Experiment[Any],
     *,
     seed: int = 0,
     replicates: int | None = None,
@@ -214,7 +214,7 @@ class KeptPart:
 class Parts:
     """The parts of an experiment in a folder of records, with one seed and number of replicates."""
 
-    experiment: Experiment
+    experiment: Experiment[Any]
     out: Path
     seed: int = 0
     replicates: int = 1

@@ -1,4 +1,4 @@
-"""Where and how parts are trained, one a seed: folder, device, checkpoints, marks of the code.
+"""Where and how parts are run: folder, device, checkpoints, locks, marks of the code.
 
 Code that computes something is known by *behaviour marks*, 12 hex digits a recipe. A recipe is
 whatever has code or constants of its own: parts of one recipe run through the same code; what they
@@ -14,25 +14,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from empirical.keeping import read_words
 from exact.whole_files import remove_leftovers
 from peerbayes._version import __version__
-from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Experiment, parts_named
 from peerbayes.experiments.record_lines import Held, held
 from peerbayes.records import checksum, file_name
-from theory.progress import Progress
-from theory.validation import as_integer, fail, install_extra
+from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.keeping import Generations
-    from peerbayes.settings.nets import Experiment as Options
 
 
 class Named(Protocol):
@@ -183,164 +179,6 @@ def versions() -> dict[str, str]:
 
 def _file(part: Named) -> str:
     return file_name(part.name).removesuffix(".json")
-
-
-# Experiments whose parts are trainings ------------------------------------------------------------
-
-PartT = TypeVar("PartT", bound=Named)
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the training of a part needs to know besides: its seed, and what its states are of."""
-
-    seed: int
-    fingerprint: str
-    progress: Progress | None
-
-
-class SeededExperiment(Experiment, Generic[PartT]):
-    """An experiment in which each of `seeds` replicates is a part of its own.
-
-    Parts with the same seed are compared on the same draws.
-
-    Attributes
-    ----------
-    seeds
-        How many of each part.
-    is_quick
-        A look of a minute at most. It has a name, and so records, of its own.
-    setting
-        Where and how it runs.
-    dataset
-        Name of the images.
-    subject
-        What a refusal is about.
-    shown
-        Which of the parts a refusal tells.
-    """
-
-    replicates_are_parts = True
-    options = frozenset({"part", "quick", "device"})
-    shown: ClassVar[slice] = slice(None)
-    seeds: int
-    is_quick: bool
-    setting: Setting
-
-    if TYPE_CHECKING:
-
-        @property
-        def dataset(self) -> str: ...
-        @property
-        def _parts(self) -> Mapping[str, PartT]: ...
-
-    def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
-
-    @property
-    def subject(self) -> str:
-        """What a refusal is about: the experiment, by its name."""
-        return self.name
-
-    @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Their names, in the order in which they are run."""
-        return tuple(self._parts)
-
-    def part(self, name: str) -> PartT:
-        """The part of a name."""
-        return self._parts[name]
-
-    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        first = self.seeds if seeds is None else seeds
-        own = [name for name, part in self._parts.items() if part.seed < first]
-        return parts_named(own, words, shown=own[self.shown])
-
-    def mark(self, name: str) -> str:
-        """The behaviour mark that a part has if it is run now."""
-        raise NotImplementedError
-
-    def stream(self, part: str) -> int:
-        """The number of its seed."""
-        return self._parts[part].seed
-
-    def check(self) -> None:
-        """Refuse to run where torch, the data or the device are missing.
-
-        Raises
-        ------
-        ValueError
-            In one line that says how to get them.
-        """
-        check_placed(self.subject, (), self.setting.device, self.dataset, self.setting.data)
-
-    def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
-        """One training, by nobody else in this folder.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, or training breaks down.
-        """
-        from exact.checkpoint import fingerprint
-
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
-
-        job = Job(seed, fingerprint(self.name, part, seed, self.part_settings(part)), progress)
-        with one_thread(), alone(self._parts[part], self.setting):
-            return self._train(self._parts[part], job)
-
-    def _train(self, part: PartT, job: Job) -> Document:
-        """What one part finds; everything that it needs is there."""
-        raise NotImplementedError
-
-    def settled(self, part: str) -> None:
-        """The part is on record: what was kept to take it up again goes."""
-        forget_unfinished(self._parts[part], self.setting)
-
-    def with_setting(self, setting: Setting) -> Self:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)  # type: ignore[type-var]
-
-    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
-        """The experiment with as many seeds as are asked for: those on record stay there.
-
-        Raises
-        ------
-        ValueError
-            If there are no such parts, or what it needs is missing; in one line.
-        """
-        seeds = self.seeds_of(how)
-        found = self.made(how, out, seeds=max(seeds, self.seeds), is_quick=how.quick)
-        return found.ready(found.parts_with(how.part or "", seeds=seeds))
-
-    def seeds_of(self, how: Options) -> int:
-        """How many seeds are asked for."""
-        return how.replicates or (1 if how.quick else self.seeds)
-
-    def made(self, how: Options, out: Path, **changes: Any) -> Self:
-        """The same with some fields changed, in the folder of its own parts."""
-        found: Self = replace(self, **changes)  # type: ignore[type-var]
-        folder = parts_folder(out, found.name)
-        return found.with_setting(
-            Setting(how.device or "cpu", how.images, folder, how.resume, how.notice,
-                    how.workers or 1)
-        )  # fmt: skip
 
 
 def parts_folder(out: Path, name: str) -> Path:

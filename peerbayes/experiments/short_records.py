@@ -120,7 +120,7 @@ _BY_MEAN_WEIGHTS = ("accuracy", "nll")
 _CONFUSIONS = 2
 
 
-def write_short(folder: Path, experiment: Experiment, part: str, content: Any) -> Path:
+def write_short(folder: Path, experiment: Experiment[Any], part: str, content: Any) -> Path:
     """Add a part's short record to its row, in place of an earlier one; return the row's file.
 
     Raises

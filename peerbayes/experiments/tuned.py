@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
-from peerbayes.experiments.net_rows import Row
+from peerbayes.experiments.experiment import Job, Line, code_words, line, mean_and_error
 from peerbayes.experiments.net_run import RowExperiment, weights_mark
-from peerbayes.experiments.setting import Job, Setting, behaviour_mark
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
     COURSES,
@@ -225,18 +223,10 @@ FORM, RECIPE = "tuned", "tuned"
 
 @dataclass(frozen=True)
 class TunedExperiment(RowExperiment[TunedPart]):
-    """The comparison of all methods on one row.
+    """The comparison of all methods on one row; a quick run has short courses and three trials.
 
     Attributes
     ----------
-    row
-        What is run: data, dealing, network and net.
-    seeds
-        How many tests of each method.
-    is_quick
-        A look of a minute: few images, short courses, three trials, one seed.
-    setting
-        Where and how it runs.
     records
         Folder of short records in which trials are looked for too; None: there is none.
 
@@ -246,10 +236,6 @@ class TunedExperiment(RowExperiment[TunedPart]):
         If the row has no network of several agents.
     """
 
-    row: Row
-    seeds: int = 3
-    is_quick: bool = False
-    setting: Setting = field(default_factory=Setting)
     records: Path | None = None
 
     shown = slice(0, 102, 17)
@@ -287,27 +273,26 @@ class TunedExperiment(RowExperiment[TunedPart]):
             "device": self.setting.device,
         }
 
-    def part_settings(self, part: str) -> dict[str, Any]:
+    def depends(self, part: TunedPart) -> dict[str, Any]:
         """What the numbers of one part depend on; a test's on how its settings are searched."""
         from empirical.data import CHECKSUMS
 
         variant = self.row.variant(self.row.main)
         return {
             **self.settings(),
-            **self._parts[part].settings,
+            **part.settings,
             "search": self.search.as_json(),
             "data": dict(CHECKSUMS[self.row.dataset]),
             "dealing": variant.dealing,
             "network": dict(variant.network),
             "weights": weights_mark(self.row.name, self.row.main),
-            "behaviour": self.mark(part),
         }
 
-    def mark(self, name: str) -> str:
-        """The behaviour mark of its method."""
-        return behaviour_mark(f"tuned: {self._parts[name].method}")
+    def recipes(self, part: TunedPart) -> tuple[str, ...]:
+        """That of its method."""
+        return (f"tuned: {part.method}",)
 
-    def _train(self, part: TunedPart, job: Job) -> TunedTraining:
+    def find(self, part: TunedPart, job: Job) -> TunedTraining:
         """A trial, or a test of what the trials on record choose."""
         from peerbayes.experiments.tuned_runs import run_tuned
 
@@ -358,7 +343,8 @@ class TunedExperiment(RowExperiment[TunedPart]):
                 yield short.content
 
     @property
-    def _parts(self) -> dict[str, TunedPart]:
+    def table(self) -> dict[str, TunedPart]:
+        """Of each method its trials in turn, then its tests."""
         parts = tuned_parts(self.row, seeds=self.seeds, is_quick=self.is_quick)
         return {part.name: part for part in parts}
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from empirical.data import CHECKSUMS
 from empirical.dealing import DEALINGS
+from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.net_rows import Row
 from peerbayes.experiments.net_run import OTHER_IMAGES, images_of, network_of, others_of
-from peerbayes.experiments.setting import Job, Setting, behaviour_mark, versions
+from peerbayes.experiments.setting import Setting
 from peerbayes.experiments.tuned_search import (
     METHODS,
     Method,
@@ -94,8 +95,6 @@ def run_tuned(
         labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
         seed=job.seed,
         mark=mark,
-        behaviour=behaviour_mark(f"tuned: {method.name}"),
-        versions=versions(),
         data=dict(CHECKSUMS[row.dataset]),
         **ended,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
@@ -73,7 +73,7 @@ class RunOutcome(Documented):
 
 
 @question(Experiment)
-def run(experiment: str | Paper, how: Experiment) -> RunOutcome:
+def run(experiment: str | Paper[Any], how: Experiment) -> RunOutcome:
     """Run an experiment of the papers, and leave its record, its parts, and a page.
 
     Under torchrun each process runs some of the parts; all have to see the folder `out`.

@@ -17,7 +17,8 @@ from peerbayes.experiments import gae_runs
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
 from peerbayes.experiments.run import run_experiment
-from peerbayes.experiments.setting import Job, Setting, parts_folder
+from peerbayes.experiments.experiment import Job
+from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
