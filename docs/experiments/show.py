@@ -20,7 +20,8 @@ from peerbayes.experiments.net_lines import accuracy_verdict, net_lines
 from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS, Part
 from peerbayes.experiments.record_lines import ENDING, read_lines
 from peerbayes.experiments.short_records import ShortPart, read_row
-from peerbayes.sources.kept import Kept, Need, accuracies
+from peerbayes.sources.kept import Kept, Need
+from peerbayes.sources.reading import accuracies
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row).parts for row in ROWS}

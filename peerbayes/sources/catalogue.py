@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from empirical import papers
 from peerbayes.figures.wording import number
 from peerbayes.messages import choose
-from peerbayes.sources import accuracies, confidences, regressions
-from peerbayes.sources.accuracies import missing_of_gae
+from peerbayes.sources import drawings, rules
 from peerbayes.sources.documents import (
     CheckDocument,
     FigureDocument,
@@ -26,7 +25,9 @@ from peerbayes.sources.documents import (
     PanelDocument,
     outcome,
 )
-from peerbayes.sources.kept import AS_PRINTED, READINGS, Kept, Need, Reading
+from peerbayes.sources.kept import Kept, Need
+from peerbayes.sources.reading import AS_PRINTED, Reading, pairs
+from peerbayes.sources.rules import missing_of_gae
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,10 +36,8 @@ RULES: Mapping[str, Callable[..., list[CheckDocument]]] = MappingProxyType(
     {
         one.__name__: one
         for one in (
-            accuracies.printed, accuracies.reaches, accuracies.first_is_better, accuracies.faster,
-            accuracies.rises, accuracies.nothing, accuracies.loses_apart, accuracies.table_1,
-            confidences.taken, confidences.right, confidences.rises_with_a, confidences.low,
-            confidences.improves, regressions.stays_high, regressions.matches,
+            rules.measured, rules.printed, rules.right, rules.loses_apart, rules.table_1,
+            rules.stays_high, rules.matches,
         )
     }
 )  # fmt: skip
@@ -48,8 +47,8 @@ DRAWINGS: Mapping[str, Callable[..., list[PanelDocument]]] = MappingProxyType(
     {
         one.__name__: one
         for one in (
-            accuracies.courses, accuracies.servers, accuracies.apart, accuracies.ends,
-            confidences.table, confidences.sides, confidences.labels, regressions.errors,
+            drawings.courses, drawings.servers, drawings.apart, drawings.ends, drawings.table,
+            drawings.sides, drawings.labels, drawings.errors,
         )
     }
 )  # fmt: skip
@@ -75,8 +74,9 @@ class SourceFigure:
         Names of rules and of the drawing, with their arguments.
     needs
         The parts that it is drawn from, and what it needs of their records.
-    readings
-        Other ways to read the numbers, which are tried where something fails: a name of `READINGS`.
+    readings, pairs
+        Other ways to read the numbers, which are tried where something fails: a name of `READINGS`;
+        labels of the edges and of the centre, of which one each may be meant.
     silent
         What the source does not say and what may therefore be the reason; a sentence.
     remark
@@ -92,6 +92,7 @@ class SourceFigure:
     draw: Mapping[str, Any]
     needs: tuple[Need, ...] = ()
     readings: str = ""
+    pairs: tuple[tuple[int, ...], ...] = ()
     silent: str = ""
     remark: str = ""
     elsewhere: tuple[Need, ...] = ()
@@ -101,7 +102,7 @@ class SourceFigure:
         return [
             check
             for rule in self.rules
-            for check in RULES[rule["rule"]](kept, reading, **_arguments(rule))
+            for check in RULES[rule.get("rule", "measured")](kept, reading, **_arguments(rule))
         ]
 
     def redraw(self, kept: Kept) -> FigureDocument:
@@ -156,14 +157,14 @@ class SourceFigure:
     def _other_readings(self, kept: Kept) -> str:
         """Which other readings of the numbers make all hold: possible reasons, not found ones."""
         found = dict[str, list[tuple[Reading, Outcome]]]()
-        for reading in READINGS.get(self.readings, ()):
+        for reading in pairs(self.readings, self.pairs) if self.readings else ():
             told = outcome(self.judge(kept, reading))
             found.setdefault(reading.words, []).append((reading, told))
         holding = []
         for words, ones in found.items():
             good = [reading for reading, verdict in ones if verdict == "reproduced"]
             if good:
-                which = f", with {_pairs(good)} of {len(ones)} pairs" if good[0].labels else ""
+                which = f", with {_of_pairs(good)} of {len(ones)} pairs" if good[0].labels else ""
                 holding.append(f"{words}{which}")
         if holding:
             return f"All of it holds when read {'; or '.join(holding)}."
@@ -173,7 +174,7 @@ class SourceFigure:
         return f"No other reading tried makes all of it hold ({'; '.join(tried)})."
 
 
-def _pairs(readings: Sequence[Reading]) -> str:
+def _of_pairs(readings: Sequence[Reading]) -> str:
     """Which pairs of labels, or how many if they are more than three."""
     pairs = [f"{a} and {b}" for a, b in (one.labels for one in readings if one.labels)]
     return ", ".join(pairs) if len(pairs) <= 3 else str(len(pairs))
