@@ -27,7 +27,6 @@ from peerbayes.experiments.campaign_state import (
     Campaign,
     CampaignDocument,
     TaskDocument,
-    TaskState,
     campaign_parts,
 )
 from peerbayes.experiments.record_lines import Held, held, is_held
@@ -70,7 +69,7 @@ class CampaignResult(Documented):
     """
 
     campaign: Campaign
-    states: tuple[TaskState, ...]
+    states: tuple[TaskDocument, ...]
     finished: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -95,14 +94,8 @@ class CampaignResult(Documented):
             finished=list(self.finished),
             damage=list(self.damage),
             parts=[
-                TaskDocument(
-                    row=one.task.record,
-                    part=one.task.part.name,
-                    state=one.state,
-                    share=round(one.share, 4),
-                    seconds=round(one.seconds, 1),
-                    behaviour=one.behaviour,
-                    remark=one.remark,
+                one.model_copy(
+                    update={"share": round(one.share, 4), "seconds": round(one.seconds, 1)}
                 )
                 for one in self.states
             ],
@@ -152,7 +145,7 @@ def run_campaign(
     for words in campaign.damage(tasks):
         raise ValueError(words)
     states = campaign.states(tasks)
-    wanted = [one.task for one in states if one.state != "done"]
+    wanted = [task for task, one in zip(tasks, states, strict=True) if one.state != "done"]
     _check_data(campaign, wanted)  # before anything is written
     campaign.open()
     if wanted:
@@ -166,10 +159,10 @@ def _check_data(campaign: Campaign, tasks: Sequence[Task]) -> None:
     """See that torch, the device and every data set are there, and the data those of the papers."""
     from empirical.data import load_images
 
-    for task in {task.dataset: task for task in tasks}.values():
+    for task in {task.experiment.dataset: task for task in tasks}.values():
         campaign.experiment(task).check()
         for split in ("train", "test"):
-            load_images(task.dataset, split=split, directory=campaign.data)
+            load_images(task.experiment.dataset, split=split, directory=campaign.data)
 
 
 @dataclass(eq=False)

@@ -11,9 +11,8 @@ with. The runs of `gae`, which are others' nets, come last.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -42,13 +41,12 @@ from peerbayes.experiments.net_rows import (
     parts_aside,
     parts_of,
 )
-from peerbayes.experiments.net_run import network_of, server_recipe
+from peerbayes.experiments.net_run import server_recipe
 from peerbayes.experiments.nets import NetExperiment
 from peerbayes.experiments.setting import Named
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedPart, tuned_parts
 from peerbayes.messages import guessed
-from theory.changing import PeriodicNetwork
 from theory.validation import fail
 
 
@@ -58,8 +56,6 @@ class Task:
 
     Attributes
     ----------
-    row
-        The row of the papers.
     part, experiment
         The part, and the experiment whose records it goes to.
     kind
@@ -74,7 +70,6 @@ class Task:
         The name of the task that must be done before; None if there is none.
     """
 
-    row: str
     part: Named
     experiment: Experiment[Any]
     kind: str
@@ -83,6 +78,11 @@ class Task:
     weights: int
     agents: int
     needs: str | None = None
+
+    @property
+    def row(self) -> str:
+        """The row of the papers, or the experiment."""
+        return self.experiment.subject
 
     @property
     def record(self) -> str:
@@ -94,27 +94,8 @@ class Task:
         """Such as ``star-mnist-1: paper a=0.5 seed 0``."""
         return f"{self.record}: {self.part.name}"
 
-    @property
-    def dataset(self) -> str:
-        """Whose images it learns from."""
-        return self.experiment.dataset
 
-
-@cache
-def _agents_of(row: str, variant: str) -> tuple[int, float]:
-    """How many agents a row's network has, and how many train in a round, the mean."""
-    network = network_of(ROWS[row].variant(variant).network)
-    if isinstance(network, PeriodicNetwork):
-        training = [int(phase.observes.sum()) for phase in network.phases]
-        return network.agents, sum(training) / len(training)
-    return network.agents, float(network.agents)
-
-
-def _weights_of(row: Row) -> int:
-    return sum((a + 1) * b for a, b in pairwise((784, *row.hidden, 10)))
-
-
-# Rows of nets -------------------------------------------------------------------------------------
+# What parts cost: seconds a step and weight, measured on one core of 2025 -------------------------
 
 # Rows in the order of what they tell for the time they take.
 _ORDER = (
@@ -125,60 +106,49 @@ _ORDER = (
 )  # fmt: skip
 _THREE_SEEDS = (*_ORDER[:4], "star-mnist-1")
 _SEEDS = 3
-# Seconds a step and weight, measured on one core of 2025: of beliefs, and of plain nets.
 _SECONDS_A_WEIGHT = {"beliefs": 1.2e-8, "nets": 1e-9}
 # Test images and draws of all looks together take about as long as this many steps.
 _LOOKING = 20_000
+# Seconds of judging, an agent, of `tuned`.
+_JUDGING = 1.0
+
+
+def _weights_of(row: Row) -> int:
+    return sum((a + 1) * b for a, b in pairwise((784, *row.hidden, 10)))
 
 
 def net_task(row: Row, part: Part) -> Task:
     """One part of a row: federated averaging is of plain nets, all else of beliefs."""
     values = part_values(row, part, is_quick=False)
-    served = is_served(row, part)
+    served, agents = is_served(row, part), 1
     if served:
-        plan = server_recipe(values)
-        agents = 9 if part.role == "fedavg" else 100
-        local = plan.local_steps or plan.epochs * 60_000 // agents // plan.batch
-        steps = int(plan.rounds * plan.clients(agents) * local) + _LOOKING
+        plan, clients = server_recipe(values), 9 if part.role == "fedavg" else 100
+        local = plan.local_steps or plan.epochs * 60_000 // clients // plan.batch
+        steps = int(plan.rounds * plan.clients(clients) * local) + _LOOKING
     else:
-        agents = 1 if part.role == "central" else active(row, part)
-        steps = int(values["rounds"] * values["local_steps"] * agents) + _LOOKING
+        is_one = part.role == "central"
+        training = 1 if is_one else active(row, part)
+        steps = int(values["rounds"] * values["local_steps"] * training) + _LOOKING
+        agents = 1 if is_one else active(row, replace(part, role="alone"))
     kind, weights = "nets" if served else "beliefs", _weights_of(row)
-    return Task(
-        row.name,
-        part,
-        NetExperiment(row, seeds=part.seed + 1),
-        kind,
-        seconds=steps * weights * _SECONDS_A_WEIGHT[kind],
-        steps=steps,
-        weights=weights,
-        agents=1 if served or part.role == "central" else _agents_of(row.name, part.variant)[0],
-    )
-
-
-# Methods tuned alike ------------------------------------------------------------------------------
-
-# Seconds of judging, an agent.
-_JUDGING = 1.0
+    seconds = steps * weights * _SECONDS_A_WEIGHT[kind]
+    experiment = NetExperiment(row, seeds=part.seed + 1)
+    return Task(part, experiment, kind, seconds, steps, weights, agents)
 
 
 def tuned_task(row: Row, part: TunedPart) -> Task:
     """One part of a row's comparison; before it comes the last trial that it builds upon."""
-    agents, training = _agents_of(row.name, row.main)
+    training, agents = (
+        active(row, Part("best", role, row.main, 0)) for role in ("cooperating", "alone")
+    )
     last = SEARCH.trials if part.purpose == "seed" else part.number - 1
     before = TunedPart(part.course, part.method, "search", last)
-    steps, weights = round(part.rounds * part.course.local_steps * training), _weights_of(row)
+    steps, weights = part.rounds * part.course.local_steps * training, _weights_of(row)
+    seconds = steps * weights * METHODS[part.method].seconds + _JUDGING * agents
     return Task(
-        row.name,
-        part,
-        TunedExperiment(row, seeds=part.seed + 1),
-        f"tuned {part.method}",
-        seconds=steps * weights * METHODS[part.method].seconds + _JUDGING * agents,
-        steps=steps,
-        weights=weights,
-        agents=agents,
-        needs=f"{tuned_name(row.name)}: {before.name}" if last else None,
-    )
+        part, TunedExperiment(row, seeds=part.seed + 1), f"tuned {part.method}", seconds, steps,
+        weights, agents, f"{tuned_name(row.name)}: {before.name}" if last else None,
+    )  # fmt: skip
 
 
 def _tuned_tasks() -> Iterator[Task]:
@@ -190,11 +160,9 @@ def _tuned_tasks() -> Iterator[Task]:
             yield from (tuned_task(ROWS[name], part) for part in parts if part.course in some)
 
 
-# Compressed gossip --------------------------------------------------------------------------------
-
 _IMAGES, _UNBALANCED, _TESTED = 60_000, 43_360, 10_000
-# Seconds of an image that is learnt from and of one that is tested, measured on one core of 2025;
-# of a node's message; and of the autoencoder, a curve it learns from.
+# Seconds of an image that is learnt from and of one that is tested; of a node's message; and of the
+# autoencoder, a curve it learns from.
 _LEARNT, _SEEN, _SENT, _CURVE = 2.6e-4, 1.2e-4, 0.05, 6e-3
 _FITS = 2
 # Snapshots of an autoencoder, and epochs of its training.
@@ -204,30 +172,21 @@ _AUTOENCODER_WEIGHTS, _NET_WEIGHTS = 12_744_718, 613_514
 
 def gae_task(part: GaePart) -> Task:
     """One part of `gae`; before it comes the training of the autoencoder, where it is used."""
-    experiment = GaeExperiment(seeds=max(GAE.seeds, part.seed + 1))
-    run = part.run
+    experiment, run = GaeExperiment(seeds=max(GAE.seeds, part.seed + 1)), part.run
     if run is None:
         curves, epochs = _TRAINED[part.snapshots]
         seconds = curves * (_IMAGES * _LEARNT + _FITS * epochs * _CURVE)
-        steps, weights = curves * 10, _AUTOENCODER_WEIGHTS
-        return Task("gae", part, experiment, "gae", seconds, steps, weights, agents=1)
+        return Task(part, experiment, "gae", seconds, curves * 10, _AUTOENCODER_WEIGHTS, 1)
     recipe = run.recipe
     learnt, tested = (_UNBALANCED if recipe.split == "unbalanced" else _IMAGES), _TESTED
     if run.is_trial:
         learnt, tested = learnt * TRIAL_IMAGES // _IMAGES, TRIAL_TEST
     messages = 0 if recipe.exchange == "none" else recipe.nodes * recipe.exchanges
     seen = len(looks(recipe.rounds)) * recipe.nodes * tested
-    return Task(
-        "gae",
-        part,
-        experiment,
-        "gae",
-        seconds=recipe.rounds * learnt * _LEARNT + messages * _SENT + seen * _SEEN,
-        steps=recipe.rounds * recipe.nodes * recipe.steps(learnt // recipe.nodes),
-        weights=_NET_WEIGHTS,
-        agents=recipe.nodes,
-        needs=f"gae: {part.autoencoder.name}" if run.needs_autoencoder else None,
-    )
+    seconds = recipe.rounds * learnt * _LEARNT + messages * _SENT + seen * _SEEN
+    steps = recipe.rounds * recipe.nodes * recipe.steps(learnt // recipe.nodes)
+    needs = f"gae: {part.autoencoder.name}" if run.needs_autoencoder else None
+    return Task(part, experiment, "gae", seconds, steps, _NET_WEIGHTS, recipe.nodes, needs)
 
 
 def _gae_tasks() -> Iterator[Task]:

@@ -44,7 +44,11 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 class TaskDocument(Document):
-    """Where one part stands."""
+    """Where one part stands.
+
+    It is ``done`` if its short record is there, ``running`` if another process trains it,
+    ``failed`` if the last try ended with an error, else ``missing``.
+    """
 
     row: str
     part: str
@@ -87,35 +91,6 @@ def usual_records(out: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class TaskState:
-    """Where one part stands.
-
-    Attributes
-    ----------
-    task
-        The part.
-    state
-        ``done``: its short record is there; ``running``: another process trains it; ``failed``:
-        the last try ended with an error; ``missing``: none of these.
-    share
-        Of its rounds that are done, by the newest unfinished state; 1 if it is done.
-    seconds
-        What it took, training alone, if done; else what is expected of the rest.
-    behaviour
-        The mark of the code that made it, if it is done; the build of an earlier version.
-    remark
-        Why it failed, or what else there is to say.
-    """
-
-    task: Task
-    state: State
-    share: float
-    seconds: float
-    behaviour: str = ""
-    remark: str = ""
-
-
-@dataclass(frozen=True)
 class Campaign:
     """Where a campaign lives, and what its parts are run with.
 
@@ -145,7 +120,7 @@ class Campaign:
         """Where full records and unfinished states of a task's experiment are."""
         return parts_folder(self.out, task.record)
 
-    def states(self, tasks: Sequence[Task]) -> tuple[TaskState, ...]:
+    def states(self, tasks: Sequence[Task]) -> tuple[TaskDocument, ...]:
         """Where the parts stand; what is expected of the rest follows what was measured here.
 
         Raises
@@ -155,39 +130,46 @@ class Campaign:
         """
         found = [self.state(task) for task in tasks]
         ratios: dict[str, list[float]] = {}
-        for one in found:
+        for task, one in zip(tasks, found, strict=True):
             if one.state == "done":
-                ratios.setdefault(one.task.kind, []).append(one.seconds / one.task.seconds)
+                ratios.setdefault(task.kind, []).append(one.seconds / task.seconds)
         scale = {kind: sorted(values)[len(values) // 2] for kind, values in ratios.items()}
         return tuple(
             one
             if one.state == "done"
-            else replace(one, seconds=one.seconds * scale.get(one.task.kind, 1.0))
-            for one in found
+            else one.model_copy(update={"seconds": one.seconds * scale.get(task.kind, 1.0)})
+            for task, one in zip(tasks, found, strict=True)
         )
 
-    def state(self, task: Task, *, is_claimed: bool = False) -> TaskState:
+    def state(self, task: Task, *, is_claimed: bool = False) -> TaskDocument:
         """Where one part stands; whoever has claimed it does not run it by that."""
-        short = read_row(self.records, task.record).parts.get(task.part.name)
-        remark = ""
+        part, remark = task.part.name, ""
+
+        def stands(state: State, share: float, seconds: float, code: str = "") -> TaskDocument:
+            return TaskDocument(
+                row=task.record, part=part, state=state, share=share, seconds=seconds,
+                behaviour=code, remark=remark,
+            )  # fmt: skip
+
+        short = read_row(self.records, task.record).parts.get(part)
         if short is not None:
-            if short.settings != self.experiment(task).settings_mark(task.part.name):
+            if short.settings != self.experiment(task).settings_mark(part):
                 remark = "the record is of other settings"
-            elif self.again and short.made_by != f"mark {task.experiment.mark(task.part.name)}":
+            elif self.again and short.made_by != f"mark {task.experiment.mark(part)}":
                 remark = f"the record is of {short.made_by}"
             else:
                 code = short.made_by.rpartition(" ")[2]
-                return TaskState(task, "done", 1.0, short.seconds, code)
+                return stands("done", 1.0, short.seconds, code)
         share = share_done(task.part, self.folder(task))
         left = (1.0 - share) * task.seconds
         claimed = not is_claimed and is_held(self.claim_path(task))
         if claimed or is_held(lock_of(task.part, self.folder(task))):
-            return TaskState(task, "running", share, left, remark=remark)
+            return stands("running", share, left)
         note = self.failure_path(task)
         if note.exists():
-            reason = str(read_record(note).body["reason"])
-            return TaskState(task, "failed", share, left, remark=reason)
-        return TaskState(task, "missing", share, left, remark=remark)
+            remark = str(read_record(note).body["reason"])
+            return stands("failed", share, left)
+        return stands("missing", share, left)
 
     def damage(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """A sentence about every line of the short records of these parts that cannot be read."""
