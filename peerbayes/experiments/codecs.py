@@ -23,7 +23,6 @@ from peerbayes.experiments.experiment import (
     Job,
     Line,
     Made,
-    RunSummary,
     line,
     mean_and_error,
 )
@@ -269,29 +268,6 @@ class CodecsPart(Made):
     silence: float  # nats a weight if nothing were said
     curve: LimitCurve
     trials: list[CodecTrial]
-
-
-class CodecsSettings(Document):
-    """What all parts of a record have in common."""
-
-    quick: bool
-    dataset: str
-    hidden: list[int]
-    rounds: int
-    local_steps: int
-    learner: str
-
-
-class CodecsRun(RunSummary):
-    """A record of `codecs`."""
-
-    settings: CodecsSettings
-    content: dict[str, CodecsPart]
-
-    @property
-    def runs(self) -> list[CodecsPart]:
-        """The parts in order."""
-        return [self.content[name] for name in self.parts]
 
 
 # One part -----------------------------------------------------------------------------------------

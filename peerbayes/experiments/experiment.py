@@ -420,7 +420,7 @@ class RunPrinted(RunSummary):
 class RunRecord(RunSummary):
     """What `run` leaves on disk: the parts as they were found, under their names."""
 
-    settings: dict[str, Any]
+    settings: dict[str, Any] = Field(default_factory=dict)
     version: str = ""
     content: dict[str, Any]
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from empirical import papers
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Made, RunSummary
+from peerbayes.experiments.experiment import Made
 from peerbayes.experiments.setting import GAE_AUTOENCODER, codec_names
 
 # The part that trains the autoencoder.
@@ -286,21 +286,3 @@ class GaeContent:
     def named(self, run: str) -> tuple[GaeRunPart, ...]:
         """All seeds of a run, or of a trial."""
         return tuple(one for one in (*self.runs, *self.trials) if one.run == run)
-
-
-class GaeSettings(Document):
-    """What all parts of a record have in common."""
-
-    quick: bool
-
-
-class GaeRun(RunSummary):
-    """A record of `gae`."""
-
-    settings: GaeSettings
-    content: dict[str, Any]
-
-    @property
-    def found(self) -> GaeContent:
-        """The parts of the record."""
-        return GaeContent.of(self.content)

@@ -18,7 +18,6 @@ from pydantic import BeforeValidator
 
 from empirical import papers
 from peerbayes.documents import Document, Number, Numbers
-from peerbayes.experiments.experiment import RunSummary
 from peerbayes.records import plain
 from theory.lazy import later
 
@@ -247,28 +246,6 @@ class LinkContent:
             if name != AMBIGUOUS:
                 found[name] |= {"label_confidences": [], "local_label_confidences": []}
         return found
-
-
-class LinkSettings(Document):
-    """What a record of `rate-link` says of its configuration."""
-
-    networks: list[str]
-    targets: list[float]
-    hidden: list[int]
-    mean_epsilon: float
-    learner: str = "backprop"
-
-
-class LinkRun(RunSummary):
-    """A record of `rate-link`."""
-
-    settings: LinkSettings
-    content: dict[str, Any]
-
-    @property
-    def parts_found(self) -> LinkContent:
-        """The parts of the record."""
-        return LinkContent.of(self.content)
 
 
 def rounds_reached(trained: Sequence[TrainedPart], *, index: int) -> FloatArray:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.experiments.codecs import CODECS
-from peerbayes.experiments.experiment import Experiment, Line, Numbered, RunSummary, numbered
+from peerbayes.experiments.experiment import Experiment, Line, Numbered, numbered
 from peerbayes.experiments.gae import GAE
 from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.net_rows import ROWS
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
     from peerbayes.settings.nets import Experiment as Options
 else:
     np = later("numpy")
-
-
-class RegressionRun(RunSummary):
-    """A record of an experiment with a regression."""
-
-    content: dict[str, ErrorCurve]
 
 
 @dataclass(frozen=True)

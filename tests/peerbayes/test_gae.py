@@ -14,7 +14,7 @@ from empirical.gae.fitting import FitPlan, SnapshotPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.campaign_plan import planned
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
@@ -23,7 +23,6 @@ from peerbayes.experiments.gae_rows import (
     TABLE_1,
     TRIALS,
     GaeContent,
-    GaeRun,
     looks,
 )
 from peerbayes.experiments.run import run_experiment
@@ -419,8 +418,11 @@ def test_a_tiny_run_without_autoencoder(tiny: GaeExperiment, tmp_path: Path) -> 
     only = ("pruned balanced 4 seed 0", "central seed 0", "coded unbalanced 4 seed 0")
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
-    run = GaeRun.model_validate(read_record(found.record_path).body)
-    pruned, central, coded = (run.found.named(name.removesuffix(" seed 0"))[0] for name in only)
+    run = RunRecord.model_validate(read_record(found.record_path).body)
+    found_runs = GaeContent.of(run.content)
+    pruned, central, coded = (found_runs.named(name.removesuffix(" seed 0"))[0] for name in only)
+        GaeContent.of(run.content).named(name.removesuffix(" seed 0"))[0] for name in only
+    )
     assert central.traffic is None
     assert len(central.mean_losses) == 3
     assert pruned.traffic is not None

@@ -12,14 +12,13 @@ import pytest
 
 from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.link import RateLink, unseen_lines
 from peerbayes.experiments.link_networks import heard_again, mixing_time, network_of, site_of
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
     WIDE,
-    LinkRun,
     LinkSetting,
     SnapshotsPart,
     TrainedPart,
@@ -266,7 +265,7 @@ def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
         "parts": list(parts), "settings": plain(LINK.settings()), "content": parts,
         "lines": [line.as_json() for line in LINK.conclude(parts)],
     }  # fmt: skip
-    view = link_view(LinkRun.model_validate(body), key="k")
+    view = link_view(RunRecord.model_validate(body), key="k")
     assert len(view.statements) == len(LINK.conclude(parts))
     assert len(view.pictures) == (2 if parts else 0)
     if parts and parts["grid corner"]["rounds_to_loss"][0][0] is None:

@@ -14,10 +14,10 @@ import pytest
 from empirical.data import Images
 from empirical.gae.fitting import FitPlan, SnapshotPlan
 from peerbayes.experiments import gae_runs
+from peerbayes.experiments.experiment import Job, RunRecord
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
+from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaeContent, GaePart
 from peerbayes.experiments.run import run_experiment
-from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
@@ -49,11 +49,11 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     )  # fmt: skip
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
-    run = GaeRun.model_validate(read_record(found.record_path).body)
+    run = RunRecord.model_validate(read_record(found.record_path).body)
     autoencoder, coded, pruned, central = (
-        run.found.autoencoders[AUTOENCODER],
+        GaeContent.of(run.content).autoencoders[AUTOENCODER],
         *(
-            run.found.named(name)[0]
+            GaeContent.of(run.content).named(name)[0]
             for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
         ),
     )
@@ -74,7 +74,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
         "Test accuracy over bits, unbalanced 4 nodes",
         "What the autoencoder is given, and what it gives back",
     }
-    (ours,) = run.found.named("coded unbalanced 4")
+    (ours,) = GaeContent.of(run.content).named("coded unbalanced 4")
     assert ours.traffic is not None
     assert ours.traffic.sent_bits is not None
     assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
