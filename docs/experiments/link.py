@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from empirical.rank_correlation import rank_correlation
 from peerbayes.experiments.link import LINKS
-from peerbayes.experiments.link_networks import heard_again
 from peerbayes.experiments.link_rows import WIDE, LinkContent, rounds_reached
+from peerbayes.experiments.link_runs import heard_again
 from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
 from peerbayes.records import read_record
 

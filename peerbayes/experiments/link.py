@@ -475,7 +475,7 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
         return []
     from scipy.stats import spearmanr  # heavy, and every report imports this file
 
-    from peerbayes.experiments.link_networks import heard_again, mixing_time
+    from peerbayes.experiments.link_runs import heard_again, mixing_time
 
     lines = []
     for words, measure, note in (

@@ -421,8 +421,6 @@ def test_a_tiny_run_without_autoencoder(tiny: GaeExperiment, tmp_path: Path) -> 
     run = RunRecord.model_validate(read_record(found.record_path).body)
     found_runs = GaeContent.of(run.content)
     pruned, central, coded = (found_runs.named(name.removesuffix(" seed 0"))[0] for name in only)
-        GaeContent.of(run.content).named(name.removesuffix(" seed 0"))[0] for name in only
-    )
     assert central.traffic is None
     assert len(central.mean_losses) == 3
     assert pruned.traffic is not None

@@ -14,7 +14,6 @@ from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
 from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.link import RateLink, unseen_lines
-from peerbayes.experiments.link_networks import heard_again, mixing_time, network_of, site_of
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
@@ -24,6 +23,7 @@ from peerbayes.experiments.link_rows import (
     TrainedPart,
     slope_interval,
 )
+from peerbayes.experiments.link_runs import heard_again, mixing_time, network_of, site_of
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view
 from tests.peerbayes.commands import Patch
