@@ -91,7 +91,7 @@ def orders(*names: str) -> str:
         again = np.array([heard_again(one) for one in row.plan.networks])
         unseen = np.array([one in WIDE for one in row.plan.networks])
         trained = [content.trained[one] for one in row.plan.networks]
-        for index, target in enumerate(row.setting.targets):
+        for index, target in enumerate(row.plan.targets):
             rounds = rounds_reached(trained, index=index)
             cells = [
                 _rank(values[chosen], rounds[chosen])
