@@ -21,7 +21,7 @@ from empirical.rank_correlation import rank_correlation
 from peerbayes.experiments.link import LINKS
 from peerbayes.experiments.link_rows import WIDE, LinkContent, rounds_reached
 from peerbayes.experiments.link_runs import heard_again
-from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
+from peerbayes.experiments.short_records import ENDING, put_record, read_lines
 from peerbayes.records import read_record
 
 HERE = Path(__file__).parent

@@ -16,9 +16,8 @@ from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.verified import panel_plot
 from peerbayes.sources.catalogue import FIGURES
-from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.reading import Reading, accuracies
+from peerbayes.sources.documents import CheckDocument, FigureDocument, Kept, Need, PanelDocument
+from peerbayes.sources.rules import Reading, accuracies
 
 HERE = Path(__file__).parent
 KEPT = Kept(HERE)

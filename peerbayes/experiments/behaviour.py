@@ -48,7 +48,7 @@ from peerbayes.experiments.setting import (
     all_marks,
     kept_marks,
 )
-from peerbayes.experiments.tuned_runs import Attempt
+from peerbayes.experiments.tuned import Attempt
 from peerbayes.experiments.tuned_search import METHODS
 from peerbayes.records import checksum, write_whole
 from theory.changing import rotating_star

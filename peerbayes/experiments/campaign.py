@@ -29,9 +29,8 @@ from peerbayes.experiments.campaign_state import (
     TaskDocument,
     campaign_parts,
 )
-from peerbayes.experiments.record_lines import Held, held, is_held
 from peerbayes.experiments.run import Parts
-from peerbayes.experiments.setting import all_marks, lock_of
+from peerbayes.experiments.setting import Held, all_marks, held, is_held, lock_of
 from peerbayes.experiments.short_records import write_short
 from peerbayes.terminal import say
 from theory.progress import Progress

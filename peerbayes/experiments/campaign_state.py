@@ -25,10 +25,10 @@ from peerbayes._version import __version__
 from peerbayes.documents import Document
 from peerbayes.experiments.campaign_plan import Task
 from peerbayes.experiments.experiment import Experiment
-from peerbayes.experiments.record_lines import is_held
 from peerbayes.experiments.setting import (
     Setting,
     all_marks,
+    is_held,
     lock_of,
     parts_folder,
     share_done,

@@ -32,8 +32,7 @@ from peerbayes.experiments.gae_rows import (
     GaeTraffic,
     looks,
 )
-from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.setting import Setting, lock_of, unfinished
+from peerbayes.experiments.setting import Setting, is_held, lock_of, unfinished
 from theory.progress import Progress
 from theory.validation import fail
 

@@ -171,8 +171,7 @@ def redraw(names: Sequence[str], how: Figures) -> Redrawn:
     from peerbayes.experiments.campaign_state import usual_records
     from peerbayes.report import write_report
     from peerbayes.sources.catalogue import chosen_figures
-    from peerbayes.sources.documents import FiguresRecord
-    from peerbayes.sources.kept import Kept
+    from peerbayes.sources.documents import FiguresRecord, Kept
 
     out = DEFAULT_OUT if how.folder is None else how.folder
     records = usual_records(out) if how.records is None else Path(how.records)

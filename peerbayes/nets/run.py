@@ -19,7 +19,7 @@ from empirical.keeping import AGAIN, verify_file
 from exact.cost import as_memory
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
-from peerbayes.experiments.record_lines import Held, held
+from peerbayes.experiments.setting import Held, held
 from peerbayes.nets.documents import (
     KeptBeliefs,
     TestLook,

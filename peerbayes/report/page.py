@@ -19,7 +19,7 @@ from peerbayes._version import __version__
 from peerbayes.experiments.experiment import RunRecord
 from peerbayes.experiments.net_documents import NetRun
 from peerbayes.experiments.nets import damaged_posteriors
-from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
+from peerbayes.experiments.short_records import ENDING, RecordLines, read_lines
 from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict

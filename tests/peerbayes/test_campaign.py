@@ -31,9 +31,8 @@ from peerbayes.experiments.net_rows import (
     parts_aside,
     parts_of,
 )
-from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
-from peerbayes.experiments.setting import all_marks, behaviour_mark
-from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments.setting import Held, all_marks, behaviour_mark, held, is_held
+from peerbayes.experiments.short_records import put_record, read_lines, read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of

@@ -29,7 +29,7 @@ from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
-from peerbayes.sources.kept import Kept
+from peerbayes.sources.documents import Kept
 from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 

@@ -32,9 +32,8 @@ from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
 from peerbayes.sources.catalogue import FIGURES
-from peerbayes.sources.documents import FigureDocument
-from peerbayes.sources.kept import Kept, Need
-from peerbayes.sources.reading import AS_PRINTED, READINGS, share_right, taken_for
+from peerbayes.sources.documents import FigureDocument, Kept, Need
+from peerbayes.sources.rules import AS_PRINTED, READINGS, share_right, taken_for
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(__file__).parents[2]

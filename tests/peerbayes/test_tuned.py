@@ -398,9 +398,9 @@ def test_what_is_refused(tmp_path: Path, capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
-    from peerbayes.experiments import tuned_runs
+    from peerbayes.experiments import tuned
 
-    data = tuned_runs.split_images("", None, "", False)
+    data = tuned.split_images("", None, "", False)
     experiment = TunedExperiment(ROWS["fmnist-2-iid"], is_quick=True)
 
     def measures() -> Any:

@@ -55,7 +55,7 @@ def _tiny_comparisons(change: SetAttribute, images: Any, test: Any, small: dict[
     others = Images(test.pixels[:, ::-1], test.labels, "digits", test.classes, 16)
     split = SplitImages(images, test, others)
     courses = dict.fromkeys(COURSES, (Course(2, 10, 10, 10),))
-    change(f"{EXPERIMENTS}.tuned_runs.split_images", lambda *arguments: split)
+    change(f"{EXPERIMENTS}.tuned.split_images", lambda *arguments: split)
     for module in ("tuned_search", "campaign_plan"):
         change(f"{EXPERIMENTS}.{module}.COURSES", courses)
 
