@@ -15,29 +15,32 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
 from peerbayes.experiments.campaign_plan import Task, planned, selected
 from peerbayes.experiments.campaign_state import (
+    STATES,
     Campaign,
     CampaignDocument,
     TaskDocument,
-    campaign_parts,
 )
 from peerbayes.experiments.run import Parts
 from peerbayes.experiments.setting import Held, all_marks, held, is_held, lock_of
 from peerbayes.experiments.short_records import write_short
-from peerbayes.terminal import say
+from peerbayes.terminal import duration, say
 from theory.progress import Progress
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 # What is run for each part, with an order in JSON as its argument.
 WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign")
@@ -312,6 +315,54 @@ class _Crew:
     def _tell(self, sentence: str) -> None:
         if self.say is not None:
             self.say(sentence)
+
+
+# For people ---------------------------------------------------------------------------------------
+
+
+def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
+    """The table of `campaign` for people: where every part stands."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("part", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("mark, or why", overflow="fold")
+    for same in _together(result.parts):
+        one = same[0]
+        state, time = str(one.state), duration(sum(each.seconds for each in same))
+        if state != "done":
+            share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
+            state, time = f"{state}{share}", f"about {time}"
+        style = "bold red" if one.state == "failed" else ""
+        remark = Text(one.behaviour or one.remark)
+        name = f"{one.row}: {one.part}"
+        if len(same) > 1:
+            name += f" … {same[-1].part} ({len(same)} parts)"
+        table.add_row(Text(name), Text(state, style=style), time, remark)
+    counts = Counter(one.state for one in result.parts)
+    words = [f"{counts[s]} {s}" for s in STATES if counts[s]]
+    left = result.hours_left
+    ending = f"; about {duration(3600 * left)} of one core left" if left else ""
+    return [
+        table,
+        Text(f"{', '.join(words)}{ending}"),
+        Text(f"version {result.version}, all marks: {result.behaviour}"),
+        Text(f"short records: {result.records}"),
+        *(Text(words, style="bold red") for words in result.damage),
+    ]
+
+
+def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]:
+    """Parts that one line says enough about: neighbours of one row's comparison that stand alike.
+
+    A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
+    """
+    for key, some in groupby(parts, lambda one: (one.row, one.state, one.behaviour, one.remark)):
+        same = list(some)
+        if key[0].endswith("-tuned"):
+            yield same
+        else:
+            yield from ([one] for one in same)
 
 
 # One part of a campaign in a process of its own ---------------------------------------------------

@@ -7,19 +7,13 @@ version with the same behaviour marks; a file says of which.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic import Field
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from peerbayes._version import __version__
 from peerbayes.documents import Document
@@ -36,19 +30,16 @@ from peerbayes.experiments.setting import (
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.records import file_name, read_record, write_record
-from peerbayes.terminal import duration
 from theory.validation import fail
 
+# Done: its short record is there; running: another process trains it; failed: the last try ended
+# with an error.
 State: TypeAlias = Literal["done", "running", "failed", "missing"]
 STATES: tuple[State, ...] = get_args(State)
 
 
 class TaskDocument(Document):
-    """Where one part stands.
-
-    It is ``done`` if its short record is there, ``running`` if another process trains it,
-    ``failed`` if the last try ended with an error, else ``missing``.
-    """
+    """Where one part stands."""
 
     row: str
     part: str
@@ -235,51 +226,3 @@ class Campaign:
                 str(self.out), f"{needed / 1e6:.0f} MB of free disk for {task.name}",
                 f"{free / 1e6:.0f} MB", "free some and start again; what is done stays done",
             )  # fmt: skip
-
-
-# For people ---------------------------------------------------------------------------------------
-
-
-def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
-    """The table of `campaign` for people: where every part stands."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("part", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("mark, or why", overflow="fold")
-    for same in _together(result.parts):
-        one = same[0]
-        state, time = str(one.state), duration(sum(each.seconds for each in same))
-        if state != "done":
-            share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
-            state, time = f"{state}{share}", f"about {time}"
-        style = "bold red" if one.state == "failed" else ""
-        remark = Text(one.behaviour or one.remark)
-        name = f"{one.row}: {one.part}"
-        if len(same) > 1:
-            name += f" … {same[-1].part} ({len(same)} parts)"
-        table.add_row(Text(name), Text(state, style=style), time, remark)
-    counts = Counter(one.state for one in result.parts)
-    words = [f"{counts[s]} {s}" for s in STATES if counts[s]]
-    left = result.hours_left
-    ending = f"; about {duration(3600 * left)} of one core left" if left else ""
-    return [
-        table,
-        Text(f"{', '.join(words)}{ending}"),
-        Text(f"version {result.version}, all marks: {result.behaviour}"),
-        Text(f"short records: {result.records}"),
-        *(Text(words, style="bold red") for words in result.damage),
-    ]
-
-
-def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]:
-    """Parts that one line says enough about: neighbours of one row's comparison that stand alike.
-
-    A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
-    """
-    for key, some in groupby(parts, lambda one: (one.row, one.state, one.behaviour, one.remark)):
-        same = list(some)
-        if key[0].endswith("-tuned"):
-            yield same
-        else:
-            yield from ([one] for one in same)
