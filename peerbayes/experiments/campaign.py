@@ -29,12 +29,14 @@ from rich.text import Text
 
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
-from peerbayes.experiments.campaign_plan import Task, planned, selected
-from peerbayes.experiments.campaign_state import (
+from peerbayes.experiments.campaign_plan import (
     STATES,
     Campaign,
     CampaignDocument,
+    Task,
     TaskDocument,
+    planned,
+    selected,
 )
 from peerbayes.experiments.run import Parts
 from peerbayes.experiments.setting import Held, all_marks, held, is_held, lock_of

@@ -168,7 +168,7 @@ def redraw(names: Sequence[str], how: Figures) -> Redrawn:
         written to `out` or would replace one of figures that are not among these; in one line.
         Damage in short records is part of the result.
     """
-    from peerbayes.experiments.campaign_state import usual_records
+    from peerbayes.experiments.campaign_plan import usual_records
     from peerbayes.report import write_report
     from peerbayes.sources.catalogue import chosen_figures
     from peerbayes.sources.documents import FiguresRecord, Kept

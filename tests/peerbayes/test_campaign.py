@@ -302,7 +302,7 @@ def test_a_full_disk_is_seen_before_a_part_begins(
     home: Campaign, capsys: Capture, monkeypatch: Patch
 ) -> None:
     few = disk_usage("/")._replace(free=1000)
-    monkeypatch.setattr("peerbayes.experiments.campaign_state.disk_usage", lambda path: few)
+    monkeypatch.setattr("peerbayes.experiments.campaign_plan.disk_usage", lambda path: few)
     text = complaint(capsys, "campaign", "--only", IID, *folders(home))
     assert "MB of free disk" in text
 

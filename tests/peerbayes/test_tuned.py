@@ -36,8 +36,7 @@ from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign
 from peerbayes.experiments.campaign import Campaign, campaign_parts, run_campaign
-from peerbayes.experiments.campaign_plan import planned, selected
-from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument
+from peerbayes.experiments.campaign_plan import CampaignDocument, TaskDocument, planned, selected
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import (
