@@ -11,11 +11,10 @@ accuracies, so that those lines carry no verdict. Counts of bits do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Experiment, Job, Line, line, mean_and_error
 from peerbayes.experiments.gae_rows import (
@@ -33,16 +32,15 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     gae_recipe,
-    quick_recipe,
+    recipe_of,
+    words_of,
 )
 from peerbayes.experiments.setting import (
-    GAE_AUTOENCODER,
-    behaviour_mark,
     forget_unfinished,
 )
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import FitPlan, SnapshotPlan
+    pass
 
 FORM = "gae"
 
@@ -77,11 +75,11 @@ class GaeExperiment(Experiment[GaePart]):
 
         found = {**self.settings(), "data": dict(CHECKSUMS[self.dataset])}
         if part.run is not None:
-            found["recipe"] = self._recipe(part).as_json()
+            found["recipe"] = recipe_of(part, is_quick=self.is_quick).as_json()
             if part.run.is_trial:
                 found["images"] = [TRIAL_IMAGES, TRIAL_TEST]
         if part.run is None or part.run.needs_autoencoder:
-            found["autoencoder"] = self._plans(part)
+            found["autoencoder"] = words_of(part, is_quick=self.is_quick)["plans"]
         return found
 
     def recipes(self, part: GaePart) -> tuple[str, ...]:
@@ -92,12 +90,8 @@ class GaeExperiment(Experiment[GaePart]):
         """One run, or the training of an autoencoder (`gae_runs`)."""
         from peerbayes.experiments.gae_runs import run_gae, train_autoencoder
 
-        words = {"plans": self._plans(part), "behaviour": behaviour_mark(GAE_AUTOENCODER)}
-        train = train_autoencoder if part.run is None else run_gae
-        return train(
-            part, self._recipe(part), self._plan(part), job,
-            is_quick=self.is_quick, setting=self.setting, words=words,
-        )  # fmt: skip
+        run = train_autoencoder if part.run is None else run_gae
+        return run(part, job, is_quick=self.is_quick, setting=self.setting)
 
     def settled(self, part: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
@@ -129,24 +123,6 @@ class GaeExperiment(Experiment[GaePart]):
         own = [GaePart(run, seed) for seed in range(self.seeds) for run in runs]
         trained = AUTOENCODERS[:1] if self.is_quick else AUTOENCODERS
         return {part.name: part for part in (*trained, *own)}
-
-    def _recipe(self, part: GaePart) -> Recipe:
-        recipe = Recipe() if part.run is None else part.run.recipe
-        return quick_recipe(recipe) if self.is_quick else recipe
-
-    def _plan(self, part: GaePart) -> tuple[SnapshotPlan, FitPlan]:
-        from empirical.gae.fitting import FitPlan, SnapshotPlan
-
-        if self.is_quick:
-            fit = FitPlan(epochs=10, batch=4, held_out=1 / 2)
-            return SnapshotPlan(trajectories=2, epochs=6, batch=160), fit
-        if part.autoencoder.snapshots:  # a tenth, and as many steps
-            return SnapshotPlan(trajectories=11), FitPlan(epochs=250)
-        return SnapshotPlan(), FitPlan()
-
-    def _plans(self, part: GaePart) -> dict[str, Any]:
-        snapshots, fit = self._plan(part)
-        return {"snapshots": asdict(snapshots), "fit": asdict(fit)}
 
 
 GAE = GaeExperiment()

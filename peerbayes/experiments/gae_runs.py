@@ -31,18 +31,19 @@ from peerbayes.experiments.gae_rows import (
     GaeRunPart,
     GaeTraffic,
     looks,
+    plans_of,
+    recipe_of,
+    words_of,
 )
 from peerbayes.experiments.setting import Setting, is_held, lock_of, unfinished
 from theory.progress import Progress
 from theory.validation import fail
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import Fit, FitPlan, SnapshotPlan
+    from empirical.gae.fitting import Fit, FitPlan
     from empirical.gae.recipe import Recipe
     from empirical.gae.rounds import Nodes, Split
     from empirical.keeping import Generations
-
-Plans = tuple["SnapshotPlan", "FitPlan"]
 
 # Purposes of random numbers that all runs of a seed share.
 _BEGINNING, _DEALING = 4, 5
@@ -195,13 +196,14 @@ def file_of(part: GaePart) -> str:
     return f"{part.autoencoder.name.replace(' ', '-')}.safetensors"
 
 
-def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
-    """All images of MNIST, or few of each digit."""
-    images = load_images("mnist", split=split, directory=setting.data)
-    if not is_quick:
-        return images
-    few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    return images.at(stratified_subset(images.labels, few, seed=_DEAL))
+def images_of(setting: Setting, *, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images of MNIST, all of them or few of each digit."""
+    found = []
+    for split, few in (("train", QUICK_IMAGES), ("test", QUICK_TEST)):
+        images = load_images("mnist", split=split, directory=setting.data)
+        chosen = stratified_subset(images.labels, few, seed=_DEAL) if is_quick else None
+        found.append(images if chosen is None else images.at(chosen))
+    return found[0], found[1]
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
@@ -212,34 +214,22 @@ def images_of_trial(setting: Setting) -> tuple[Images, Images]:
     return left.at(stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)), images.at(held)
 
 
-def run_gae(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
-) -> GaeRunPart:
-    """Run all rounds; `words` are those that the file of the autoencoder must have.
+def run_gae(part: GaePart, job: Job, *, is_quick: bool, setting: Setting) -> GaeRunPart:
+    """Run all rounds.
 
     Raises
     ------
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    run = part.run
+    run, recipe = part.run, recipe_of(part, is_quick=is_quick)
     assert run is not None
-    if run.is_trial:
-        images, tested = images_of_trial(setting)
-    else:
-        images, tested = (
-            images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
-        )
+    images, tested = (
+        images_of_trial(setting) if run.is_trial else images_of(setting, is_quick=is_quick)
+    )
     path, checksum = None, None
     if run.needs_autoencoder:
-        path, checksum = _autoencoder_file(part, setting, words)
+        path, checksum = _autoencoder_file(part, setting, words_of(part, is_quick=is_quick))
     seen = follow_gae(
         recipe, images, tested, seed=job.seed, setting=setting, autoencoder=path,
         generations=unfinished(part, setting, job.fingerprint), progress=job.progress,
@@ -303,14 +293,7 @@ def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) ->
 
 
 def train_autoencoder(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
+    part: GaePart, job: Job, *, is_quick: bool, setting: Setting
 ) -> GaeAutoencoderPart:
     """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
 
@@ -326,8 +309,9 @@ def train_autoencoder(
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
     start = time.perf_counter()
-    snapshot_plan, plan = plans
-    images = images_of("train", setting, is_quick=is_quick)
+    recipe = recipe_of(part, is_quick=is_quick)
+    snapshot_plan, plan = plans_of(part, is_quick=is_quick)
+    images, _ = images_of(setting, is_quick=is_quick)
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
     report = partial(_stage, job.progress, stages)
     curves = snapshots(
@@ -340,7 +324,7 @@ def train_autoencoder(
         _fitted(part, setting, job.fingerprint, curves, one, recipe, report(number))
         for number, one in enumerate(own, 1)
     ]
-    used = replace(fits[0].autoencoder, words=words)
+    used = replace(fits[0].autoencoder, words=words_of(part, is_quick=is_quick))
     file = file_of(part)
     sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, one, recipe) for one in own]

@@ -12,7 +12,7 @@ import pytest
 from empirical.data import Images
 from empirical.gae.fitting import FitPlan, SnapshotPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
-from peerbayes.experiments import gae_runs
+from peerbayes.experiments import gae_rows, gae_runs
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
@@ -409,7 +409,8 @@ def tiny(monkeypatch: Patch, tmp_path: Path) -> GaeExperiment:
         SnapshotPlan(trajectories=2, epochs=3, batch=40),
         FitPlan(epochs=2, batch=2, held_out=0.5),
     )
-    monkeypatch.setattr(GaeExperiment, "_plan", lambda self, part: plans)
+    for module in (gae_rows, gae_runs):
+        monkeypatch.setattr(module, "plans_of", lambda part, *, is_quick: plans)
     folder = parts_folder(tmp_path, "gae quick")
     return GaeExperiment(seeds=1, is_quick=True, setting=Setting(folder=folder, resume=True))
 

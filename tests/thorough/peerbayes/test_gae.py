@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from empirical.data import Images
-from empirical.gae.fitting import FitPlan, SnapshotPlan
 from peerbayes.experiments import gae_runs
 from peerbayes.experiments.experiment import Job, RunRecord
 from peerbayes.experiments.gae import GaeExperiment
@@ -120,10 +119,8 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
     (run,) = [one for one in TRIALS if one.name == "trial differences"]
     recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
-    part, job = GaePart(run), Job(seed=0, fingerprint="", progress=None)
-    found = gae_runs.run_gae(
-        part, recipe, (SnapshotPlan(), FitPlan()), job, is_quick=False, setting=Setting(), words={}
-    )
+    part = GaePart(replace(run, recipe=recipe))
+    found = gae_runs.run_gae(part, Job(seed=0), is_quick=False, setting=Setting())
     assert found.test_images == 20
     assert found.images == 4 * 8
     assert [one.exchanges for one in found.closing] == [0, 1, 2]
