@@ -146,15 +146,15 @@ def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
 
 
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
+    from empirical.messages.codecs import codec_named
     from empirical.train.curve import Schedule, follow
-    from peerbayes.experiments.net_run import codec_of_row
 
     small = replace(row, hidden=(_UNITS,) * len(row.hidden))
     train, test = _images()
     problem = problem_of_images(small, part, train, test, others=None, device="cpu", seed=_SEED)
     learner, rounds, _ = part_learner(
         problem, part, _short(part_values(row, part, is_quick=False)),
-        seed=_SEED, device="cpu", codec=codec_of_row(codec) if codec else None,
+        seed=_SEED, device="cpu", codec=codec_named(codec) if codec else None,
     )  # fmt: skip
     looks = Schedule(
         records=2 * ROUNDS, images=TEST_IMAGES, draws=2, last_images=TEST_IMAGES, last_draws=2,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import isfinite, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field
 
-from peerbayes.documents import Document, Number
+from peerbayes.documents import Document, Number, number
 from peerbayes.experiments.setting import (
     Named,
     Setting,
@@ -86,7 +86,7 @@ def line(
     1.0
     """
     mean, error = mean_and_error(values) if len(values) else (None, None)
-    measured = None if mean is None else finite(mean)
+    measured = None if mean is None else number(mean)
     return Line(what, printed, measured, error, predicted, holds, remark)
 
 
@@ -104,11 +104,6 @@ def mean_and_error(values: Collection[float]) -> tuple[float, float | None]:
         return mean, None
     variance = sum((value - mean) ** 2 for value in values) / (n - 1)
     return mean, sqrt(variance / n)
-
-
-def finite(value: float) -> float | None:
-    """The number; None where it is infinite or undefined."""
-    return value if isfinite(value) else None
 
 
 @dataclass(frozen=True)

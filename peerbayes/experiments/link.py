@@ -28,13 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical import papers
-from peerbayes.documents import Document
+from peerbayes.documents import Document, number
 from peerbayes.experiments.experiment import (
     Experiment,
     Job,
     Line,
     Numbered,
-    finite,
     line,
     numbered,
 )
@@ -230,7 +229,7 @@ def _each_network(
             line(
                 f"rounds to test loss {target:g}, {name}",
                 row.tolist() if known else (),
-                predicted=finite(constant / rate),
+                predicted=number(constant / rate),
                 remark=f"K = {rate:.4g} nats, binding: {found.binding}; v of the informative agent "
                 f"{found.influence:.3f}; predicted is c/K, one c for all"
                 + ("" if known else _UNREACHED),
@@ -289,7 +288,7 @@ def _control(forecasts: Mapping[str, Forecast]) -> list[Line]:
     return [
         line(
             "largest over smallest K of the networks, stages of one training as hypotheses",
-            predicted=finite(float(early.max() / early.min())),
+            predicted=number(float(early.max() / early.min())),
             remark="a control: stages know nothing of who holds what; "
             f"with nets trained on some of the labels it is {labels.max() / labels.min():.3g}",
         )

@@ -48,7 +48,7 @@ from theory.changing import (
 )
 from theory.changing.mean_states import expected_weights
 from theory.network.structure import as_dense
-from theory.progress import Progress
+from theory.progress import part_of
 from theory.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def run_training(link: LinkSetting, part: str, job: Job, where: Setting) -> Trai
             shares, site, _learner(link), architecture=architecture,
             local_steps=link.local_steps, batch=link.batch, test_inputs=inputs, test_labels=labels,
             record=link.looks, seed=own_seed, device=where.device,
-            progress=_one_of(job.progress, index, job.replicates),
+            progress=part_of(job.progress, index, job.replicates),
         )
         for index, own_seed in enumerate(_seeds(job.seed, job.replicates))
     ]  # fmt: skip
@@ -312,10 +312,3 @@ def _shares(where: Setting, images: Images, partition: Partition) -> Shares:
 def _seeds(seed: int, replicates: int) -> Iterator[int]:
     for state in np.random.SeedSequence(seed).spawn(replicates):
         yield int(state.generate_state(1)[0])
-
-
-def _one_of(progress: Progress | None, index: int, replicates: int) -> Progress | None:
-    """Progress of one of several equal runs, as that of all."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(index * total + done, replicates * total)

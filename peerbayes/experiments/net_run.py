@@ -76,8 +76,9 @@ class RowExperiment(Experiment[PartT]):
 _PIXELS, _CLASSES = 784, 10
 
 
-def codec_of_row(name: str) -> Codec:
-    """A codec by the name that the command line has.
+@cache
+def codec_settings(name: str) -> dict[str, Any]:
+    """Name and settings of a codec, in plain values.
 
     Raises
     ------
@@ -86,13 +87,7 @@ def codec_of_row(name: str) -> Codec:
     """
     from empirical.messages.codecs import codec_named
 
-    return codec_named(name)
-
-
-@cache
-def codec_settings(name: str) -> dict[str, Any]:
-    """Name and settings of a codec, in plain values."""
-    return codec_of_row(name).words()
+    return codec_named(name).words()
 
 
 def written(row: Row, part: Part, codec: str) -> bool:
@@ -126,6 +121,7 @@ def check_codec(row: Row, codec: str) -> None:
 @cache
 def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     """Why a codec cannot write messages of nets of these widths; empty if it can."""
+    from empirical.messages.codecs import codec_named
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.train.kernel_net import KernelNet
@@ -135,7 +131,7 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
     net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
     try:
-        prepared(codec_of_row(name), layout_of_net(net, learner))
+        prepared(codec_named(name), layout_of_net(net, learner))
     except ValueError as error:
         return str(error)
     return ""
@@ -391,6 +387,7 @@ def run_net_part(
         If something is missing, or training fails; the message names agent and round.
     """
     from empirical.data import CHECKSUMS
+    from empirical.messages.codecs import codec_named
     from empirical.train.curve import Schedule, follow
 
     problem = net_problem(
@@ -398,7 +395,7 @@ def run_net_part(
     )
     learner, rounds, recipe = part_learner(
         problem, part, part_values(row, part, is_quick=is_quick),
-        seed=job.seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+        seed=job.seed, device=setting.device, codec=codec_named(codec) if codec else None,
     )  # fmt: skip
     curve = follow(
         learner, problem.test, rounds=rounds,
