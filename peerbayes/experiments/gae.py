@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from empirical import papers
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Experiment, Job, Line, line, mean_and_error
 from peerbayes.experiments.gae_rows import (
@@ -133,17 +134,11 @@ GAE = GaeExperiment()
 
 _FLOAT_BITS = 32
 _ROUNDS = 300
-# Printed gaps between pruning and GAE, in points of accuracy; and bits of a message.
-_PRINTED_GAPS = {
-    "GAE unbalanced 4": ".9562 − .9260; around 3 % in the worst case",
-    "GAE unbalanced 16": ".9661 − .9320; around 3 % in the worst case",
-}
-_PRINTED_BITS = {"full": "19.63e6", "pruned": "2.6e6", "autoencoder": "1.02e6", "spline": ""}
-# Which way of sending is held against which.
-_AGAINST = (
-    ("GAE", "pruned"), ("spline", "pruned"), ("spline", "GAE"), ("coded", "pruned"),
-    ("coded", "GAE"), ("differences", "pruned"), ("differences", "full"),
-)  # fmt: skip
+# Printed gaps between pruning and GAE, in points of accuracy; bits of a message; which way of
+# sending is held against which.
+_PRINTED_GAPS, _PRINTED_BITS, _AGAINST = (
+    papers.tables("gae")[name] for name in ("printed_gaps", "printed_bits", "against")
+)
 
 
 def gae_lines(found: GaeContent) -> tuple[Line, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from empirical import papers
 from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.experiment import Experiment, Line, Numbered, numbered
 from peerbayes.experiments.gae import GAE
@@ -162,19 +163,9 @@ def _quotient(what: str, above: list[float], below: list[float], printed: str, r
 # Every experiment by name -------------------------------------------------------------------------
 
 _ALL: tuple[Experiment[Any], ...] = (
-    RegressionExperiment(
-        name="regression-2",
-        title="linear regression, two nodes with one coordinate each",
-        source="P1 5.1",
-        problem="p1-regression",
-        agents=2,
-    ),
-    RegressionExperiment(
-        name="regression-4",
-        title="linear regression, four nodes with one coordinate each",
-        source="P2 4.1, 1.3",
-        problem="p2-regression",
-        agents=4,
+    *(
+        papers.built(RegressionExperiment, one)
+        for one in papers.tables("regressions")["regressions"]
     ),
     *(NetExperiment(row, seeds=row.seeds) for row in ROWS.values()),
     GAE,
