@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 from peerbayes.documents import Document
 from peerbayes.experiments.experiment import Made, RunSummary
 from peerbayes.experiments.net_rows import Part, Role
+from peerbayes.experiments.setting import KeptFile
 
 Known = list[float | None]
 """A number for each agent; null where it has no such images."""
@@ -110,13 +111,6 @@ class Facts(Document):
     influence: list[float] | None = None
 
 
-class PosteriorFile(Document):
-    """The beliefs that a part leaves beside its record."""
-
-    file: str
-    sha256: str
-
-
 class NetPart(Made):
     """One run of one recipe with one seed."""
 
@@ -131,7 +125,7 @@ class NetPart(Made):
     classes: list[str]
     data: dict[str, Any]
     curve: Curve
-    posterior: PosteriorFile | None = None
+    posterior: KeptFile | None = None
     codec: dict[str, Any] | None = None  # what wrote the messages
 
     @property

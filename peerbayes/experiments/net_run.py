@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.experiments.experiment import Experiment, Job, PartT
-from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
+from peerbayes.experiments.net_documents import Curve, Facts, NetPart
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
     ROWS,
@@ -27,7 +27,7 @@ from peerbayes.experiments.net_rows import (
     part_values,
     schedule_values,
 )
-from peerbayes.experiments.setting import Setting, _file, unfinished
+from peerbayes.experiments.setting import KeptFile, Setting, _file, unfinished
 from peerbayes.terminal import sayer
 from theory.lazy import later
 from theory.validation import fail
@@ -421,11 +421,11 @@ def run_net_part(
 
 def _kept_beliefs(
     posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
-) -> PosteriorFile | None:
+) -> KeptFile | None:
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
     from empirical.nets.posterior import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
-    return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
+    return KeptFile(file=path.name, sha256=save_posterior(path, posterior, words))

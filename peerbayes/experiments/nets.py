@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.keeping import AGAIN, verify_file
 from peerbayes.experiments.experiment import Experiment, Job, Line, parts_named
-from peerbayes.experiments.net_documents import NetPart, PosteriorFile
+from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import (
     RECIPE_NAMES,
     Part,
@@ -38,7 +37,7 @@ from peerbayes.experiments.net_run import (
     written,
 )
 from peerbayes.experiments.run import KIND, PART_KIND
-from peerbayes.experiments.setting import codec_recipes, parts_folder
+from peerbayes.experiments.setting import KeptFile, codec_recipes, parts_folder
 from peerbayes.experiments.tuned import RECIPE as TUNED
 from peerbayes.experiments.tuned import TunedExperiment
 from peerbayes.messages import guessed
@@ -199,7 +198,10 @@ class NetExperiment(RowExperiment[Part]):
 
         They are read from the first byte to the last, without torch.
         """
-        return posterior_damage(content, folder, experiment=self.row.name, part=part)
+        if content.get("posterior") is None:
+            return None
+        kept = KeptFile.model_validate(content["posterior"])
+        return kept.damage(folder, (self.row.name, part))
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """What is printed of the row, beside what every part found."""
@@ -224,38 +226,6 @@ class NetExperiment(RowExperiment[Part]):
 # The beliefs that a part leaves -------------------------------------------------------------------
 
 
-def posterior_damage(
-    content: Mapping[str, Any], folder: Path, *, experiment: str | None, part: str
-) -> str | None:
-    """What is wrong with the beliefs of a part, in one line; None if nothing is, or none are kept.
-
-    Parameters
-    ----------
-    content
-        What the record says of the part.
-    folder
-        Where the file is.
-    experiment, part
-        What the file has to say that it is of; an experiment that is not known may be any.
-    """
-    if content.get("posterior") is None:
-        return None
-    kept = PosteriorFile.model_validate(content["posterior"])
-    path = folder / Path(kept.file).name
-    try:
-        found = verify_file(path)
-    except ValueError as error:
-        return str(error)
-    own = found.words.get("experiment"), found.words.get("part")
-    expected = own[0] if experiment is None else experiment, part
-    if own != expected:
-        wanted, got = (f"the beliefs of '{one}: {other}'" for one, other in (expected, own))
-        return str(fail(str(path), wanted, got, AGAIN))
-    if found.sha256 != kept.sha256:
-        return str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))
-    return None
-
-
 def damaged_posteriors(record: Record) -> Iterator[str]:
     """Yield what is wrong with the beliefs that a record of `run`, or of a part, speaks of.
 
@@ -275,6 +245,6 @@ def damaged_posteriors(record: Record) -> Iterator[str]:
             part = (
                 name or Part(*(content[key] for key in ("recipe", "role", "variant", "seed"))).name
             )
-            damage = posterior_damage(content, folder, experiment=row, part=part)
+            damage = KeptFile.model_validate(content["posterior"]).damage(folder, (row, part))
             if damage is not None:
                 yield damage

@@ -22,9 +22,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from empirical.keeping import read_words
+from empirical.keeping import AGAIN, read_words, verify_file
 from exact.whole_files import HAS_LOCKS, NO_LINKS, lock, remove_leftovers
 from peerbayes._version import __version__
+from peerbayes.documents import Document
 from peerbayes.records import checksum, file_name
 from theory.validation import fail, install_extra
 
@@ -185,6 +186,34 @@ def _file(part: Named) -> str:
 def parts_folder(out: Path, name: str) -> Path:
     """Where the parts of an experiment are kept."""
     return out / f"{file_name(name).removesuffix('.json')}.parts"
+
+
+class KeptFile(Document):
+    """A file of beliefs beside a record."""
+
+    file: str
+    sha256: str
+
+    def damage(self, folder: Path, of: tuple[str | None, str] | None = None) -> str | None:
+        """What is wrong with the file in a folder, in one line; None if nothing is.
+
+        `of` are the experiment and the part that it has to say that it is of; an experiment that is
+        not known may be any.
+        """
+        path = folder / Path(self.file).name
+        try:
+            found = verify_file(path)
+        except ValueError as error:
+            return str(error)
+        own = found.words.get("experiment"), found.words.get("part")
+        expected = own if of is None else (of[0] or own[0], of[1])
+        if own != expected:
+            wanted, got = (f"the beliefs of '{one}: {other}'" for one, other in (expected, own))
+            return str(fail(str(path), wanted, got, AGAIN))
+        if found.sha256 != self.sha256:
+            wanted = "the beliefs that are on record"
+            return str(fail(str(path), wanted, "those of another run", AGAIN))
+        return None
 
 
 # A file is held by one process --------------------------------------------------------------------
