@@ -22,9 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from peerbayes._version import __version__
@@ -41,6 +39,7 @@ from peerbayes.experiments.campaign_plan import (
 from peerbayes.experiments.run import Parts
 from peerbayes.experiments.setting import Held, all_marks, held, is_held, lock_of
 from peerbayes.experiments.short_records import write_short
+from peerbayes.tables import figures_table
 from peerbayes.terminal import duration, say
 from theory.progress import Progress
 
@@ -324,11 +323,9 @@ class _Crew:
 
 def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
     """The table of `campaign` for people: where every part stands."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("part", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("mark, or why", overflow="fold")
+    table = figures_table("", "part", "state", "time", "mark, or why")
+    table.columns[1].justify = table.columns[3].justify = "left"
+    table.columns[3].no_wrap = False
     for same in _together(result.parts):
         one = same[0]
         state, time = str(one.state), duration(sum(each.seconds for each in same))

@@ -164,22 +164,14 @@ def run_experiment(
 
 def run_parts(result: RunPrinted) -> list[RenderableType]:
     """The table of `run` for people: printed, measured, predicted."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    from peerbayes.tables import number
+    from peerbayes.tables import figures_table, number
 
-    table = Table(
-        title=f"{result.experiment}: {result.title} ({result.source})",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("what, and what is printed", overflow="fold")
-    for name in ("measured", "± s.e.", "predicted"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    title = f"{result.experiment}: {result.title} ({result.source})"
+    columns = "what, and what is printed", "measured", "± s.e.", "predicted", ""
+    table = figures_table(title, *columns)
+    table.columns[-1].justify = "left"
     for line in result.lines:
         words = line.what
         if line.printed:

@@ -436,14 +436,12 @@ _STYLES = {"reproduced": "green", "not reproduced": "red", "undecidable here": "
 
 def figures_table(result: FiguresPrinted) -> list[RenderableType]:
     """One line a figure, then what has to be run for those that are undecidable."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("figure", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("what it shows, and why", overflow="fold")
+    from peerbayes.tables import names_table
+
+    table = names_table("", "figure", "verdict", "what it shows, and why")
+    table.columns[1].no_wrap = True
     for one in result.figures:
         words = Text(f"{one.source}: {one.shows}\n  {one.sentence}")
         table.add_row(one.name, Text(one.verdict, style=_STYLES[one.verdict]), words)
