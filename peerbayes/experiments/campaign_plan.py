@@ -53,7 +53,7 @@ from peerbayes.experiments.net_rows import (
     parts_of,
 )
 from peerbayes.experiments.net_run import server_recipe
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.setting import (
     Named,
     Setting,
