@@ -106,14 +106,18 @@ def recipes() -> tuple[str, ...]:
 
 @cache
 def _runs() -> Mapping[str, Callable[[], Numbers]]:
-    return {
-        **dict(_net_runs()),
+    runs: dict[str, Callable[[], Numbers]] = {
         **{f"codec: {name}": partial(_codec_run, name) for name in _codec_names()},
         CODECS: _codecs_run,
         **{f"tuned: {name}": partial(_tuned_run, name) for name in METHODS},
         GAE_AUTOENCODER: _autoencoder_run,
-        **dict(_gae_runs()),
     }
+    for row in (ROWS[name] for name in _ROWS):  # the first part of each recipe
+        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
+            runs.setdefault(net_recipe(row, part), partial(_net_run, row, part))
+    for run in (*RUNS, *TRIALS):
+        runs.setdefault(gae_recipe(GaePart(run)), partial(_gae_run, run))
+    return runs
 
 
 def made_up_images(count: int, side: int, *, seed: int = _SEED) -> Images:
@@ -133,16 +137,6 @@ def _images(side: int = _SIDE, count: int = _IMAGES) -> tuple[Images, Images]:
 
 
 # Networks of nets ---------------------------------------------------------------------------------
-
-
-def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
-    names = set()
-    for row in (ROWS[name] for name in _ROWS):
-        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
-            name = net_recipe(row, part)
-            if name not in names:
-                names.add(name)
-                yield name, partial(_net_run, row, part)
 
 
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
@@ -254,15 +248,6 @@ def _unequal(labels: IntArray, *, agents: int) -> list[IntArray]:
 
 
 # Compressed gossip --------------------------------------------------------------------------------
-
-
-def _gae_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
-    names = set()
-    for run in (*RUNS, *TRIALS):
-        name = gae_recipe(GaePart(run))
-        if name not in names:
-            names.add(name)
-            yield name, partial(_gae_run, run)
 
 
 def _gae_run(run: Run) -> Numbers:
