@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import made_by
-from peerbayes.experiments.net_documents import WHEN, group_mean, way_of
-from peerbayes.experiments.net_lines import accuracy_verdict, net_lines
+from peerbayes.experiments.net_lines import WHEN, accuracy_verdict, group_mean, net_lines, way_of
 from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS, Part
 from peerbayes.experiments.short_records import ENDING, ShortPart, read_lines, read_row
 from peerbayes.sources.documents import Kept, Need

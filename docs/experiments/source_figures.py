@@ -10,8 +10,8 @@ from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
 from peerbayes.experiments.experiment import mean_and_error
-from peerbayes.experiments.net_documents import WHEN, NetPart, When
-from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
+from peerbayes.experiments.net_lines import WHEN
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, NetPart, Role, When
 from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.verified import panel_plot

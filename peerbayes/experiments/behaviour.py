@@ -28,16 +28,8 @@ from empirical.data import Images
 from peerbayes.experiments.codecs import CONTENDERS, CodecSetting, overheard_in, trial_of
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
 from peerbayes.experiments.gae_runs import follow_gae
-from peerbayes.experiments.net_rows import (
-    ROWS,
-    Part,
-    Row,
-    net_recipe,
-    part_values,
-    parts_aside,
-    parts_of,
-)
-from peerbayes.experiments.net_run import part_learner, problem_of_images
+from peerbayes.experiments.net_rows import ROWS, Part, Row, part_values, parts_aside, parts_of
+from peerbayes.experiments.net_run import net_recipe, part_learner, problem_of_images
 from peerbayes.experiments.setting import (
     CODECS,
     GAE_AUTOENCODER,

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerbayes.experiments.experiment import Experiment, Job, PartT
-from peerbayes.experiments.net_documents import Curve, Facts, NetPart
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
     ROWS,
+    Curve,
+    Facts,
+    NetPart,
     Part,
     Row,
     Table,
@@ -135,6 +137,25 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def net_recipe(row: Row, part: Part) -> str:
+    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+
+    Examples
+    --------
+    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
+    'best: averaging, star or grid'
+    """
+    network = row.variant(part.variant).network
+    if "server" in network:
+        kind = f"server {network['server']}"
+    elif "weights" in network:
+        nodes = len(network["weights"])
+        kind = f"{nodes} node{'s' * (nodes != 1)}"
+    else:
+        kind = "rotating star" if "rotating_star" in network else "star or grid"
+    return f"{part.recipe}: {part.role}, {kind}"
 
 
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------

@@ -25,12 +25,11 @@ from peerbayes.experiments.codecs import CODECS
 from peerbayes.experiments.experiment import Experiment, Job, Line, Numbered, numbered, parts_named
 from peerbayes.experiments.gae import GAE
 from peerbayes.experiments.link import LINKS
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_rows import (
     RECIPE_NAMES,
     ROWS,
+    NetPart,
     Part,
-    net_recipe,
     part_values,
     parts_aside,
     parts_of,
@@ -41,6 +40,7 @@ from peerbayes.experiments.net_run import (
     RowExperiment,
     check_codec,
     codec_settings,
+    net_recipe,
     run_net_part,
     server_recipe,
     weights_mark,

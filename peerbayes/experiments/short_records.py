@@ -26,7 +26,7 @@ from typing import Any
 
 from exact.whole_files import read_regular, replacing
 from peerbayes.experiments.experiment import Experiment, made_by
-from peerbayes.experiments.net_documents import NetPart
+from peerbayes.experiments.net_rows import NetPart
 from peerbayes.experiments.setting import held
 from peerbayes.messages import shorten
 from peerbayes.records import (

@@ -17,7 +17,7 @@ import jinja2
 
 from peerbayes._version import __version__
 from peerbayes.experiments.experiment import RunRecord
-from peerbayes.experiments.net_documents import NetRun
+from peerbayes.experiments.net_rows import NetRun
 from peerbayes.experiments.registry import damaged_posteriors
 from peerbayes.experiments.short_records import ENDING, RecordLines, read_lines
 from peerbayes.figures.chart import plotting_style

@@ -16,9 +16,8 @@ import numpy as np
 
 from empirical import papers
 from peerbayes.experiments.gae_rows import TABLE_1
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import Printed
-from peerbayes.experiments.net_rows import APART, ROWS
+from peerbayes.experiments.net_rows import APART, ROWS, NetPart
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.figures.chart import floats
 from peerbayes.figures.wording import number

@@ -20,9 +20,8 @@ from pydantic import Field
 
 from peerbayes.documents import Document, Number, Numbers, numbers
 from peerbayes.experiments.gae_rows import GaeContent
-from peerbayes.experiments.net_documents import Beliefs, NetPart
 from peerbayes.experiments.net_lines import SPREAD, Printed, accuracy_tolerance, is_reproduced
-from peerbayes.experiments.net_rows import ROWS, Part, Role
+from peerbayes.experiments.net_rows import ROWS, Beliefs, NetPart, Part, Role
 from peerbayes.experiments.run import KIND
 from peerbayes.experiments.short_records import read_row
 from peerbayes.figures.wording import number

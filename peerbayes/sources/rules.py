@@ -24,9 +24,8 @@ import numpy as np
 
 from empirical import papers
 from peerbayes.experiments.gae_rows import AUTOENCODER, TABLE_1
-from peerbayes.experiments.net_documents import NetPart, When, group_mean, last_of
-from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
-from peerbayes.experiments.net_rows import APART, ROWS, Role
+from peerbayes.experiments.net_lines import Printed, accuracy_tolerance, group_mean, last_of
+from peerbayes.experiments.net_rows import APART, ROWS, NetPart, Role, When
 from peerbayes.experiments.registry import find_experiment
 from peerbayes.experiments.run import part_seed
 from peerbayes.measured import ErrorCurve

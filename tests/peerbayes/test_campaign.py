@@ -23,14 +23,8 @@ from peerbayes.experiments import campaign, find_experiment
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_rows import (
-    BATCHES,
-    BATCHWISE,
-    ROWS,
-    net_recipe,
-    parts_aside,
-    parts_of,
-)
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, parts_aside, parts_of
+from peerbayes.experiments.net_run import net_recipe
 from peerbayes.experiments.setting import Held, all_marks, behaviour_mark, held, is_held
 from peerbayes.experiments.short_records import put_record, read_lines, read_row
 from peerbayes.records import read_record, write_record

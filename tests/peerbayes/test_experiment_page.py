@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from peerbayes.experiments import EXPERIMENTS
-from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, NetPart
 from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.short_records import ShortPart, read_lines, read_row
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name

@@ -14,9 +14,8 @@ import torch
 from empirical.nets.architecture import perceptron
 from empirical.nets.posterior import initialisations_apart, shared_initialisation
 from peerbayes.experiments.campaign_plan import planned
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_rows import ROWS, NetPart
 from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.run import Parts
 from tests.peerbayes.commands import Patch

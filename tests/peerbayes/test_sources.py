@@ -23,9 +23,15 @@ from peerbayes.cli import main
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import TABLE_1
-from peerbayes.experiments.net_documents import NetPart, group_mean, last_of
-from peerbayes.experiments.net_lines import DEVIATIONS, SPREAD, Printed, accuracy_tolerance
-from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_lines import (
+    DEVIATIONS,
+    SPREAD,
+    Printed,
+    accuracy_tolerance,
+    group_mean,
+    last_of,
+)
+from peerbayes.experiments.net_rows import ROWS, NetPart
 from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.short_records import write_short
 from peerbayes.records import read_record, write_record
