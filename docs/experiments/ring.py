@@ -19,7 +19,7 @@ from peerbayes.experiments.gae_rows import (
     GaeContent,
     GaeRunPart,
 )
-from peerbayes.sources.kept import Kept
+from peerbayes.sources.documents import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
 _PRINTED = {run.name: float(run.printed) for run in TABLE_1}

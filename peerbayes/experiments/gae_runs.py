@@ -35,6 +35,7 @@ from empirical.messages.autoencoder import weights_of
 from empirical.messages.codecs.pruned import knot_ranks, on_lines
 from empirical.train.follow import Watch, follow
 from empirical.train.scores import RoundReport
+from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
@@ -47,19 +48,12 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     GaeTraffic,
-    gae_recipe,
     looks,
+    plans_of,
+    recipe_of,
+    words_of,
 )
-from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.setting import (
-    GAE_AUTOENCODER,
-    Job,
-    Setting,
-    behaviour_mark,
-    lock_of,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import Setting, is_held, lock_of, unfinished
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -190,13 +184,14 @@ def file_of(part: GaePart) -> str:
     return f"{part.autoencoder.name.replace(' ', '-')}.safetensors"
 
 
-def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
-    """All images of MNIST, or few of each digit."""
-    images = load_images("mnist", split=split, directory=setting.data)
-    if not is_quick:
-        return images
-    few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    return images.at(stratified_subset(images.labels, few, seed=_DEAL))
+def images_of(setting: Setting, *, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images of MNIST, all of them or few of each digit."""
+    found = []
+    for split, few in (("train", QUICK_IMAGES), ("test", QUICK_TEST)):
+        images = load_images("mnist", split=split, directory=setting.data)
+        chosen = stratified_subset(images.labels, few, seed=_DEAL) if is_quick else None
+        found.append(images if chosen is None else images.at(chosen))
+    return found[0], found[1]
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
@@ -207,34 +202,22 @@ def images_of_trial(setting: Setting) -> tuple[Images, Images]:
     return left.at(stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)), images.at(held)
 
 
-def run_gae(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
-) -> GaeRunPart:
-    """Run all rounds; `words` are those that the file of the autoencoder must have.
+def run_gae(part: GaePart, job: Job, *, is_quick: bool, setting: Setting) -> GaeRunPart:
+    """Run all rounds.
 
     Raises
     ------
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    run = part.run
+    run, recipe = part.run, recipe_of(part, is_quick=is_quick)
     assert run is not None
-    if run.is_trial:
-        images, tested = images_of_trial(setting)
-    else:
-        images, tested = (
-            images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
-        )
+    images, tested = (
+        images_of_trial(setting) if run.is_trial else images_of(setting, is_quick=is_quick)
+    )
     path, checksum = None, None
     if run.needs_autoencoder:
-        path, checksum = _autoencoder_file(part, setting, words)
+        path, checksum = _autoencoder_file(part, setting, words_of(part, is_quick=is_quick))
     seen = follow_gae(
         recipe, images, tested, seed=job.seed, setting=setting, autoencoder=path,
         generations=unfinished(part, setting, job.fingerprint), progress=job.progress,
@@ -255,8 +238,6 @@ def run_gae(
         mean_losses=[float(np.mean(row)) for row in seen.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=checksum,
-        behaviour=behaviour_mark(gae_recipe(part)),
-        versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
     )
@@ -295,14 +276,7 @@ def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) ->
 
 
 def train_autoencoder(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
+    part: GaePart, job: Job, *, is_quick: bool, setting: Setting
 ) -> GaeAutoencoderPart:
     """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
 
@@ -314,8 +288,9 @@ def train_autoencoder(
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
     start = time.perf_counter()
-    snapshot_plan, plan = plans
-    images = images_of("train", setting, is_quick=is_quick)
+    recipe = recipe_of(part, is_quick=is_quick)
+    snapshot_plan, plan = plans_of(part, is_quick=is_quick)
+    images, _ = images_of(setting, is_quick=is_quick)
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
     report = partial(_stage, job.progress, stages)
     curves = snapshots(
@@ -328,7 +303,7 @@ def train_autoencoder(
         _fitted(part, setting, job.fingerprint, curves, one, recipe, report(number))
         for number, one in enumerate(own, 1)
     ]
-    used = replace(fits[0].autoencoder, words=words)
+    used = replace(fits[0].autoencoder, words=words_of(part, is_quick=is_quick))
     file = file_of(part)
     sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, one, recipe) for one in own]
@@ -351,8 +326,6 @@ def train_autoencoder(
         curve=_curve(used, held[0][-1], recipe),
         file=file,
         sha256=sha256,
-        behaviour=behaviour_mark(GAE_AUTOENCODER),
-        versions=versions(),
         seconds=time.perf_counter() - start,
     )
 

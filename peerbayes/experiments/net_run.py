@@ -15,29 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
+from peerbayes.experiments.experiment import Experiment, Job, PartT
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
     ROWS,
+    Curve,
+    Facts,
+    NetPart,
     Part,
     Row,
     Table,
     is_served,
-    net_recipe,
     part_values,
     schedule_values,
 )
-from peerbayes.experiments.setting import (
-    Job,
-    PartT,
-    SeededExperiment,
-    Setting,
-    _file,
-    behaviour_mark,
-    codec_recipes,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import KeptFile, Setting, _file, unfinished
 from peerbayes.terminal import sayer
 from theory.lazy import later
 from theory.validation import fail
@@ -57,7 +49,8 @@ else:
     np = later("numpy")
 
 
-class RowExperiment(SeededExperiment[PartT]):
+@dataclass(frozen=True)
+class RowExperiment(Experiment[PartT]):
     """An experiment on a row of neural nets, which is what refusals are about."""
 
     row: Row
@@ -84,8 +77,9 @@ class RowExperiment(SeededExperiment[PartT]):
 _PIXELS, _CLASSES = 784, 10
 
 
-def codec_of_row(name: str) -> Codec:
-    """A codec by the name that the command line has.
+@cache
+def codec_settings(name: str) -> dict[str, Any]:
+    """Name and settings of a codec, in plain values.
 
     Raises
     ------
@@ -94,13 +88,7 @@ def codec_of_row(name: str) -> Codec:
     """
     from empirical.messages.codecs import codec_named
 
-    return codec_named(name)
-
-
-@cache
-def codec_settings(name: str) -> dict[str, Any]:
-    """Name and settings of a codec, in plain values."""
-    return codec_of_row(name).words()
+    return codec_named(name).words()
 
 
 def written(row: Row, part: Part, codec: str) -> bool:
@@ -134,6 +122,7 @@ def check_codec(row: Row, codec: str) -> None:
 @cache
 def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     """Why a codec cannot write messages of nets of these widths; empty if it can."""
+    from empirical.messages.codecs import codec_named
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.train.kernel_net import KernelNet
@@ -143,10 +132,29 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
     net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
     try:
-        prepared(codec_of_row(name), layout_of_net(net, learner))
+        prepared(codec_named(name), layout_of_net(net, learner))
     except ValueError as error:
         return str(error)
     return ""
+
+
+def net_recipe(row: Row, part: Part) -> str:
+    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+
+    Examples
+    --------
+    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
+    'best: averaging, star or grid'
+    """
+    network = row.variant(part.variant).network
+    if "server" in network:
+        kind = f"server {network['server']}"
+    elif "weights" in network:
+        nodes = len(network["weights"])
+        kind = f"{nodes} node{'s' * (nodes != 1)}"
+    else:
+        kind = "rotating star" if "rotating_star" in network else "star or grid"
+    return f"{part.recipe}: {part.role}, {kind}"
 
 
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
@@ -390,6 +398,7 @@ def run_net_part(
         If something is missing, or training fails; the message names agent and round.
     """
     from empirical.data import CHECKSUMS
+    from empirical.messages.codecs import codec_named
     from empirical.train.curve import Schedule, curve_of
     from empirical.train.recipe import posterior_of
 
@@ -398,7 +407,7 @@ def run_net_part(
     )
     run, rounds, recipe = part_run(
         problem, part, part_values(row, part, is_quick=is_quick),
-        seed=job.seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+        seed=job.seed, device=setting.device, codec=codec_named(codec) if codec else None,
     )  # fmt: skip
     curve = curve_of(
         run, problem.test, rounds=rounds,
@@ -419,26 +428,18 @@ def run_net_part(
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
         curve=Curve.model_validate(curve),
-        behaviour=mark_of(row, part, codec),
-        versions=versions(),
         posterior=_kept_beliefs(posterior, part, setting.folder, words),
         codec=codec_settings(codec) if codec else None,
     )
 
 
-def mark_of(row: Row, part: Part, codec: str = "") -> str:
-    """The behaviour mark of a part, and with a codec those of the codecs."""
-    codecs = codec_recipes(codec_settings(codec)) if codec else ()
-    return behaviour_mark(net_recipe(row, part), *codecs)
-
-
 def _kept_beliefs(
     posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
-) -> PosteriorFile | None:
+) -> KeptFile | None:
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
     from empirical.nets.posterior import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
-    return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
+    return KeptFile(file=path.name, sha256=save_posterior(path, posterior, words))

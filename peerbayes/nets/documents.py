@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.documents import Document, GraphDocument, NamedAgents, Number, names_of, numbers
-from peerbayes.experiments.setting import versions
+from peerbayes.experiments.setting import KeptFile, versions
 from peerbayes.problem.problems import graph_of
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds
 from theory import Network
@@ -155,11 +155,8 @@ class MessagesDocument(Document):
     bytes_uncoded: int = Field(description="of the same messages in float32, without frames")
 
 
-class KeptBeliefs(Document):
+class KeptBeliefs(KeptFile):
     """The file that holds the trained beliefs."""
-
-    file: str
-    sha256: str
 
 
 class TrainSummary(NamedAgents):

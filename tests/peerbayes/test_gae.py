@@ -12,9 +12,9 @@ import pytest
 from empirical.data import Images
 from empirical.gae.fitting import FitPlan, SnapshotPlan, fit, held_out_curves
 from empirical.gae.recipe import Recipe
-from peerbayes.experiments import gae_runs
+from peerbayes.experiments import gae_rows, gae_runs
 from peerbayes.experiments.campaign_plan import planned
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.gae import GAE, GaeExperiment, gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
@@ -23,14 +23,13 @@ from peerbayes.experiments.gae_rows import (
     TABLE_1,
     TRIALS,
     GaeContent,
-    GaeRun,
     looks,
 )
 from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
-from peerbayes.sources.kept import Kept
+from peerbayes.sources.documents import Kept
 from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
@@ -410,7 +409,8 @@ def tiny(monkeypatch: Patch, tmp_path: Path) -> GaeExperiment:
         SnapshotPlan(trajectories=2, epochs=3, batch=40),
         FitPlan(epochs=2, batch=2, held_out=0.5),
     )
-    monkeypatch.setattr(GaeExperiment, "_plan", lambda self, part: plans)
+    for module in (gae_rows, gae_runs):
+        monkeypatch.setattr(module, "plans_of", lambda part, *, is_quick: plans)
     folder = parts_folder(tmp_path, "gae quick")
     return GaeExperiment(seeds=1, is_quick=True, setting=Setting(folder=folder, resume=True))
 
@@ -419,8 +419,9 @@ def test_a_tiny_run_without_autoencoder(tiny: GaeExperiment, tmp_path: Path) -> 
     only = ("pruned balanced 4 seed 0", "central seed 0", "coded unbalanced 4 seed 0")
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
-    run = GaeRun.model_validate(read_record(found.record_path).body)
-    pruned, central, coded = (run.found.named(name.removesuffix(" seed 0"))[0] for name in only)
+    run = RunRecord.model_validate(read_record(found.record_path).body)
+    found_runs = GaeContent.of(run.content)
+    pruned, central, coded = (found_runs.named(name.removesuffix(" seed 0"))[0] for name in only)
     assert central.traffic is None
     assert len(central.mean_losses) == 3
     assert pruned.traffic is not None

@@ -33,7 +33,7 @@ from peerbayes.experiments.net_rows import (
     recipe_values,
 )
 from peerbayes.experiments.net_run import influence_of, network_of
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -369,7 +369,7 @@ def test_training_that_fails_names_agent_and_round(
         values = part_values(row, part, is_quick=True)
         return values | {"mean_rate": 1e30, "rounds": 4, "rounds_run": 4}
 
-    for module in ("net_run", "nets"):
+    for module in ("net_run", "registry"):
         monkeypatch.setattr(f"peerbayes.experiments.{module}.part_values", wild)
     text = complaint(capsys, "run", "fmnist-2-iid", "--out", str(tmp_path), "--quiet")
     assert "at agent 0 in round 1" in text

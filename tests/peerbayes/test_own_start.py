@@ -14,10 +14,9 @@ import torch
 from empirical.nets.architecture import perceptron
 from empirical.nets.posterior import initialisations_apart, shared_initialisation
 from peerbayes.experiments.campaign_plan import planned
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.net_rows import ROWS, NetPart
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.run import Parts
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.tiny_nets import make_tiny
