@@ -15,8 +15,8 @@ import numpy as np
 
 from empirical import Images, held_labels, load_digits, star_partition
 from empirical.nets.architecture import perceptron
-from empirical.nets.evaluation import evaluate
 from empirical.nets.shares import Shares, as_inputs
+from empirical.train.evaluation import evaluate
 from empirical.train.followed import posterior_of
 from empirical.train.recipe import Recipe
 from theory import Network
@@ -66,7 +66,7 @@ def follow(edge_confidence):
 
 
 runs = {a: follow(a) for a in (0.1, 0.3, 0.7)}
-soon = [np.mean([found.accuracy.mean() for _, found in looks[:6]]) for _, looks in runs.values()]
+soon = [np.mean([found["accuracy"].mean() for _, found in looks[:6]]) for _, looks in runs.values()]
 assert soon[0] < min(soon[1:])
 
 # %%
@@ -76,13 +76,15 @@ assert soon[0] < min(soon[1:])
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for a, (v, looks) in runs.items():
     rounds = [t for t, _ in looks]
-    left.plot(rounds, [100 * f.accuracy.mean() for _, f in looks], label=f"$a={a}$, $v_1={v:.2f}$")
+    left.plot(
+        rounds, [100 * f["accuracy"].mean() for _, f in looks], label=f"$a={a}$, $v_1={v:.2f}$"
+    )
 left.set(xlabel="rounds", ylabel="accuracy [%]")
 left.legend()
 for name, agents, colour in (("centre", [0], "tab:blue"), ("edges", [1, 2, 3, 4], "tab:orange")):
     looks = runs[0.7][1]
-    mine = [f.in_domain_confidence[agents].mean() for _, f in looks]
-    theirs = [f.out_of_domain_confidence[agents].mean() for _, f in looks]
+    mine = [f["in_domain_confidence"][agents].mean() for _, f in looks]
+    theirs = [f["out_of_domain_confidence"][agents].mean() for _, f in looks]
     right.plot(rounds, mine, color=colour, label=f"{name}, own digits")
     right.plot(rounds, theirs, color=colour, ls="--", label=f"{name}, digits of others")
 right.set(xlabel="rounds", ylabel="confidence in the true digit")

@@ -14,7 +14,6 @@ weights need one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -36,9 +35,7 @@ from empirical.nets.architecture import (
     max_pool_backward,
     weights_of,
 )
-from empirical.nets.posterior import Posterior
 from empirical.nets.update import rows_of
-from theory.validation import as_integer
 
 Estimator = Literal["local", "weights", "point"]
 ESTIMATORS: tuple[Estimator, ...] = ("local", "weights", "point")
@@ -311,47 +308,3 @@ def logits(architecture: Architecture, weights: Tensor, inputs: Tensor) -> Tenso
     if inputs.shape[0] != weights.shape[0]:
         inputs = inputs.expand(weights.shape[0], *inputs.shape[1:])
     return _forward(architecture, _PlainMap(weights), inputs, keep=False)[1]
-
-
-def mean_probabilities(posterior: Posterior, inputs: Tensor) -> Tensor:
-    """Softmax of the nets with the mean weights, shape (N, n, classes).
-
-    Parameters
-    ----------
-    inputs
-        Shape (n, ...), the same for all agents.
-    """
-    return _probabilities(posterior, inputs, [posterior.mean])
-
-
-def sampled_probabilities(posterior: Posterior, inputs: Tensor, *, draws: int, seed: int) -> Tensor:
-    """The average softmax over draws of the weights, shape (N, n, classes); P2 section 4.2.
-
-    An estimate of ∫ softmax(f_w(x)) q_i(w) dw, by `draws` independent weights of each agent, the
-    same for all inputs.
-    """
-    draws = as_integer("draws", draws, minimum=1)
-    generator = torch.Generator(posterior.mean.device).manual_seed(seed)
-    std = posterior.std
-
-    def sampled() -> Tensor:
-        noise = torch.empty_like(std).normal_(generator=generator)
-        return torch.addcmul(posterior.mean, std, noise)
-
-    return _probabilities(posterior, inputs, (sampled() for _ in range(draws)), draws=draws)
-
-
-def _probabilities(
-    posterior: Posterior, inputs: Tensor, weights: Iterable[Tensor], *, draws: int = 1
-) -> Tensor:
-    architecture = posterior.architecture
-    shape = (posterior.agents, inputs.shape[0], architecture.outputs)
-    total = posterior.mean.new_zeros(shape)
-    for one in weights:
-        for agent in range(posterior.agents):
-            own = one[agent : agent + 1]
-            for start in range(0, inputs.shape[0], PREDICTED_AT_ONCE):
-                some = slice(start, start + PREDICTED_AT_ONCE)
-                out = logits(architecture, own, inputs[None, some])
-                total[agent, some] += torch.softmax(out[0], dim=1)
-    return total.div_(draws)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from empirical.nets.exchange import Exchange
+from empirical.train.history import History, RoundReport
 from empirical.train.learners.averaging import Belief
-from empirical.train.scores import History, RoundReport, Scores
+from empirical.train.scores import Scores
 
 _FLOATS = torch.float64
 

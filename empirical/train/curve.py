@@ -18,10 +18,11 @@ from torch import Tensor
 
 from empirical.dealing import stratified_subset
 from empirical.keeping import Generations
-from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
+from empirical.train.evaluation import evaluate, mean_probabilities
 from empirical.train.followed import Followed
+from empirical.train.history import plain
+from empirical.train.scores import Scores
 from empirical.train.steps import TrainingFailed
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
@@ -268,14 +269,14 @@ class _Look:
         images, draws = schedule.last_images, schedule.last_draws
         found = self._both(posterior, everyone, images, draws, others=self.test.other_inputs)
         return {
-            name: {**_measured(one), "confusion": one.confusion.tolist()}
+            name: {**_measured(one), "confusion": one.by_class["confusion"].tolist()}
             for name, one in found.items()
         }
 
     def _check(self, belief: Posterior, round: int) -> None:
         """Weights may be finite and what they predict not: one image of each agent tells."""
         predicted = mean_probabilities(belief, self.test.inputs[:1])
-        finite = torch.isfinite(predicted).all(dim=2)[:, 0].cpu().numpy()
+        finite = np.asarray(np.isfinite(predicted[:, 0]).all(axis=1))
         if not finite.all():
             raise TrainingFailed(
                 "training: expected finite predictions, got others at agent"
@@ -290,34 +291,34 @@ class _Look:
         draws: int,
         *,
         others: Tensor | None = None,
-    ) -> dict[str, Evaluation]:
+    ) -> dict[str, Scores]:
         ways = {"mean": 0, "sampled": draws} if self.samples else {"mean": 0}
+        sample = self.test.sample(images)
+        some = slice(None) if sample is None else np.array(sample)
         return {
             name: evaluate(
                 posterior,
-                self.test.inputs,
-                self.test.labels,
+                self.test.inputs[some],
+                self.test.labels[some],
                 draws=count,
                 seed=self.seed,
                 own_labels=[self.test.own_labels[agent] for agent in agents],
                 never_seen=self.test.never_seen,
                 other_inputs=others,
-                images=self.test.sample(images),
             )
             for name, count in ways.items()
         }
 
 
-def _measured(found: Evaluation) -> dict[str, Any]:
+def _measured(found: Scores) -> dict[str, Any]:
     """The measurements but for confusion matrices; six digits say all that images can."""
-    content = found.as_json()
-    content = {k: v for k, v in content.items() if k not in ("confusion", "agents")}
-    return {
-        name: _rounded(value) if isinstance(value, list) else value
-        for name, value in content.items()
-        # What is of no use here is None throughout.
-        if not (isinstance(value, list) and all(entry is None for entry in value))
+    each = {**found.by_measure(), "confidence": found.by_class["confidence"]}
+    measured = {
+        name: _rounded(plain(values))
+        for name, values in each.items()
+        if not np.isnan(values).all()  # of no use here
     }
+    return {"images": int(found.examples[0]), "draws": found.draws, **measured}
 
 
 def _rounded(value: Any) -> Any:

@@ -24,11 +24,12 @@ from empirical.nets.exchange import Exchange, OneProcess, block_of
 from empirical.nets.threads import one_thread
 from empirical.train.course import Course
 from empirical.train.data.source_files import Sources, check_unchanged
+from empirical.train.history import History, Metrics
 from empirical.train.learners.averaging import Belief
 from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
 from empirical.train.run import run_of_plan
-from empirical.train.scores import History, Metrics, Scores, as_rows, from_rows, measures_of, score
+from empirical.train.scores import Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import TrainedNetwork
 from exact.cost import gibibytes
 from exact.whole_files import remove_leftovers

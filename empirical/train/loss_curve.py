@@ -13,18 +13,12 @@ from torch import Tensor
 from empirical.forecast import Site
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
-from empirical.nets.likelihood import PREDICTED_AT_ONCE, logits
-from empirical.nets.metrics import (
-    ImageScores,
-    accuracy,
-    class_means,
-    image_scores,
-    negative_log_likelihood,
-)
 from empirical.nets.shares import Shares
+from empirical.train.evaluation import judged
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Belief, Learner
 from empirical.train.run import TrainingRun
+from empirical.train.scores import Scores
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only
 
 
@@ -108,14 +102,11 @@ def loss_curve(
         device=device,
     )
 
-    def look(belief: Belief) -> ImageScores:
-        pieces = [
-            torch.softmax(logits(architecture, belief.mean, some[None]), dim=2)
-            for some in torch.split(test_inputs, PREDICTED_AT_ONCE)
-        ]
-        return image_scores(torch.cat(pieces, dim=1), test_labels)
+    def look(belief: Belief) -> Scores:
+        outputs = run.net.outputs_of(belief.mean, test_inputs[None])
+        return judged(torch.softmax(outputs, dim=2), test_labels)
 
-    before: list[ImageScores] = []
+    before: list[Scores] = []
     scores = [look(run.belief())] if looks[0] == 0 else []
     for done in range(1, looks[-1] + 1):
         last = done == looks[-1]
@@ -126,7 +117,6 @@ def loss_curve(
             progress(done, looks[-1])
     return LossCurve(
         read_only(np.array(looks, dtype=np.int64)),
-        read_only(np.array([negative_log_likelihood(score) for score in scores])),
-        read_only(np.array([accuracy(score) for score in scores])),
-        *(read_only(class_means(one.true, one)) for one in (scores[-1], before[0])),
+        *(read_only(np.array([one[m] for one in scores])) for m in ("nll", "accuracy")),
+        *(one.by_class["confidence"] for one in (scores[-1], before[0])),
     )

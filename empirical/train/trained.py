@@ -22,27 +22,17 @@ from empirical.train.data.arrays import as_labels
 from empirical.train.data.examples import Target, as_finite, plain
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.source_files import LabelledRows, column_order, names_of_columns
+from empirical.train.history import History, Metrics, history_from, scores_from, words_of
 from empirical.train.making import architecture_of, net_for
 from empirical.train.mixture import (
     Prediction,
     Uncertainty,
-    blocks,
     drawn_weights,
     predict,
     uncertainty_of,
 )
 from empirical.train.net import Net
-from empirical.train.scores import (
-    History,
-    Metrics,
-    Scores,
-    columns_of,
-    history_from,
-    r_squared,
-    score,
-    scores_from,
-    words_of,
-)
+from empirical.train.scores import Scores, columns_of, score
 from theory.showing import Value, Words
 from theory.validation import FloatArray, as_integer, as_position, fail, read_only
 
@@ -185,15 +175,7 @@ class TrainedNetwork(Value):
         found = []
         for agent, mean, variance in self._beliefs(agents):
             drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
-            each = [
-                np.concatenate(
-                    [
-                        self.likelihood.mean(self.net.outputs_of(w, inputs[some][None])).cpu()[0]
-                        for some in blocks(len(inputs))
-                    ]
-                )
-                for w in drawn
-            ]
+            each = [self.likelihood.mean(self.net.outputs_of(w, inputs[None]))[0] for w in drawn]
             found.append(np.stack(each).astype(np.float64))
         return read_only(self._in_units(np.stack(found)))
 
@@ -290,7 +272,7 @@ class TrainedNetwork(Value):
         """Every agent's share of right classes, or R² of numbers and counts; shape (N,).
 
         Parameters and errors are those of :meth:`evaluate`
-        (:func:`~empirical.train.scores.r_squared`).
+        (:func:`sklearn.metrics.r2_score`), of several numbers the mean of theirs.
 
         Raises
         ------
@@ -303,7 +285,11 @@ class TrainedNetwork(Value):
             raise fail("score", "a likelihood of one kind", "several heads", remedy)
         if kind == "classes":
             return self.evaluate(x, y, draws=draws, agents=agents)["accuracy"]
-        return r_squared(self._labels(y, x), self.predict(x, draws=draws, agents=agents))
+        from sklearn.metrics import r2_score  # takes a second
+
+        truth = self._labels(y, x)
+        each = self.predict(x, draws=draws, agents=agents)
+        return np.array([r2_score(truth, one) for one in each])
 
     # To take away -----------------------------------------------------------------------------
 
@@ -379,10 +365,10 @@ class TrainedNetwork(Value):
     def _predictions(
         self, x: ArrayLike, draws: int, agents: Sequence[int | str] | None
     ) -> Iterator[Prediction]:
-        inputs = self._checked(x)
-        how: dict[str, Any] = {"draws": as_integer("draws", draws, minimum=0), "seed": self.seed}
+        inputs, draws = self._checked(x), as_integer("draws", draws, minimum=0)
         for agent, mean, variance in self._beliefs(agents):
-            yield predict(self.net, self.likelihood, mean, variance, inputs, agent=agent, **how)
+            drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
+            yield predict(self.net, self.likelihood, drawn, inputs)
 
     def _beliefs(
         self, agents: Sequence[int | str] | None

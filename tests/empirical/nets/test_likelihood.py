@@ -12,16 +12,8 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.likelihood import (
-    ESTIMATORS,
-    gradient,
-    logits,
-    mean_probabilities,
-    sampled_probabilities,
-)
-from empirical.nets.posterior import Posterior
+from empirical.nets.likelihood import ESTIMATORS, gradient, logits
 from tests.empirical.nets.torch_nets import flat, module_of
-from tests.empirical.support import refused
 
 NETS = {
     "perceptron": perceptron(6, 5, 4, outputs=3),
@@ -200,19 +192,3 @@ def test_an_agents_noise_is_its_own() -> None:
         )
         assert torch.allclose(own, loss[1:2], rtol=1e-12)
         assert torch.allclose(alone, into[0][1:2], rtol=1e-10, atol=1e-14)
-
-
-def test_predictions() -> None:
-    net = NETS["perceptron"]
-    mean, variance, inputs, _ = setting(net)
-    belief = Posterior(net, mean.float(), variance.float())
-    x = inputs[0].float()
-    p = mean_probabilities(belief, x)
-    expected = torch.stack([logits(net, belief.mean[k : k + 1], x[None])[0] for k in range(AGENTS)])
-    assert torch.allclose(p, torch.softmax(expected, dim=2), atol=1e-6)
-    sampled = sampled_probabilities(belief, x, draws=20, seed=0)
-    assert torch.allclose(sampled.sum(dim=2), torch.ones(AGENTS, BATCH), atol=1e-5)
-    assert (sampled_probabilities(belief, x, draws=20, seed=0) == sampled).all()
-    certain = Posterior(net, belief.mean, torch.full_like(belief.mean, 1e-12))
-    assert torch.allclose(sampled_probabilities(certain, x, draws=3, seed=0), p, atol=1e-4)
-    refused("draws", sampled_probabilities, belief, x, draws=0, seed=0)

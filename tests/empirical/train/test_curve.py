@@ -16,9 +16,9 @@ from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
-from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares, as_inputs
 from empirical.train.curve import Curve, Schedule, Test, follow
+from empirical.train.evaluation import mean_probabilities
 from empirical.train.fedavg import FedAvg
 from empirical.train.followed import Alone, Followed, Server, Together
 from empirical.train.recipe import FedAvgRecipe, Recipe
@@ -111,7 +111,7 @@ def test_what_is_on_record() -> None:
     images = load_digits()
     inputs = as_inputs(images, input_shape=(64,))
     places = test_set(2).sample(200)
-    predicted = mean_probabilities(learner.posterior, inputs).argmax(dim=2).numpy()
+    predicted = mean_probabilities(learner.posterior, inputs).argmax(axis=2)
     share = (predicted == images.labels)[:, places].mean(axis=1)
     assert curve.last["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
     assert np.sum(curve.last["mean"]["confusion"]) == 2 * 200
