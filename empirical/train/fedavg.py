@@ -24,7 +24,7 @@ from torch import Tensor
 
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import first_weights
 from empirical.nets.shares import Shares
 from empirical.train.parts import restore_tensors
 from empirical.train.recipe import FedAvgRecipe
@@ -177,7 +177,7 @@ class FedAvg:
         Of the beginning, the choice of clients and the order of the data.
     start
         Weights to begin from, shape (d,), copied; left out: the means of
-        :func:`shared_initialisation` with this seed.
+        :func:`~empirical.nets.posterior.first_weights` with this seed.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class FedAvg:
         self.architecture, self.recipe, self.shares = architecture, recipe, shares
         self.seed = as_integer("seed", seed, minimum=0)
         if start is None:
-            start = shared_initialisation(architecture, 1, std=1.0, seed=seed).mean[0]
+            start = first_weights(architecture, seed=seed)
         elif tuple(start.shape) != (architecture.parameters,):
             raise fail(
                 "start",

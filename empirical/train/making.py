@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
-from empirical.train.kernel_net import KernelNet, layout_of
+from empirical.train.kernel_net import KernelNet, layout_of, sequential
 from empirical.train.layout import entries, heads_of, joined
 from empirical.train.module_checks import first_line, own_copy, refused
 from empirical.train.module_net import ModuleNet
@@ -100,6 +100,17 @@ def net_of(
     return net
 
 
+# The layers that the kernels know, with a sign, and as the kernels' words have them.
+_SIGNS = {nn.Flatten: "F", nn.ReLU: "R", nn.Linear: "D", nn.Conv2d: "C", nn.MaxPool2d: "P"}
+_WORDS: dict[type, Callable[[Any], Layer]] = {
+    nn.Linear: lambda layer: Dense(layer.out_features),
+    nn.Conv2d: lambda layer: Convolution(
+        layer.out_channels, *(_side(v) for v in (layer.kernel_size, layer.stride, layer.padding))
+    ),
+    nn.MaxPool2d: lambda layer: MaxPool(_side(layer.kernel_size)),
+}
+
+
 def recognised(module: nn.Module, input_shape: tuple[int, ...]) -> Recognised | None:
     """A module as an architecture, if it is one: a plain ``Sequential`` of what the kernels know.
 
@@ -108,47 +119,30 @@ def recognised(module: nn.Module, input_shape: tuple[int, ...]) -> Recognised | 
     follows each layer with weights but the last; it may stand behind the pooling, with which it
     commutes.
     """
-    layers: list[Layer] = []
-    prefixes: list[str] = []
-    owes, flat, seen = False, len(input_shape) == 1, set()  # owes: a layer still lacks its ReLU
-    for name, layer in _plain(module, ""):
-        if _hooked(layer):
-            return None
-        if type(layer) is nn.ReLU:
-            if not owes:
-                return None
-            owes = False
-            continue
-        if type(layer) is nn.Flatten:
-            if (layer.start_dim, layer.end_dim) not in ((1, -1), (1, len(input_shape))):
-                return None
-            flat = True
-            continue
-        known = _layer(layer, flat=flat)
-        if known is None or id(layer) in seen:
-            return None
-        seen.add(id(layer))
-        if not isinstance(known, MaxPool):
-            if owes or not _trained(layer):
-                return None
-            owes = True
-            prefixes.append(name)
-        layers.append(known)
-    if not owes or not layers or not isinstance(layers[-1], Dense):
+    found = list(_plain(module, ""))
+    signs = "".join(_SIGNS.get(type(layer), "?") for _, layer in found)
+    flat = len(input_shape) == 1
+    in_order = re.fullmatch("P*([CD]P*RP*)*D", signs.replace("F", ""))
+    # What follows a flattening is dense, and what is dense follows one.
+    if not in_order or not re.fullmatch("[FDR]*" if flat else "[CPR]*F[FDR]*", signs):
         return None
-    first = input_shape
-    if isinstance(layers[0], Dense) and len(input_shape) != 3:
-        first = (math.prod(input_shape),)
+    if any(_hooked(layer) or not _trained(layer) for _, layer in found):
+        return None
+    known = [layer for _, layer in found if type(layer) in _WORDS]
+    flattens = {(one.start_dim, one.end_dim) for _, one in found if isinstance(one, nn.Flatten)}
+    first = input_shape if signs[0] in "CP" or len(input_shape) == 3 else (math.prod(input_shape),)
     try:
-        architecture = Architecture(first, tuple(layers))
-        places = layout_of(architecture, prefixes).places
-    except ValueError:
+        layers = tuple(_WORDS[type(layer)](layer) for layer in known)
+        architecture = Architecture(first, layers)
+    except (ValueError, TypeError):
         return None
-    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    shared = len(list(module.parameters())) < len(places)
-    if shared or shapes != {place.name: place.shape for place in places}:
+    twins = [one for one in sequential(architecture, device="meta") if type(one) in _WORDS]
+    prefixes = tuple(name for name, one in found if isinstance(one, nn.Linear | nn.Conv2d))
+    shared = len(list(module.parameters())) < 2 * len(prefixes)
+    whole = flattens <= {(1, -1), (1, len(input_shape))}
+    if shared or not whole or [*map(_settings, known)] != [*map(_settings, twins)]:
         return None
-    return Recognised(architecture, tuple(prefixes))
+    return Recognised(architecture, prefixes)
 
 
 def _plain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
@@ -160,33 +154,14 @@ def _plain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
         yield name, module
 
 
-def _layer(layer: nn.Module, *, flat: bool) -> Layer | None:
-    """One layer in the kernels' words."""
-    if type(layer) is nn.Linear and flat:
-        return Dense(layer.out_features) if layer.bias is not None else None
-    if flat:
-        return None
-    if type(layer) is nn.Conv2d:
-        square = [_side(v) for v in (layer.kernel_size, layer.stride, layer.padding)]
-        plain = layer.groups == 1 and _side(layer.dilation) == 1 and layer.padding_mode == "zeros"
-        kernel, stride, padding = square
-        if plain and kernel and stride and padding is not None and layer.bias is not None:
-            return Convolution(layer.out_channels, kernel, stride, padding)
-    if type(layer) is nn.MaxPool2d:
-        size, stride = _side(layer.kernel_size), _side(layer.stride)
-        exact = _side(layer.padding) == 0 and _side(layer.dilation) == 1
-        if size and size == stride and exact and not layer.ceil_mode and not layer.return_indices:
-            return MaxPool(size)
-    return None
+def _settings(layer: nn.Module) -> str:
+    """All that torch prints of a layer, with a square's side in place of its sides."""
+    return re.sub(r"\((\d+), \1\)", r"\1", repr(layer)) + str(getattr(layer, "return_indices", ""))
 
 
-def _side(value: object) -> int | None:
-    """The one number of a square setting, or None."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, tuple) and len(set(value)) == 1 and isinstance(value[0], int):
-        return value[0]
-    return None
+def _side(value: Any) -> int:
+    """The one number of a square setting, or of one side."""
+    return int(value[0] if isinstance(value, tuple) else value)
 
 
 def _trained(layer: nn.Module) -> bool:

@@ -17,7 +17,7 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import first_weights
 from empirical.nets.shares import Shares
 from empirical.train import fedavg
 from empirical.train.fedavg import FedAvg, descend, epochs_of_batches
@@ -112,7 +112,7 @@ def test_adding_the_gradient_within_the_product_is_adding_it_afterwards() -> Non
     dense = perceptron(36, 5, outputs=3)
     # A pooling of single pixels changes nothing but the way the step is taken.
     pooled = Architecture((1, 6, 6), (MaxPool(1), Dense(5), Dense(3)))
-    start = shared_initialisation(dense, 3, std=1.0, seed=0).mean
+    start = first_weights(dense, seed=0).repeat(3, 1)
     one, other = start.clone(), start.clone()
     losses = descend(dense, one, flat_inputs, labels, share=share, rate=0.5)
     images = flat_inputs.reshape(3, 4, 1, 6, 6)
