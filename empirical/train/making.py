@@ -80,24 +80,33 @@ def net_of(
     'ModuleNet'
     """
     shape = tuple(example.shape[1:])
-    if isinstance(module, Architecture):
-        net: Net = _architectures_net(module, shape)
-    else:
-        build = module if callable(module) and not isinstance(module, nn.Module) else None
-        own = module if build is None else built(build, 0)
-        copied = own_copy(own)
-        found = recognised(copied, shape) if example.dtype == torch.float32 else None
-        if found is None:
-            net = ModuleNet(copied, example_input=example, build=build)
-        else:
-            net = _kernels_net(copied, found, build)
+    net = _net(module, example, shape)
     if net.outputs != outputs:
-        raise refused(
-            f"{outputs} outputs, as the likelihood asks",
-            net.outputs,
-            "change its last layer or the likelihood",
-        )
+        remedy = "change its last layer or the likelihood"
+        raise refused(f"{outputs} outputs, as the likelihood asks", net.outputs, remedy)
     return net
+
+
+def _net(module: Any, example: Tensor, shape: tuple[int, ...]) -> Net:
+    if isinstance(module, Architecture):
+        wanted = module.input_shape
+        same = math.prod(shape) == math.prod(wanted)
+        if not (same if isinstance(module.layers[0], Dense) else shape == wanted):
+            got, remedy = f"inputs of shape {shape}, as the data", "change input_shape"
+            raise fail("architecture", got, wanted, remedy)
+        return KernelNet(module)
+    build = module if callable(module) and not isinstance(module, nn.Module) else None
+    own = own_copy(module if build is None else built(build, 0))
+    found = recognised(own, shape) if example.dtype == torch.float32 else None
+    if found is None:
+        return ModuleNet(own, example_input=example, build=build)
+    layout = layout_of(found.architecture, found.prefixes)
+    first = layout.vector(own.state_dict())
+
+    def start(seed: int) -> Tensor:
+        return first.clone() if build is None else layout.vector(built(build, seed).state_dict())
+
+    return KernelNet(found.architecture, prefixes=found.prefixes, start=start)
 
 
 # The layers that the kernels know, with a sign, and as the kernels' words have them.
@@ -170,41 +179,9 @@ def _trained(layer: nn.Module) -> bool:
 
 def _hooked(module: nn.Module) -> bool:
     """Whether a module does more than its class says."""
-    return "forward" in vars(module) or any(
-        getattr(module, name, None)
-        for name in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-            "_state_dict_hooks",
-        )
-    )
-
-
-def _kernels_net(
-    module: nn.Module, found: Recognised, build: Callable[[], nn.Module] | None
-) -> KernelNet:
-    layout = layout_of(found.architecture, found.prefixes)
-    own = layout.vector(module.state_dict())
-
-    def start(seed: int) -> Tensor:
-        return own.clone() if build is None else layout.vector(built(build, seed).state_dict())
-
-    return KernelNet(found.architecture, prefixes=found.prefixes, start=start)
-
-
-def _architectures_net(architecture: Architecture, shape: tuple[int, ...]) -> KernelNet:
-    dense = isinstance(architecture.layers[0], Dense)
-    same = math.prod(shape) == math.prod(architecture.input_shape)
-    if not (same if dense else shape == architecture.input_shape):
-        raise fail(
-            "architecture",
-            f"inputs of shape {shape}, as the data",
-            architecture.input_shape,
-            "change input_shape",
-        )
-    return KernelNet(architecture)
+    kinds = ("forward", "forward_pre", "backward", "backward_pre", "state_dict")
+    hooks = (getattr(module, f"_{kind}_hooks", None) for kind in kinds)
+    return "forward" in vars(module) or any(hooks)
 
 
 # The net of a training, from a module or an architecture, and a likelihood -----------------------
@@ -332,14 +309,15 @@ def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
         return (module,)
     own = own_copy(module)
     with seeded(0):
-        reason = next(_reasons(module, own), None)
+        reason = _reason(module, own)
     if reason is not None:
         return module, f"first weights: the module's own, not the seed's, for {reason}; {KEPT}"
 
     def build() -> nn.Module:
         found = own_copy(own)
-        for layer in _layers(found):
-            _reset(layer)
+        for layer in found.modules():
+            if dict(layer.named_parameters(recurse=False)):
+                _reset(layer)
         return found
 
     return build, (
@@ -348,51 +326,44 @@ def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
     )
 
 
-def _layers(module: nn.Module) -> list[nn.Module]:
-    """The layers that have weights of their own."""
-    return [layer for layer in module.modules() if any(True for _ in layer.parameters(False))]
-
-
 def _reset(layer: nn.Module) -> None:
     with torch.no_grad():
         layer.reset_parameters()  # type: ignore[operator]
 
 
-def _reasons(module: nn.Module, copy: nn.Module) -> Iterator[str]:
+def _reason(module: nn.Module, copy: nn.Module) -> str | None:
     """Why weights of a module are not to be drawn anew; those of its copy are."""
-    names = {id(tensor): name for name, tensor in module.named_parameters()}
-    for layer, twin in zip(_layers(module), _layers(copy), strict=True):
-        own = dict(layer.named_parameters(recurse=False))
-        pairs = [(tensor, getattr(twin, name)) for name, tensor in own.items()]
-        called = {id(tensor): repr(names[id(tensor)]) for tensor, _ in pairs}
+    for (prefix, layer), twin in zip(module.named_modules(), copy.modules(), strict=True):
+        own, drawn = (dict(one.named_parameters(recurse=False)) for one in (layer, twin))
+        called = {key: repr(f"{prefix}.{key}" if prefix else key) for key in own}
+        if not own:
+            continue
         with torch.no_grad():
-            for _, drawn in pairs:
-                drawn.fill_(torch.nan)
-        before = [drawn._version for _, drawn in pairs]
+            for tensor in drawn.values():
+                tensor.fill_(torch.nan)
+        before = {key: tensor._version for key, tensor in drawn.items()}
+        kind = type(layer).__name__
         try:
             _reset(twin)
         except Exception:  # there is none, or it fails
-            name = called[id(pairs[0][0])]
-            yield f"{type(layer).__name__} has no reset_parameters that draws {name}"
-            continue
-        written = [drawn._version - old for (_, drawn), old in zip(pairs, before, strict=True)]
-        for (tensor, drawn), times in zip(pairs, written, strict=True):
-            name = called[id(tensor)]
-            if drawn.isnan().any():
-                yield f"reset_parameters of {type(layer).__name__} does not draw {name}"
-            elif not tensor.requires_grad:
-                yield f"{name} is not trained"
-            elif tensor._version != times:
-                yield f"{name} was set, or copied, after it was drawn"
-        sizes = [tensor.numel() for tensor, _ in pairs]
-        pools: list[list[FloatArray]] = [[] for _ in pairs]
-        for _ in range(max(1, min(64, _DRAWN // max(min(sizes), 1)))):
+            return f"{kind} has no reset_parameters that draws {next(iter(called.values()))}"
+        for key, tensor in own.items():
+            if drawn[key].isnan().any():
+                return f"reset_parameters of {kind} does not draw {called[key]}"
+            if not tensor.requires_grad:
+                return f"{called[key]} is not trained"
+            if tensor._version != drawn[key]._version - before[key]:
+                return f"{called[key]} was set, or copied, after it was drawn"
+        fewest = max(min(tensor.numel() for tensor in own.values()), 1)
+        pools: dict[str, list[FloatArray]] = {key: [] for key in own}
+        for _ in range(max(1, min(64, _DRAWN // fewest))):
             _reset(twin)
-            for pool, (_, drawn) in zip(pools, pairs, strict=True):
-                pool.append(_some(drawn))
-        for (tensor, _), pool in zip(pairs, pools, strict=True):
-            if not _alike(_some(tensor), np.concatenate(pool)):
-                yield f"{called[id(tensor)]} is not as reset_parameters draws it"
+            for key, pool in pools.items():
+                pool.append(_some(drawn[key]))
+        for key, pool in pools.items():
+            if not _alike(_some(own[key]), np.concatenate(pool)):
+                return f"{called[key]} is not as reset_parameters draws it"
+    return None
 
 
 def _some(tensor: Tensor) -> FloatArray:
