@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,10 @@ import numpy as np
 from empirical.train.scores import Scores
 from theory.frames import frame, long_columns
 from theory.showing import Shown, Value
-from theory.validation import FloatArray, IntArray, fail, read_only
+from theory.validation import FloatArray, IntArray, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-
-# What scores are drawn against, and the label of the axis.
-ALONG = {"rounds": "round", "bytes": "MB sent"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,26 +96,6 @@ class History(Value):
         axes = {"round": self.rounds.tolist(), "agent": agents}
         return frame(long_columns(axes, loss=self.loss, **columns))
 
-    def plot(
-        self, title: str, names: Sequence[str], ax: Axes | None = None, *, along: str = "rounds"
-    ) -> Axes:
-        """See :meth:`empirical.train.trained.TrainedNetwork.plot`; `names` are those of agents."""
-        if along not in ALONG:
-            raise fail("along", " or ".join(map(repr, ALONG)), repr(along), "choose one of them")
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(layout="constrained")[1]
-        x = self.rounds if along == "rounds" else self.bytes_sent / 1e6
-        scored = np.isfinite(self.validation).any()
-        values = self.validation[:, :, 0] if scored else self.loss
-        what = f"validation {self.measures[0]}" if scored else "training loss [nats]"
-        for agent, name in enumerate(names):
-            ax.plot(x, values[:, agent], label=name if agent < 10 else None)
-        ax.set(title=title, xlabel=ALONG[along], ylabel=what.replace("_", " "))
-        ax.legend()
-        return ax
-
 
 @dataclass(frozen=True, eq=False)
 class Metrics(Shown):
@@ -144,8 +120,8 @@ def words_of(value: Scores | History | None) -> dict[str, Any] | None:
     """All fields as JSON has them, but for seconds, which no two equal runs share."""
     if value is None:
         return None
-    own = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: plain(part) for name, part in own.items() if name != "seconds"}
+    names = (field.name for field in fields(value))
+    return {n: plain(getattr(value, n)) for n in names if n not in ("seconds", "by_class")}
 
 
 def plain(part: Any) -> Any:
@@ -167,16 +143,10 @@ def scores_from(words: Mapping[str, Any] | None) -> Scores | None:
 
 def history_from(words: Mapping[str, Any]) -> History:
     """The history that :func:`words_of` wrote; seconds are NaN."""
-    rounds = len(words["rounds"])
-    shape, measures = (rounds, len(words["loss"][0]) if rounds else 0), tuple(words["measures"])
-    return History(
-        np.array(words["rounds"], dtype=np.int64),
-        _floats(words["loss"]).reshape(shape),
-        measures,
-        _floats(words["validation"]).reshape(*shape, len(measures)),
-        np.array(words["bytes_sent"], dtype=np.int64),
-        np.full(rounds, np.nan),
-    )
+    rounds, sent = (np.array(words[name], np.int64) for name in ("rounds", "bytes_sent"))
+    loss, validation = (_floats(words[name]) for name in ("loss", "validation"))
+    seconds = np.full(len(rounds), np.nan)
+    return History(rounds, loss, tuple(words["measures"]), validation, sent, seconds)
 
 
 def _floats(values: Any) -> FloatArray:

@@ -48,6 +48,8 @@ _PLAIN = (
     *("notes", "features"),
 )
 _DOCUMENTS: dict[str, Any] = {"inputs": Scaling, "targets": Scaling, "filling": Filling}
+# What scores are drawn against, and the label of the axis.
+ALONG = {"rounds": "round", "bytes": "MB sent"}
 # Draws that predictions average if nothing else is said.
 DRAWS = 20
 
@@ -172,27 +174,25 @@ class TrainedNetwork(Value):
         Of nets without width there is one: the mean weights' own.
         """
         inputs, draws = self._checked(x), as_integer("draws", draws, minimum=1)
-        found = []
-        for agent, mean, variance in self._beliefs(agents):
-            drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
-            each = [self.likelihood.mean(self.net.outputs_of(w, inputs[None]))[0] for w in drawn]
-            found.append(np.stack(each).astype(np.float64))
-        return read_only(self._in_units(np.stack(found)))
+
+        def each(agent: int, *belief: Any) -> FloatArray:
+            drawn = drawn_weights(*belief, draws=draws, seed=self.seed, agent=agent)
+            outputs = torch.cat([self.net.outputs_of(w, inputs[None]) for w in drawn])
+            return self.likelihood.mean(outputs).double().numpy()
+
+        return read_only(self._in_units(np.stack([each(*one) for one in self._beliefs(agents)])))
 
     def uncertainty(
         self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int | str] | None = None
     ) -> Uncertainty:
         """How unsure each agent is of each input, and which part more data would remove."""
         parts = [uncertainty_of(one) for one in self._predictions(x, draws, agents)]
-        aleatoric, epistemic = (np.stack(kind) for kind in zip(*parts, strict=True))
-        if self.likelihood.words["kind"] == "classes":
-            return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, "nats")
-        if self.targets is not None:
+        classes, unit = self.likelihood.words["kind"] == "classes", np.ones(1)
+        if self.targets is not None and not classes:
             unit = self._by_output(self.targets.std) ** 2
-            aleatoric, epistemic = aleatoric * unit, epistemic * unit
-        return Uncertainty(
-            aleatoric + epistemic, aleatoric, epistemic, "squared units of the label"
-        )
+        aleatoric, epistemic = (np.stack(kind) * unit for kind in zip(*parts, strict=True))
+        words = "nats" if classes else "squared units of the label"
+        return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, words)
 
     def to_xarray(
         self, x: ArrayLike, draws: int = DRAWS, *, agents: Sequence[int | str] | None = None
@@ -329,12 +329,9 @@ class TrainedNetwork(Value):
             "validation": words_of(self.metrics.validation),
             "test": words_of(self.metrics.test),
         }
-        for name in _PLAIN:
-            value = getattr(self, name)
-            words[name] = list(value) if isinstance(value, tuple) else value
+        words |= {name: getattr(self, name) for name in _PLAIN}
         for name in _DOCUMENTS:
-            value = getattr(self, name)
-            words[name] = None if value is None else value.document
+            words[name] = getattr(getattr(self, name), "document", None)
         return save_tensors(Path(folder) / FILE, tensors, words)
 
     # Showing ----------------------------------------------------------------------------------
@@ -358,7 +355,22 @@ class TrainedNetwork(Value):
         ValueError
             If `along` is neither.
         """
-        return self.history.plot(self.name, self.agents, ax, along=along)
+        if along not in ALONG:
+            raise fail("along", " or ".join(map(repr, ALONG)), repr(along), "choose one of them")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(layout="constrained")[1]
+        history = self.history
+        x = history.rounds if along == "rounds" else history.bytes_sent / 1e6
+        scored = np.isfinite(history.validation).any()
+        values = history.validation[:, :, 0] if scored else history.loss
+        what = f"validation {history.measures[0]}" if scored else "training loss [nats]"
+        for agent, name in enumerate(self.agents):
+            ax.plot(x, values[:, agent], label=name if agent < 10 else None)
+        ax.set(title=self.name, xlabel=ALONG[along], ylabel=what.replace("_", " "))
+        ax.legend()
+        return ax
 
     # Pieces -----------------------------------------------------------------------------------
 
