@@ -246,7 +246,7 @@ def _grouped(
     import peerbayes
 
     kind = home.group.__name__
-    place = "pb" if kind in peerbayes.__all__ else "peerbayes.settings"
+    place = "pb" if kind in vars(peerbayes)["__all__"] else "peerbayes.settings"
     _tell(name, f"{home.name}={place}.{kind}({name}=...)")
     group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
     return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
