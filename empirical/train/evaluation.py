@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.likelihoods.laws import Classes
 from empirical.nets.posterior import Posterior
 from empirical.train.kernel_net import KernelNet
-from empirical.train.mixture import drawn_weights, predict
+from empirical.train.mixture import drawn_weights
 from empirical.train.scores import MEASURES, Classified, Scores, detection_auroc
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
@@ -85,7 +87,9 @@ def judged(
     strangers = iter(() if others is None else others)
     for agent, given in enumerate(predictions):
         seen = _classified(given, truth, agent)
-        known = Classified(seen.probabilities[~strange], truth[~strange])
+        known = seen
+        if strange.any():
+            known = Classified(seen.probabilities[~strange], truth[~strange])
         row = {name: measure(known) for name, measure in MEASURES["classes"].items()}
         if own_labels is not None:
             own = [y for labels in own_labels[agent : agent + 1] for y in labels]
@@ -204,7 +208,8 @@ def _probabilities(
     net, likelihood = KernelNet(posterior.architecture), Classes(posterior.architecture.outputs)
     for agent, belief in enumerate(zip(posterior.mean, posterior.variance, strict=True)):
         weights = drawn_weights(*belief, draws=draws, seed=seed, agent=agent, in_turn=True)
-        yield predict(net, likelihood, weights, inputs).mean.astype(np.float32)
+        each = (likelihood.mean(net.outputs_of(w, inputs[None]))[0] for w in weights)
+        yield (reduce(torch.add, each) / max(draws, 1)).cpu().numpy()
 
 
 def _classified(probabilities: Tensor | ArrayLike, labels: IntArray, agent: int) -> Classified:

@@ -118,7 +118,7 @@ class Classified:
             return self.given_log_density
         return np.asarray(np.log(np.maximum(self.true, LEAST_PROBABILITY)))
 
-    @property
+    @cached_property
     def bins(self) -> FloatArray:
         """Shape (15, 3): examples, sum of their top probabilities, and how many are right.
 
