@@ -17,8 +17,7 @@ from empirical import Images, held_labels, load_digits, star_partition
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares, as_inputs
 from empirical.train.evaluation import evaluate
-from empirical.train.followed import posterior_of
-from empirical.train.recipe import Recipe
+from empirical.train.recipe import Recipe, posterior_of
 from theory import Network
 
 images = load_digits()

@@ -16,12 +16,12 @@ from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.shares import Shares
 from empirical.train.evaluation import judged as judged_probabilities
-from empirical.train.fedavg import FedAvg
+from empirical.train.follow import Watch, follow
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
-from empirical.train.recipe import FedAvgRecipe
+from empirical.train.recipe import FedAvgRecipe, run_of_classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
 from theory.changing import AnyNetwork
@@ -84,37 +84,23 @@ def train_network(
     TrainingFailed
         If a loss or a message is not finite any more; the message names agent and round.
     """
-    run = TrainingRun(
-        KernelNet(architecture),
-        Classes(architecture.outputs),
-        shares,
-        network,
-        learner,
-        rounds=length.rounds,
-        local_steps=length.local_steps,
-        batch=length.batch,
-        seed=seed,
-        device=device,
-    )
-    return _finished(run, length.rounds, progress)
+    run = run_of_classes(
+        architecture, shares, network, learner, rounds=length.rounds,
+        local_steps=length.local_steps, batch=length.batch, seed=seed, device=device,
+    )  # fmt: skip
+    return _trained(run, length.rounds, progress)
 
 
-def _finished(run: TrainingRun | FedAvg, rounds: int, progress: Progress | None) -> Trained:
-    """What is trained after all rounds."""
-    reports = []
-    for done in range(rounds):
-        reports.append(run.run_round())
-        if progress is not None:
-            progress(done + 1, rounds)
-    if isinstance(run, FedAvg):
-        means, width = run.served[None], None
-    else:
-        means, width = run.belief().mean, run.belief().variance
+def _trained(run: TrainingRun, rounds: int, progress: Progress | None, *, nets: int = 0) -> Trained:
+    """What is trained after all rounds: the nets of all agents, or the first ones."""
+    watch = follow(run, rounds, Watch(), progress=progress)
+    belief = run.belief()
+    means, width = belief.mean[: nets or None], belief.variance
     return Trained(
         [(k, mean, None if width is None else width[k]) for k, mean in enumerate(means)],
-        sum(report.bytes_sent for report in reports),
-        sum(report.local_steps for report in reports),
-        sum(report.seconds for report in reports),
+        watch.bytes_sent,
+        watch.local_steps,
+        watch.seconds,
     )
 
 
@@ -210,8 +196,8 @@ def train_server(
         rate=rate,
         schedule="cosine",
     )
-    run = FedAvg(shares, recipe, architecture=architecture, seed=seed)
-    return _finished(run, length.rounds, progress)
+    run = recipe.training(shares, architecture=architecture, seed=seed)
+    return _trained(run, length.rounds, progress, nets=1)
 
 
 def active(network: AnyNetwork, rounds: int) -> int:

@@ -21,8 +21,7 @@ from empirical.nets.architecture import Architecture
 from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
 from empirical.train.evaluation import mean_probabilities
-from empirical.train.followed import posterior_of
-from empirical.train.recipe import Recipe
+from empirical.train.recipe import Recipe, posterior_of
 from theory import Network
 from theory.validation import as_integer, fail
 
