@@ -21,18 +21,23 @@ from theory.validation import as_integer, fail
 # The shape of a neural net, and where each of its weights stands in one flat vector --------------
 
 
+class _Sized:
+    """Checks a layer's settings: whole numbers from 1 on, but padding from 0."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            as_integer(name, value, minimum=int(name != "padding"))
+
+
 @dataclass(frozen=True)
-class Dense:
+class Dense(_Sized):
     """A fully connected layer; what comes before is flattened."""
 
     units: int
 
-    def __post_init__(self) -> None:
-        as_integer("units", self.units, minimum=1)
-
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(_Sized):
     """A convolution of images of shape (channels, height, width) with square kernels."""
 
     channels: int
@@ -40,21 +45,12 @@ class Convolution:
     stride: int = 1
     padding: int = 0
 
-    def __post_init__(self) -> None:
-        as_integer("channels", self.channels, minimum=1)
-        as_integer("kernel", self.kernel, minimum=1)
-        as_integer("stride", self.stride, minimum=1)
-        as_integer("padding", self.padding, minimum=0)
-
 
 @dataclass(frozen=True)
-class MaxPool:
+class MaxPool(_Sized):
     """The largest value in each square of `size` x `size` pixels; what is left over is dropped."""
 
     size: int
-
-    def __post_init__(self) -> None:
-        as_integer("size", self.size, minimum=1)
 
 
 Layer = Dense | Convolution | MaxPool

@@ -57,21 +57,12 @@ class Posterior:
         if shapes[0] != shapes[1]:
             wanted, remedy = f"shape {shapes[0]}, as the mean", "give both for the same agents"
             raise fail("variance", wanted, f"shape {shapes[1]}", remedy)
-        bad = self.damaged()
-        if bad is not None:
-            remedy = "lower the learning rates, or start from smaller weights"
-            wanted = "finite means, and finite variances above 0"
-            raise fail("posterior", wanted, f"others at agent {bad}", remedy)
+        self.check("lower the learning rates, or start from smaller weights")
 
     @property
     def agents(self) -> int:
         """N."""
         return int(self.mean.shape[0])
-
-    @property
-    def parameters(self) -> int:
-        """The number d of weights."""
-        return int(self.mean.shape[1])
 
     @property
     def std(self) -> Tensor:
@@ -83,19 +74,21 @@ class Posterior:
         rows = torch.as_tensor(list(agents), device=self.mean.device)
         return Posterior(self.architecture, self.mean[rows], self.variance[rows])
 
-    def copy(self) -> Posterior:
-        """The same beliefs in tensors of their own."""
-        return Posterior(self.architecture, self.mean.clone(), self.variance.clone())
+    def check(self, remedy: str) -> None:
+        """Refuse numbers that are not finite, and variances not above 0.
 
-    def damaged(self) -> int | None:
-        """The first agent with a number that is not finite, or a variance not above 0; or None."""
+        Raises
+        ------
+        ValueError
+            If an agent has some; the message names the first, and the remedy.
+        """
         for agent in range(self.agents):
             low, high = torch.aminmax(self.variance[agent])
             # A sum is NaN or infinite if an entry is, at a fraction of the cost of isfinite.
             total = self.mean[agent].abs().sum(dtype=torch.float64)
             if not (low > 0 and torch.isfinite(high) and torch.isfinite(total)):
-                return agent
-        return None
+                wanted = "finite means, and finite variances above 0"
+                raise fail("posterior", wanted, f"others at agent {agent}", remedy)
 
 
 def first_weights(architecture: Architecture, *, seed: int) -> Tensor:

@@ -173,14 +173,7 @@ def evaluate(
         If something does not fit, or a belief or a prediction is not finite.
     """
     draws, seed = as_integer("draws", draws, minimum=0), as_integer("seed", seed, minimum=0)
-    damaged = posterior.damaged()
-    if damaged is not None:
-        raise fail(
-            "posterior",
-            "finite means, and finite variances above 0",
-            f"others at agent {damaged}",
-            "measure the last good round",
-        )
+    posterior.check("measure the last good round")
     found = judged(
         _probabilities(posterior, inputs, draws, seed),
         labels,

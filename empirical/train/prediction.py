@@ -110,23 +110,15 @@ def train_snapshots(
         device=device,
     )
     kept: list[Posterior] = []
-
-    def keep(done: int) -> None:
+    for done in range(recipe.rounds + 1):
+        if done > 0:
+            training.local_phase()
+            if progress is not None:
+                progress(done, recipe.rounds)
         if done in wanted:
-            kept.append(posterior_of(training.belief(), architecture).of([0]).copy())
-
-    keep(0)
-    for done in range(1, recipe.rounds + 1):
-        training.local_phase()
-        keep(done)
-        if progress is not None:
-            progress(done, recipe.rounds)
+            kept.append(posterior_of(training.belief(), architecture).of([0]))
     nets = [posterior_of(training.belief(), architecture), *kept]
     names = [hypothesis.name for hypothesis in hypotheses]
     stage_names = [f"{names[0]}, after {stage} rounds" for stage in wanted]
-    posterior = Posterior(
-        architecture,
-        torch.cat([net.mean for net in nets]),
-        torch.cat([net.variance for net in nets]),
-    )
-    return Snapshots((*names, *stage_names), posterior)
+    tensors = (torch.cat(each) for each in zip(*((n.mean, n.variance) for n in nets), strict=True))
+    return Snapshots((*names, *stage_names), Posterior(architecture, *tensors))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from empirical.kernels.noise import Noise, keys
-from empirical.likelihoods.laws import Classes, Gaussian
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -12,7 +12,7 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.likelihood import ESTIMATORS, gradient, logits
+from empirical.nets.likelihood import ESTIMATORS, gradient
 from tests.empirical.nets.torch_nets import flat, module_of
 
 NETS = {
@@ -103,23 +103,6 @@ def test_gradients_against_finite_differences(name: str, estimator: str) -> None
             slope = (ends[0] - ends[1]) / (2 * step)
             # Central differences: an error of step² in the slope, and of 1e-16 / step.
             assert torch.allclose(into[which][:, k], slope, rtol=1e-6, atol=1e-7)
-
-
-def test_a_regressions_gradient_against_finite_differences() -> None:
-    net = perceptron(4, 3, outputs=1)
-    mean, variance, inputs, _ = setting(net)
-    targets = torch.linspace(-1, 1, AGENTS * BATCH, dtype=torch.float64).reshape(AGENTS, BATCH)
-    likelihood = Gaussian(0.7)
-    loss, into = found(net, mean, variance, inputs, targets, "point", likelihood)
-    outputs = logits(net, mean, inputs)[:, :, 0]
-    expected = -torch.distributions.Normal(outputs, 0.7).log_prob(targets).mean(dim=1)
-    assert torch.allclose(loss, expected, rtol=1e-12)
-    for k in range(net.parameters):
-        moved = [mean.clone(), mean.clone()]
-        moved[0][:, k] += 1e-6
-        moved[1][:, k] -= 1e-6
-        ends = [found(net, m, variance, inputs, targets, "point", likelihood)[0] for m in moved]
-        assert torch.allclose(into[0][:, k], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
 # One kernel over the whole image: no two outputs share a weight.
