@@ -153,11 +153,12 @@ class Passes:
         return drawn.random_(generator=generator)
 
     @torch.no_grad()
-    def right(self, weights: Tensor) -> int:
-        """How many images one net puts into their class."""
+    def accuracy(self, weights: Tensor) -> float:
+        """The share of images that one net puts into their class."""
         inputs, labels = (torch.split(own, self._some) for own in (self._inputs, self._labels))
         said = (scores(weights, some).argmax(1) for some in inputs)
-        return int(sum((one == own).sum() for one, own in zip(said, labels, strict=True)))
+        right = sum((one == own).sum() for one, own in zip(said, labels, strict=True))
+        return int(right) / len(self._labels)
 
 
 def begin(weights: Tensor) -> State:

@@ -120,13 +120,10 @@ class Gossip:
         seconds = time.perf_counter() - begin
         return RoundReport(self.round, np.array(losses), steps, self.sent_bits // 8, seconds)
 
-    def accuracies(self, test: Passes, images: int) -> list[float]:
+    def accuracies(self, test: Passes) -> list[float]:
         """Each node's share of test images that it puts into their class."""
-        weights = self.nodes["weights"]
-        right = side_by_side(
-            lambda node: test.right(weights[node]), range(len(weights)), workers=self._workers
-        )
-        return [one / images for one in right]
+        weights, everyone = self.nodes["weights"], range(self._recipe.nodes)
+        return side_by_side(lambda m: test.accuracy(weights[m]), everyone, workers=self._workers)
 
     def state(self) -> dict[str, Tensor]:
         """All that the rest of the run depends on, between two rounds; views, not copies."""

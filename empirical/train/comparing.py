@@ -7,7 +7,8 @@ bytes and steps; one function judges them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -85,9 +86,8 @@ def train_network(
         If a loss or a message is not finite any more; the message names agent and round.
     """
     run = run_of_classes(
-        architecture, shares, network, learner, rounds=length.rounds,
-        local_steps=length.local_steps, batch=length.batch, seed=seed, device=device,
-    )  # fmt: skip
+        architecture, shares, network, learner, **vars(length), seed=seed, device=device
+    )
     return _trained(run, length.rounds, progress)
 
 
@@ -128,17 +128,12 @@ def train_alone(
     parts = []
     for agent, rounds in enumerate(_rounds_of_agents(network, length.rounds)):
         own = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)[0]
-        share = Length(int(rounds), length.local_steps, length.batch)
-        part = train_network(
-            architecture,
-            shares.of([agent]),
-            _LONE,
-            learner,
-            share,
-            seed=int(own >> np.uint64(2)),
-            device=device,
-        )
-        parts.append(part)
+        parts.append(
+            train_network(
+                architecture, shares.of([agent]), _LONE, learner,
+                replace(length, rounds=int(rounds)), seed=int(own >> np.uint64(2)), device=device,
+            )
+        )  # fmt: skip
         if progress is not None:
             progress(agent + 1, shares.agents)
     held = np.array(shares.sizes if mixture == "data" else [1] * shares.agents, dtype=np.float64)
@@ -158,17 +153,11 @@ def train_central(
     network: AnyNetwork,
     learner: Learner,
     length: Length,
-    *,
-    seed: int,
-    device: str = "cpu",
-    progress: Progress | None = None,
+    **how: Any,
 ) -> Trained:
     """Train one net on all data, with as many examples a step as the network takes together."""
-    whole = Length(length.rounds, length.local_steps, length.batch * active(network, length.rounds))
-    return train_network(
-        architecture, shares.together(), _LONE, learner, whole,
-        seed=seed, device=device, progress=progress,
-    )  # fmt: skip
+    whole = replace(length, batch=length.batch * active(network, length.rounds))
+    return train_network(architecture, shares.together(), _LONE, learner, whole, **how)
 
 
 def train_server(
@@ -188,14 +177,8 @@ def train_server(
     TrainingFailed
         If a client's weights are not finite any more.
     """
-    recipe = FedAvgRecipe(
-        rounds=length.rounds,
-        fraction=active(network, length.rounds) / shares.agents,
-        local_steps=length.local_steps,
-        batch=length.batch,
-        rate=rate,
-        schedule="cosine",
-    )
+    fraction = active(network, length.rounds) / shares.agents
+    recipe = FedAvgRecipe(**vars(length), fraction=fraction, rate=rate, schedule="cosine")
     run = recipe.training(shares, architecture=architecture, seed=seed)
     return _trained(run, length.rounds, progress, nets=1)
 

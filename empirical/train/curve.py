@@ -256,7 +256,7 @@ class _Looks(Watch):
     def restore(self, kept: Kept) -> None:
         """Go on from a :meth:`state`."""
         super().restore(kept)
-        self.points, self.last_before = kept.words["points"], kept.words["last_before"]
+        self.points, self.last_before = kept.words["points"], kept.words.get("last_before")
 
     def last(self, belief: Belief) -> dict[str, Any]:
         """Measurements of everyone, in the last round."""

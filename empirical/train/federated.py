@@ -27,7 +27,7 @@ from empirical.train.learners.averaging import Learner, below_one
 from empirical.train.pooling import Said, Sums, pool_rows
 from theory.changing import AnyNetwork
 from theory.network import Network
-from theory.validation import FloatArray, as_integer, as_positive, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail
 
 
 @dataclass(frozen=True)
@@ -133,64 +133,56 @@ class ServedRound:
     Attributes
     ----------
     clients
-        Who takes part, in increasing order.
+        Who takes part, in increasing order, shape (K,).
     observes
         Who trains, shape (N,): the clients.
     weights
         Of the clients, shape (K,); their sum is 1.
     """
 
-    clients: tuple[int, ...]
+    clients: IntArray
     observes: NDArray[np.bool_]
     weights: FloatArray
 
     def traffic(self, own: Sequence[int], messages: Mapping[str, Tensor]) -> int:
         """Bytes of what the server holds to every client, and of each one's word back."""
-        return 2 * len(self.clients) * sum(values[0].nbytes for values in messages.values())
-
-
-class ServedRounds:
-    """The rounds of a server: K agents drawn anew in each."""
-
-    longest = 0
-
-    def __init__(self, network: AnyNetwork, clients: int, *, seed: int) -> None:
-        self.network = network
-        self._row, self._clients, self._seed = server_row(network), clients, seed
-
-    def at(self, number: int) -> ServedRound:
-        """A round, counted from 1."""
-        agents = self._row.size
-        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(number,)))
-        chosen = np.sort(rng.choice(agents, size=self._clients, replace=False))
-        observes = np.zeros(agents, dtype=np.bool_)
-        observes[chosen] = True
-        held = self._row[chosen]
-        return ServedRound(tuple(chosen.tolist()), observes, held / held.sum())
+        return 2 * self.clients.size * sum(values[0].nbytes for values in messages.values())
 
 
 class ServedPooling:
-    """The consensus of a server, round by round.
+    """The rounds of a server, and its consensus.
 
     Parameters
     ----------
     begin
         What it holds before round 1, as a message: vectors of shape (d,).
+
+    Attributes
+    ----------
+    average
+        What is served, an average over rounds: vectors of shape (1, d); None: what is held.
     """
 
-    def __init__(self, rounds: ServedRounds, server: Server, *, begin: Said) -> None:
-        self.rounds, self._server = rounds, server
-        self.exchange: Exchange = OneProcess()
-        self.own = range(rounds.network.agents)
-        self._moves = server.momentum != 0.0 or server.server_rate != 1.0
-        self._held = {name: values.clone()[None] for name, values in begin.items()}
-        self._velocity = {name: torch.zeros_like(values) for name, values in self._held.items()}
-        self._average = {name: values.clone() for name, values in self._held.items()}
+    longest = 0
 
-    @property
-    def served(self) -> Said | None:
-        """The average over rounds, vectors of shape (1, d); None where what is held is served."""
-        return None if self._server.averaging is None else self._average
+    def __init__(self, network: AnyNetwork, server: Server, *, begin: Said, seed: int) -> None:
+        self.rounds, self.exchange = self, OneProcess()
+        self.own = range(network.agents)
+        self._row, self._server, self._seed = server_row(network), server, seed
+        self._held = {name: values.clone()[None] for name, values in begin.items()}
+        moves = server.momentum != 0.0 or server.server_rate != 1.0
+        here = self._held.items()
+        self._velocity = {name: torch.zeros_like(own) for name, own in here} if moves else None
+        averages = server.averaging is not None
+        self.average = {name: own.clone() for name, own in here} if averages else None
+
+    def at(self, number: int) -> ServedRound:
+        """A round, counted from 1: its clients are drawn anew."""
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(number,)))
+        clients = np.sort(rng.choice(self._row.size, size=self._server.clients, replace=False))
+        observes = np.zeros(self._row.size, dtype=np.bool_)
+        observes[clients] = True
+        return ServedRound(clients, observes, self._row[clients] / self._row[clients].sum())
 
     def pool(self, messages: Mapping[str, Tensor], *, number: int, pace: float = 1.0) -> int:
         """Put what the server holds after a round into the first row of the clients' messages.
@@ -200,35 +192,33 @@ class ServedPooling:
         int
             Bytes that went to the clients and back.
         """
-        server, round = self._server, self.rounds.at(number)
-        every = np.arange(len(round.clients))
+        server, round = self._server, self.at(number)
+        every = np.arange(round.clients.size)
         sums = Sums(np.array([0]), np.array([0, every.size]), every, round.weights)
         for name, values in messages.items():
             pool_rows(values, values, sums)
-            held, velocity, pooled = self._held[name], self._velocity[name], values[:1]
-            if self._moves:
-                velocity.mul_(server.momentum).add_(pooled - held)
-                held.add_(velocity, alpha=server.server_rate)
-                pooled.copy_(held)
-            else:
-                held.copy_(pooled)
-            if server.averaging is not None:
+            held, pooled = self._held[name], values[:1]
+            if self._velocity is not None:
+                self._velocity[name].mul_(server.momentum).add_(pooled - held)
+                pooled.copy_(held.add(self._velocity[name], alpha=server.server_rate))
+            held.copy_(pooled)
+            if self.average is not None and server.averaging is not None:
                 newest = (server.averaging + 1.0) / (number + server.averaging)
-                self._average[name].lerp_(held, newest)
+                self.average[name].lerp_(held, newest)
         return round.traffic(self.own, messages)
 
     @property
     def footprint(self) -> int:
         """Bytes of memory of what is held, moves and is averaged."""
-        return 3 * sum(values.nbytes for values in self._held.values())
+        return sum(values.nbytes for values in self.state().values())
 
     def state(self) -> dict[str, Tensor]:
         """All of it, as named tensors."""
-        parts = {"held": self._held, "velocity": self._velocity, "average": self._average}
+        parts = {"held": self._held, "velocity": self._velocity, "average": self.average}
         return {
             f"server.{part}.{name}": values
             for part, tensors in parts.items()
-            for name, values in tensors.items()
+            for name, values in (tensors or {}).items()
         }
 
     def restore(self, state: Mapping[str, Tensor]) -> None:

@@ -82,12 +82,12 @@ class Watch:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What was seen so far, as tensors and as plain values."""
-        costs = {"steps": self.local_steps, "bytes": self.bytes_sent, "seconds": self.seconds}
+        costs = {"local_steps": self.local_steps, "bytes": self.bytes_sent, "seconds": self.seconds}
         return {}, costs
 
     def restore(self, kept: Kept) -> None:
         """Go on from a :meth:`state`."""
-        self.local_steps, self.bytes_sent = kept.words["steps"], kept.words["bytes"]
+        self.local_steps, self.bytes_sent = kept.words["local_steps"], kept.words["bytes"]
         self.seconds = kept.words["seconds"]
 
 
@@ -257,19 +257,18 @@ class Checkpoints:
         ValueError
             If a state is of other files than are there now; the message names one.
         """
-        self._check_sources()
-        kept = self.generations.load()
-        mine = [-1, -1] if kept is None else [self._other(kept), int(kept.words["done"])]
+        mine = [self._done(path) for path in self.generations.slots]
         everybody = self.exchange.collect(
             torch.tensor([mine] * len(self._own), dtype=torch.int64), self.agents
         )
         common = set.intersection(*({*pair} for pair in everybody.tolist())) - {-1}
+        kept = self.generations.load()
         if kept is None or not common:
             return None
         if int(kept.words["done"]) != max(common):
             # Somebody was stopped before it had written this: so has nobody, from now on.
-            assert self.generations.newest is not None
-            self.generations.newest.unlink()
+            assert self.newest is not None
+            self.newest.unlink()
             kept = self.generations.load()
         return kept
 
@@ -301,26 +300,16 @@ class Checkpoints:
         exchange = self.exchange
         return block_of(self.agents, processes=exchange.processes, rank=exchange.rank)
 
-    def _other(self, kept: Kept) -> int:
-        """The round of the file that was not read; −1 if it is of no use."""
-        for path in self.generations.slots:
-            if path == self.generations.newest:
-                continue
-            try:
-                words = verify_file(path).words
-            except ValueError:  # damaged, which is said when it is read
-                continue
-            if words.get("fingerprint") == kept.words["fingerprint"]:
-                return int(words["done"])
-        return -1
-
-    def _check_sources(self) -> None:
-        for path in self.generations.slots:
-            try:
-                before = verify_file(path).words.get("sources", [])
-            except ValueError:  # damaged, which is said when it is read
-                continue
-            check_unchanged(self.sources, [(path, digest) for path, digest in before])
+    def _done(self, path: Path) -> int:
+        """The round of a file; −1 if it is of no use."""
+        try:
+            words = verify_file(path).words
+        except ValueError:  # damaged, which is said when it is read
+            return -1
+        check_unchanged(self.sources, [(own, digest) for own, digest in words.get("sources", [])])
+        return (
+            int(words["done"]) if words.get("fingerprint") == self.generations.fingerprint else -1
+        )
 
 
 def checkpoints_at(

@@ -14,7 +14,7 @@ from empirical.messages.selected import PRECISION
 from empirical.nets.exchange import Exchange, block_of
 from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import CodedPooling
-from empirical.train.federated import ServedPooling, ServedRounds, Server
+from empirical.train.federated import ServedPooling, Server
 from empirical.train.learners.averaging import Learner, Share, State
 from empirical.train.net import Net
 from empirical.train.pooling import NetworkRounds, Pooling
@@ -126,8 +126,7 @@ def pooling_of(
     begin = {name: values[0].clone() for name, values in learner.message(first).items()}
     if server is not None:
         server.check_fits(network, learner, codec, exchange)
-        served = ServedRounds(network, server.clients, seed=seed)
-        return ServedPooling(served, server, begin=begin)
+        return ServedPooling(network, server, begin=begin, seed=seed)
     rounds = NetworkRounds(network, seed=seed)
     if codec is None:
         return Pooling(rounds, exchange=exchange, begin=begin)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -262,14 +263,13 @@ class TrainingRun:
 
         Of a server all have what it serves.
         """
-        if self._server is None:
+        if not isinstance(self._pooling, ServedPooling):
             return self.learner.belief(self._state)
-        state = self._lasting
-        if isinstance(self._pooling, ServedPooling) and self._pooling.served is not None:
-            state = {name: values.clone() for name, values in state.items()}
-            self.learner.hear(state, self._pooling.served)
-        one = self.learner.belief(state)
-        size = len(self.own), -1
+        served = self._lasting
+        if self._pooling.average is not None:
+            served = {name: values.clone() for name, values in served.items()}
+            self.learner.hear(served, self._pooling.average)
+        one, size = self.learner.belief(served), (len(self.own), -1)
         variance = None if one.variance is None else one.variance.expand(size)
         return Belief(one.mean.expand(size), variance)
 
@@ -472,6 +472,13 @@ class TrainingRun:
             self._state[name][rows] = values
 
 
+# Of a run, as a plan has them.
+_OF_PLANS = (
+    "rounds", "local_steps", "batch", "seed", "schedule", "decay", "warm_up", "products", "codec",
+    "missing",
+)  # fmt: skip
+
+
 def run_of_plan(
     plan: TrainingPlan, shares: Shares, *, exchange: Exchange | None, device: str = "cpu"
 ) -> TrainingRun:
@@ -482,23 +489,9 @@ def run_of_plan(
     ValueError
         As of :class:`TrainingRun`.
     """
+    how: dict[str, Any] = {name: getattr(plan, name) for name in _OF_PLANS}
     return TrainingRun(
-        plan.net,
-        plan.likelihood,
-        shares,
-        plan.network,
-        plan.learner,
-        rounds=plan.rounds,
-        local_steps=plan.local_steps,
-        batch=plan.batch,
-        seed=plan.seed,
-        schedule=plan.schedule,
-        decay=plan.decay,
-        warm_up=plan.warm_up,
-        products=plan.products,
-        codec=plan.codec,
-        missing=plan.missing,
-        exchange=exchange,
-        device=device,
-        server=None if plan.clients is None else Server(plan.clients),
-    )
+        plan.net, plan.likelihood, shares, plan.network, plan.learner,
+        exchange=exchange, device=device,
+        server=None if plan.clients is None else Server(plan.clients), **how,
+    )  # fmt: skip

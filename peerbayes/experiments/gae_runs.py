@@ -85,12 +85,9 @@ class Seen(Watch):
 
     Parameters
     ----------
-    run, recipe
-        Where training stands, and what it goes by.
-    split
-        Who holds which images.
-    shown, images
-        What nodes are looked at by, and how many images that is.
+    run, recipe, split, shown
+        Where training stands, what it goes by, who holds which images, and those nodes are looked
+        at by.
 
     Attributes
     ----------
@@ -102,18 +99,12 @@ class Seen(Watch):
         Looks between exchanges after the last round.
     """
 
-    def __init__(
-        self, run: Gossip, recipe: Recipe, split: Split, shown: Passes, images: int
-    ) -> None:
+    def __init__(self, run: Gossip, recipe: Recipe, split: Split, shown: Passes) -> None:
         super().__init__()
-        self.run, self.split = run, split
+        self.run, self.split, self._shown = run, split, shown
         self._due, self._closing = {*looks(recipe.rounds)}, {0, *looks(recipe.closing)}
-        self._right = partial(run.accuracies, shown, images)
-        self.losses: list[list[float]] = []
-        self.sent_bits: list[int] = []
-        self.looked: list[int] = []
-        self.accuracies: list[list[float]] = []
-        self.closing: list[GaeClosing] = []
+        self.losses, self.accuracies = list[list[float]](), list[list[float]]()
+        self.sent_bits, self.looked, self.closing = list[int](), list[int](), list[GaeClosing]()
 
     def before(self, round: int) -> Callable[[int], None]:
         """What is called before each closing exchange."""
@@ -123,8 +114,8 @@ class Seen(Watch):
         """How good nodes are after so many closing exchanges, which takes no time of the run."""
         if exchanges in self._closing:
             began, sent = time.perf_counter(), sum(self.sent_bits) + self.run.sent_bits
-            own = GaeClosing(exchanges=exchanges, accuracies=self._right(), sent_bits=sent)
-            self.closing.append(own)
+            right = self.run.accuracies(self._shown)
+            self.closing.append(GaeClosing(exchanges=exchanges, accuracies=right, sent_bits=sent))
             self.seconds -= time.perf_counter() - began
 
     def see(self, report: RoundReport) -> None:
@@ -134,7 +125,7 @@ class Seen(Watch):
         self.sent_bits.append(self.run.sent_bits)
         if report.round in self._due:
             self.looked.append(report.round)
-            self.accuracies.append(self._right())
+            self.accuracies.append(self.run.accuracies(self._shown))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """All that was seen, in plain values."""
@@ -186,7 +177,7 @@ def follow_gae(
         workers=setting.workers, closing_coder=closing_coder_of(recipe, begin, coder),
     )  # fmt: skip
     return follow(
-        run, recipe.rounds, Seen(run, recipe, split, shown, len(tested)),
+        run, recipe.rounds, Seen(run, recipe, split, shown),
         kept=generations, resume=setting.resume, progress=progress,
     )  # fmt: skip
 

@@ -317,22 +317,20 @@ def part_run(
         plan = server_recipe(values)
         return plan.training(problem.shares, **how), plan.rounds, plan.as_json()
     recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
-    run: Followed
+    rounds = int(values["rounds_run"])
     if part.role in ("alone", "central"):
         # Alone, each has the batches that it has in the network.
         batches = enumerate(recipe.batch_sizes(problem.shares.sizes))
         plans = ((k, replace(recipe, batch=batch, batches="equal")) for k, batch in batches)
         one = Network(np.ones((1, 1)))
-        run = Apart([plan.training(problem.shares.of([k]), one, **how) for k, plan in plans])
-    else:
-        network = problem.network
-        assert network is not None
-        own = part.role == "own initialisation"
-        start = None
-        if own:
-            start = initialisations_apart(problem.architecture, network.agents, seed=seed)
-        run = recipe.training(problem.shares, network, codec=codec, start=start, **how)
-    return run, int(values["rounds_run"]), recipe.as_json()
+        runs = [plan.training(problem.shares.of([k]), one, **how) for k, plan in plans]
+        return Apart(runs), rounds, recipe.as_json()
+    network = problem.network
+    assert network is not None
+    if part.role == "own initialisation":
+        how["start"] = initialisations_apart(problem.architecture, network.agents, seed=seed)
+    run = recipe.training(problem.shares, network, codec=codec, **how)
+    return run, rounds, recipe.as_json()
 
 
 def server_recipe(values: Mapping[str, Any]) -> Any:

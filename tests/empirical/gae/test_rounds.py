@@ -282,7 +282,7 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
     assert torch.equal(first.weights, again.weights)
     assert first.losses[-1][0] < first.losses[0][0]
     images = few_images()
-    shares = first.gossip.accuracies(Passes(images), len(images))
+    shares = first.gossip.accuracies(Passes(images))
     assert len(shares) == 2
     assert all(0 <= share <= 1 for share in shares)
 
@@ -299,7 +299,7 @@ def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> N
     assert all(torch.equal(values, states[1][name]) for name, values in states[0].items())
     assert (alone.losses, alone.gossip.nodes["steps"].tolist()) == (shared.losses, [4] * 4)
     tested = Passes(few_images())
-    assert alone.gossip.accuracies(tested, 64) == shared.gossip.accuracies(tested, 64)
+    assert alone.gossip.accuracies(tested) == shared.gossip.accuracies(tested)
 
 
 def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from empirical.nets.likelihood import logits
 from empirical.nets.posterior import first_weights
 from empirical.nets.shares import EpochsAnew, Shares
 from empirical.papers import built, tables
-from empirical.train.federated import ServedRounds, Server
+from empirical.train.federated import ServedPooling, Server
 from empirical.train.history import RoundReport
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
@@ -167,7 +167,8 @@ def test_a_report_counts_steps_and_bytes() -> None:
 
 
 def test_every_client_is_drawn_equally_often() -> None:
-    rounds = ServedRounds(Network(np.full((5, 5), 0.2)), 3, seed=0)
+    begin = {"mean": torch.zeros(1)}
+    rounds = ServedPooling(Network(np.full((5, 5), 0.2)), Server(3), begin=begin, seed=0)
     counts = np.bincount(np.concatenate([rounds.at(t).clients for t in range(2000)]), minlength=5)
     # 1 200 expected, standard deviation sqrt(2000 .6 .4) = 22; five of them.
     assert (np.abs(counts - 1200) < 110).all()
