@@ -73,8 +73,8 @@ class Alone:
 
 def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
-    from empirical.nets.evaluation import evaluate
     from empirical.nets.posterior import Posterior
+    from empirical.train.evaluation import evaluate
     from peerbayes.experiments.net_rows import ROWS, Part, part_values
     from peerbayes.experiments.net_run import net_problem, part_run
     from peerbayes.experiments.run import part_seed
@@ -95,7 +95,7 @@ def row_alone(recipe: str) -> Alone:
             seed=0,
             own_labels=problem.test.own_labels,
         )
-        return float(found.accuracy.mean())
+        return float(found["accuracy"].mean())
 
     return Alone(run.run_round, lambda: beliefs_of(run), accuracy)
 

@@ -26,8 +26,8 @@ from empirical.gae.net import WEIGHTS, Passes, epoch, side_by_side, stream
 from empirical.gae.net import begin as begin_training
 from empirical.gae.recipe import SPLITS, Recipe
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
+from empirical.train.history import RoundReport
 from empirical.train.pooling import restore_tensors
-from empirical.train.scores import RoundReport
 from theory.validation import IntArray, as_integer, fail
 
 # Rounds of GAE -----------------------------------------------------------------------------------

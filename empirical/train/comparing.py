@@ -15,14 +15,8 @@ from torch import Tensor
 
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
-from empirical.nets.metrics import (
-    accuracy,
-    calibration_error,
-    detection_auroc,
-    image_scores,
-    negative_log_likelihood,
-)
 from empirical.nets.shares import Shares
+from empirical.train.evaluation import judged as judged_probabilities
 from empirical.train.follow import Watch, follow
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
@@ -226,45 +220,25 @@ def judged(
     ValueError
         If a prediction is not finite.
     """
+    net, likelihood = KernelNet(architecture), Classes(architecture.outputs)
     if trained.mixture is not None:
-        return _mixture_judged(architecture, trained, trained.mixture, examples, others)
+        pairs = list(zip(trained.mixture, trained.beliefs, strict=True))
+
+        def mixed(inputs: Tensor) -> list[FloatArray]:
+            """Probabilities of the mixture of plain nets, as one agent's."""
+            each = (w * predict(net, likelihood, [m[None]], inputs).mean for w, (_, m, _) in pairs)
+            return [np.asarray(sum(each))]
+
+        inputs, labels = examples
+        strange = None if others is None else mixed(others)
+        return judged_probabilities(mixed(inputs), labels, others=strange).by_measure()
     found = score(
-        KernelNet(architecture),
-        Classes(architecture.outputs),
+        net,
+        likelihood,
         trained.beliefs,
         [examples] * len(trained.beliefs),
         draws=0 if trained.beliefs[0][2] is None else DRAWS,
         seed=seed,
         others=others,
     )
-    return {measure: found[measure] for measure in found.measures}
-
-
-def _mixture_judged(
-    architecture: Architecture,
-    trained: Trained,
-    mixture: FloatArray,
-    examples: tuple[Tensor, Tensor],
-    others: Tensor | None,
-) -> dict[str, FloatArray]:
-    def probabilities(inputs: Tensor) -> FloatArray:
-        """Of the mixture of plain nets, shape (1, n, classes)."""
-        net, likelihood = KernelNet(architecture), Classes(architecture.outputs)
-        total = sum(
-            share * predict(net, likelihood, mean, None, inputs, draws=0, seed=0, agent=k).mean
-            for share, (k, mean, _) in zip(mixture, trained.beliefs, strict=True)
-        )
-        return np.asarray(total)[None]
-
-    inputs, labels = examples
-    own = image_scores(probabilities(inputs), labels)
-    found = {
-        "accuracy": accuracy(own),
-        "nll": negative_log_likelihood(own),
-        "calibration_error": calibration_error(own),
-    }
-    if others is not None:
-        # Their labels do not matter: entropy has none.
-        strange = image_scores(probabilities(others), np.zeros(len(others), dtype=np.int64))
-        found["other_data_auroc"] = np.array([detection_auroc(strange.entropy[0], own.entropy[0])])
-    return found
+    return found.by_measure()

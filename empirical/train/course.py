@@ -21,21 +21,13 @@ from empirical.kernels.products import products
 from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.threads import one_thread
 from empirical.train.follow import Checkpoints, Watch, follow
+from empirical.train.history import History, Metrics, RoundReport
 from empirical.train.learners.averaging import Belief
 from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import restore_tensors
 from empirical.train.run import TrainingRun, run_of_plan
-from empirical.train.scores import (
-    History,
-    Metrics,
-    RoundReport,
-    Scores,
-    as_rows,
-    from_rows,
-    measures_of,
-    score,
-)
+from empirical.train.scores import Scores, as_rows, from_rows, measures_of, score
 from empirical.train.trained import TrainedNetwork
 from exact.cost import gibibytes
 from theory.progress import Progress

@@ -19,24 +19,17 @@ from torch import Tensor
 from empirical.dealing import stratified_subset
 from empirical.forecast import Site
 from empirical.keeping import Generations, Kept
-from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.likelihood import PREDICTED_AT_ONCE, mean_probabilities
-from empirical.nets.metrics import (
-    ImageScores,
-    accuracy,
-    class_means,
-    image_scores,
-    negative_log_likelihood,
-)
 from empirical.nets.posterior import Posterior, kl_divergence
 from empirical.nets.shares import Shares
+from empirical.train.evaluation import evaluate, judged, mean_probabilities
 from empirical.train.follow import Apart, Before, Watch, follow
+from empirical.train.history import RoundReport, plain
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Belief, Learner
 from empirical.train.learners.backprop import Backprop
 from empirical.train.recipe import posterior_of, run_of_classes
 from empirical.train.run import TrainingRun
-from empirical.train.scores import RoundReport
+from empirical.train.scores import Scores
 from empirical.train.steps import TrainingFailed
 from theory.progress import Progress
 from theory.validation import FloatArray, IntArray, as_integer, fail
@@ -271,7 +264,7 @@ class _Looks(Watch):
         images, draws = schedule.last_images, schedule.last_draws
         found = self._both(belief, self._everyone, images, draws, others=others)
         return {
-            name: {**_measured(one), "confusion": one.confusion.tolist()}
+            name: {**_measured(one), "confusion": one.by_class["confusion"].tolist()}
             for name, one in found.items()
         }
 
@@ -282,7 +275,7 @@ class _Looks(Watch):
         """Of the first agents; weights may be finite and what they predict not: one image tells."""
         posterior = self._posterior(belief).of(self.agents)
         predicted = mean_probabilities(posterior, self._test.inputs[:1])
-        finite = torch.isfinite(predicted).all(dim=2)[:, 0].cpu().numpy()
+        finite = np.asarray(np.isfinite(predicted[:, 0]).all(axis=1))
         if not finite.all():
             raise TrainingFailed(
                 "training: expected finite predictions, got others at agent"
@@ -299,36 +292,36 @@ class _Looks(Watch):
         draws: int,
         *,
         others: Tensor | None = None,
-    ) -> dict[str, Evaluation]:
+    ) -> dict[str, Scores]:
         """By mean weights, and by samples where beliefs are no single nets."""
         test, posterior = self._test, self._posterior(belief).of(agents)
         ways = {"mean": 0, "sampled": draws} if self._samples else {"mean": 0}
+        sample = test.sample(images)
+        some = slice(None) if sample is None else np.array(sample)
         return {
             name: evaluate(
                 posterior,
-                test.inputs,
-                test.labels,
+                test.inputs[some],
+                test.labels[some],
                 draws=count,
                 seed=self._seed,
                 own_labels=[test.own_labels[agent] for agent in agents],
                 never_seen=test.never_seen,
                 other_inputs=others,
-                images=test.sample(images),
             )
             for name, count in ways.items()
         }
 
 
-def _measured(found: Evaluation) -> dict[str, Any]:
+def _measured(found: Scores) -> dict[str, Any]:
     """The measurements but for confusion matrices; six digits say all that images can."""
-    content = found.as_json()
-    content = {k: v for k, v in content.items() if k not in ("confusion", "agents")}
-    return {
-        name: _rounded(value) if isinstance(value, list) else value
-        for name, value in content.items()
-        # What is of no use here is None throughout.
-        if not (isinstance(value, list) and all(entry is None for entry in value))
+    each = {**found.by_measure(), "confidence": found.by_class["confidence"]}
+    measured = {
+        name: _rounded(plain(values))
+        for name, values in each.items()
+        if not np.isnan(values).all()  # of no use here
     }
+    return {"images": int(found.examples[0]), "draws": found.draws, **measured}
 
 
 def _rounded(value: Any) -> Any:
@@ -375,7 +368,7 @@ class LossCurve(Watch):
         Before the last consensus.
     """
 
-    local_scores: ImageScores
+    local_scores: Scores
 
     def __init__(
         self, run: TrainingRun, inputs: Tensor, labels: Tensor, rounds: Sequence[int]
@@ -397,31 +390,29 @@ class LossCurve(Watch):
     def _look_before(self, belief: Belief) -> None:
         self.local_scores = self._scores(belief)
 
-    def _scores(self, belief: Belief) -> ImageScores:
-        net = self._run.net
-        parts = torch.split(self._inputs, PREDICTED_AT_ONCE)
-        pieces = [torch.softmax(net.outputs_of(belief.mean, some[None]), dim=2) for some in parts]
-        return image_scores(torch.cat(pieces, dim=1), self._labels)
+    def _scores(self, belief: Belief) -> Scores:
+        outputs = self._run.net.outputs_of(belief.mean, self._inputs[None])
+        return judged(torch.softmax(outputs, dim=2), self._labels)
 
     @property
     def losses(self) -> FloatArray:
         """Mean −log ℓ in nats, shape (T, N)."""
-        return np.array([negative_log_likelihood(score) for score in self.scores])
+        return np.array([one["nll"] for one in self.scores])
 
     @property
     def accuracies(self) -> FloatArray:
         """The share of images whose label is the most likely, shape (T, N)."""
-        return np.array([accuracy(score) for score in self.scores])
+        return np.array([one["accuracy"] for one in self.scores])
 
     @property
     def label_confidences(self) -> FloatArray:
         """The mean probability of the true label after the last round, shape (N, classes)."""
-        return class_means(self.scores[-1].true, self.scores[-1])
+        return np.asarray(self.scores[-1].by_class["confidence"])
 
     @property
     def local_label_confidences(self) -> FloatArray:
         """The same before the last consensus."""
-        return class_means(self.local_scores.true, self.local_scores)
+        return np.asarray(self.local_scores.by_class["confidence"])
 
 
 def loss_curve(

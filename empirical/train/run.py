@@ -28,6 +28,7 @@ from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.shares import EpochsAnew, Order, Shares
 from empirical.train.federated import ServedPooling, Server
+from empirical.train.history import RoundReport
 from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.net import Net
 from empirical.train.parts import (
@@ -42,7 +43,6 @@ from empirical.train.parts import (
 )
 from empirical.train.plan import GIB, TrainingPlan, check_memory, free_memory, vectors_of
 from empirical.train.pooling import Round, restore_tensors
-from empirical.train.scores import RoundReport
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail

@@ -34,7 +34,7 @@ from empirical.keeping import Generations, Kept, read_words, verify_file
 from empirical.messages.autoencoder import weights_of
 from empirical.messages.codecs.pruned import knot_ranks, on_lines
 from empirical.train.follow import Watch, follow
-from empirical.train.scores import RoundReport
+from empirical.train.history import RoundReport
 from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,

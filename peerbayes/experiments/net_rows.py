@@ -347,7 +347,7 @@ When = Literal["before", "after"]
 
 
 class Measured(Document):
-    """What agents know by one way to predict, agent by agent (:mod:`empirical.nets.evaluation`)."""
+    """What agents know by one way to predict, each of them (:mod:`empirical.train.evaluation`)."""
 
     left_out: ClassVar[frozenset[str]] = frozenset(
         f"{where}_{what}"

@@ -16,9 +16,9 @@ from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
-from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares, as_inputs
 from empirical.train.curve import Followed, Schedule, Test, curve_of
+from empirical.train.evaluation import mean_probabilities
 from empirical.train.follow import Apart
 from empirical.train.learners.averaging import Averaging, Belief
 from empirical.train.recipe import FedAvgRecipe, Recipe, posterior_of
@@ -114,7 +114,7 @@ def test_what_is_on_record() -> None:
     inputs = as_inputs(images, input_shape=(64,))
     places = test_set(2).sample(200)
     beliefs = posterior_of(learner.belief(), NET)
-    predicted = mean_probabilities(beliefs, inputs).argmax(dim=2).numpy()
+    predicted = mean_probabilities(beliefs, inputs).argmax(axis=2)
     share = (predicted == images.labels)[:, places].mean(axis=1)
     assert curve["last"]["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
     assert np.sum(curve["last"]["mean"]["confusion"]) == 2 * 200
@@ -176,7 +176,7 @@ def test_a_server_is_judged_by_what_it_serves() -> None:
     assert curve["points"][0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
     images = load_digits()
     served = posterior_of(run.belief(), NET).of([0])
-    right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(2).numpy()
+    right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(axis=2)
     share = (right == images.labels)[:, test_set(1).sample(200)].mean()
     assert curve["last"]["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
 

@@ -16,15 +16,15 @@ from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
 from empirical.nets.exchange import OneProcess
 from empirical.nets.likelihood import logits
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import first_weights
 from empirical.nets.shares import EpochsAnew, Shares
 from empirical.papers import built, tables
 from empirical.train.federated import ServedPooling, Server
+from empirical.train.history import RoundReport
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.recipe import FedAvgRecipe
 from empirical.train.run import TrainingRun
-from empirical.train.scores import RoundReport
 from empirical.train.steps import TrainingFailed, share_of_rate
 from tests.empirical.nets.torch_nets import flat, module_of
 from tests.empirical.support import refused
@@ -56,7 +56,7 @@ def training(
     **how: Any,
 ) -> TrainingRun:
     """A run in float64, from the usual first weights."""
-    start = shared_initialisation(architecture, 1, std=1.0, seed=seed).mean[0].double()
+    start = first_weights(architecture, seed=seed).double()
     return recipe.training(
         data or shares(architecture), architecture=architecture, seed=seed, start=start, **how
     )

@@ -19,11 +19,11 @@ from empirical.keeping import Kept, load_tensors, save_tensors
 from empirical.messages.codecs import codec_named
 from empirical.nets.exchange import OneProcess
 from empirical.train.course import Course
+from empirical.train.history import RoundReport
 from empirical.train.learners import LEARNERS
 from empirical.train.learners.averaging import Belief
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
-from empirical.train.scores import RoundReport
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
 from tests.empirical.support import refused
 from tests.empirical.train.test_federated import RECIPES

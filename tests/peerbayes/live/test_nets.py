@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import peerbayes as pb  # noqa: E402
-from empirical.nets.evaluation import evaluate  # noqa: E402
+from empirical.train.evaluation import evaluate  # noqa: E402
 from empirical.train.recipe import posterior_of  # noqa: E402
 from exact.changing.peer_state import Receipt  # noqa: E402
 from peerbayes.cli import main  # noqa: E402
@@ -115,8 +115,8 @@ def test_a_row_in_frames_has_the_bits_of_one_process(tiny: None) -> None:
         posterior_of(belief, problem.architecture), problem.test.inputs, problem.test.labels,
         draws=0, seed=0, own_labels=problem.test.own_labels,
     )  # fmt: skip
-    assert scores["accuracy"] == found.accuracy[4]
-    assert scores["nll"] == pytest.approx(found.nll[4], rel=1e-6)
+    assert scores["accuracy"] == found["accuracy"][4]
+    assert scores["nll"] == pytest.approx(found["nll"][4], rel=1e-6)
 
 
 def test_a_net_file_in_frames_has_the_bits_of_one_process(tmp_path: Path) -> None:
