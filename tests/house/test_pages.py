@@ -117,13 +117,7 @@ def test_a_session_is_split_into_commands_and_what_they_show() -> None:
 
 def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> None:
     """A page of mathematics or a guide without a runnable example is unfinished."""
-    reading_only = {
-        "index.md",
-        "mathematics/index.md",
-        "how-to/index.md",
-        "reference/index.md",
-        "reference/limits.md",
-    }
+    reading_only = {"index.md", "reference/limits.md"}
     pages = {
         path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8")
         for path in sorted((ROOT / "docs").glob("**/*.md"))
@@ -133,6 +127,7 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
         name
         for name, text in pages.items()
         if not any(mark in text for mark in ("```python", "```console", "{code-cell}", "{benchmark}"))
+        and "```{toctree}" not in text  # it leads on to others
         and not re.fullmatch(r"reference/api/\w+/[\w-]+\.md", name)  # docstrings have examples
     }
     assert silent <= reading_only, sorted(silent - reading_only)
