@@ -4,7 +4,7 @@ The snapshots of :mod:`empirical.forecast` are nets trained in one place on the 
 labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
 them. They are Bayesian nets like those of the networks they speak about, and predict with their
 mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
-comes down to given values (:mod:`empirical.train.loss_curve`).
+comes down to given values (:func:`empirical.train.curve.loss_curve`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
-from empirical.train.followed import posterior_of
-from empirical.train.recipe import Recipe
+from empirical.train.recipe import Recipe, posterior_of
 from theory import Network
 from theory.validation import as_integer, fail
 

@@ -37,7 +37,7 @@ from peerbayes.experiments.net_rows import (
     parts_aside,
     parts_of,
 )
-from peerbayes.experiments.net_run import part_learner, problem_of_images
+from peerbayes.experiments.net_run import part_run, problem_of_images
 from peerbayes.experiments.setting import (
     CODECS,
     GAE_AUTOENCODER,
@@ -146,13 +146,13 @@ def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
 
 
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
-    from empirical.train.curve import Schedule, follow
+    from empirical.train.curve import Schedule, curve_of
     from peerbayes.experiments.net_run import codec_of_row
 
     small = replace(row, hidden=(_UNITS,) * len(row.hidden))
     train, test = _images()
     problem = problem_of_images(small, part, train, test, others=None, device="cpu", seed=_SEED)
-    learner, rounds, _ = part_learner(
+    run, rounds, _ = part_run(
         problem, part, _short(part_values(row, part, is_quick=False)),
         seed=_SEED, device="cpu", codec=codec_of_row(codec) if codec else None,
     )  # fmt: skip
@@ -160,7 +160,7 @@ def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
         records=2 * ROUNDS, images=TEST_IMAGES, draws=2, last_images=TEST_IMAGES, last_draws=2,
         agents=_AGENTS,
     )  # fmt: skip
-    points = follow(learner, problem.test, rounds=rounds, schedule=looks, seed=_SEED).points
+    points = curve_of(run, problem.test, rounds=rounds, schedule=looks, seed=_SEED)["points"]
     return {
         "losses": [_of_point(point, "nll") + _numbers_of(point["loss"]) for point in points],
         "divergences": [_numbers_of(point["divergence"]) for point in points],
@@ -282,9 +282,9 @@ def _gae_run(run: Run) -> Numbers:
             autoencoder=path,
         )  # fmt: skip
     return {
-        "losses": seen.nodes.losses,
+        "losses": seen.losses,
         "accuracies": [*(one.accuracies for one in seen.closing), *seen.accuracies],
-        "bits": [[bits] for bits in seen.nodes.sent_bits],
+        "bits": [[bits] for bits in seen.sent_bits],
     }
 
 

@@ -138,7 +138,7 @@ def net_task(row: Row, part: Part) -> Task:
         plan = server_recipe(values)
         agents = 9 if part.role == "fedavg" else 100
         local = plan.local_steps or plan.epochs * 60_000 // agents // plan.batch
-        steps = int(plan.rounds * plan.clients(agents) * local) + _LOOKING
+        steps = int(plan.rounds * plan.server(agents).clients * local) + _LOOKING
     else:
         agents = 1 if part.role == "central" else active(row, part)
         steps = int(values["rounds"] * values["local_steps"] * agents) + _LOOKING

@@ -84,7 +84,7 @@ def run_training(
 ) -> TrainedPart:
     """Train one network with each seed, and look at test images."""
     from empirical.nets.shares import as_inputs, as_labels
-    from empirical.train.loss_curve import loss_curve
+    from empirical.train.curve import loss_curve
 
     images = load_images(link.data_set, directory=link.data)
     site = _ambiguous_site(images) if part == AMBIGUOUS else link_sites(link, images)[part]

@@ -271,8 +271,7 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.nets.architecture import perceptron
     from empirical.nets.evaluation import evaluate
     from empirical.nets.shares import as_inputs, as_labels
-    from empirical.train.followed import posterior_of
-    from empirical.train.recipe import Recipe
+    from empirical.train.recipe import Recipe, posterior_of
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 

@@ -130,7 +130,8 @@ def run_plan(
         another training, or training fails.
     """
     from empirical.nets.exchange import OneProcess
-    from empirical.train.follow import checkpoints_at, follow, remove_unfinished
+    from empirical.train.course import train_as_planned
+    from empirical.train.follow import checkpoints_at, remove_unfinished
 
     out, exchange = how.folder, OneProcess() if exchange is None else exchange
     first = exchange.rank == 0
@@ -166,7 +167,7 @@ def run_plan(
             else:
                 looks.append(look)
 
-        trained = follow(
+        trained = train_as_planned(
             plan,
             checkpoints=checkpoints,
             resume=how.resume,

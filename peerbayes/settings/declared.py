@@ -30,7 +30,6 @@ P = ParamSpec("P")
 A = TypeVar("A", contravariant=True)
 R = TypeVar("R", covariant=True)
 S = TypeVar("S", bound="Settings", contravariant=True)
-Made = TypeVar("Made", bound="Settings")
 _SAME: Any = object()
 
 
@@ -146,7 +145,7 @@ def flat_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
     return tuple(one for d in fields for one in (declared_in(d.group) if d.group else (d,)))
 
 
-def made_flat(settings: Callable[..., Made], values: Mapping[str, Any]) -> Made:
+def made_flat(settings: Callable[..., Settings], values: Mapping[str, Any]) -> Settings:
     """The settings of flat values; what is not among them is as declared."""
     given = {name: values[name] for d in declared_in(settings) if (name := d.name) in values}
     groups = {d.name: made_flat(d.group, values) for d in declared_in(settings) if d.group}

@@ -294,19 +294,19 @@ def check_resumption(
     codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """That a part stopped in its third round ends as a whole one does."""
-    from empirical.train.followed import Together
+    from empirical.train.run import TrainingRun
 
     options = ("fmnist-2-iid", "--part", "best seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))
-    advance, rounds = Together.advance, list[int]()
+    advance, rounds = TrainingRun.run_round, list[int]()
 
-    def stopped(self: Together, **given: Any) -> Any:
+    def stopped(self: TrainingRun, **given: Any) -> Any:
         rounds.append(self.round)
         if rounds.count(2) == 1 and self.round == 2:
             raise KeyboardInterrupt
         return advance(self, **given)
 
-    monkeypatch.setattr(Together, "advance", stopped)
+    monkeypatch.setattr(TrainingRun, "run_round", stopped)
     assert cli.main(["run", *options, "--out", str(tmp_path), "--quiet"]) == 130
     capsys.readouterr()
     assert list(tmp_path.glob("fmnist-2-iid*.parts/*.unfinished.0.safetensors"))

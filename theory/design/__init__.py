@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from theory.design.edges.edge_variants import ChosenEdges, choose_edges
     from theory.design.exponent.best_exponent import (
         BestExponent,
-        BindingHypothesis,
         BindingPair,
         WorstCaseExponent,
         best_exponent,
@@ -44,7 +43,6 @@ __all__ = [
     "Baseline",
     "BestEdgeConfidence",
     "BestExponent",
-    "BindingHypothesis",
     "BindingPair",
     "Certificate",
     "ChangingWeights",

@@ -11,8 +11,7 @@ from empirical.likelihoods.laws import Gaussian
 from empirical.nets.architecture import perceptron
 from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares
-from empirical.train.followed import posterior_of
-from empirical.train.recipe import Recipe
+from empirical.train.recipe import Recipe, posterior_of
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from exact.regression import GaussianBeliefs

@@ -20,7 +20,7 @@ from theory.design.directed.flow_weights import NOWHERE, FlowWeights, Unbalanced
 from theory.design.search import descended
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
-from theory.learning.rate import largest_decay
+from theory.learning.tilted import exponents, tabulate
 from theory.validation import FloatArray
 
 # A smooth stand-in for the probability of error, with its gradient in W --------------------------
@@ -96,15 +96,16 @@ class SmoothErrors:
         self._priors: list[FloatArray] = []
         self._tables: list[list[tuple[np.ndarray, _Table]]] = []
         tilts = []
-        for theta in wrong:
+        table = tabulate(model, np.full(len(wrong), best), np.array(wrong, dtype=np.int64))
+        found = exponents(table, np.arange(len(wrong)), v)
+        for theta, value, tilt in zip(wrong, found.values, found.tilts, strict=True):
             laws = model.log_ratio_laws(best, theta)
-            found = largest_decay(laws, model.assignment, v)
-            if found.value == np.inf or found.tilt == 0:
+            if value == np.inf or tilt == 0:
                 # Never confused with the truth for long, or not yet told apart: nothing to tilt.
                 scale = max(float(abs(law.mean)) for law in laws)
                 tilt = _CERTAIN / max(scale, 1e-12)
             else:
-                tilt = min(found.tilt, 1e6)
+                tilt = min(tilt, 1e6)
             reach = MOST_TILT * tilt
             self._tables.append(
                 [
