@@ -136,8 +136,13 @@ def stationary(
 
 
 def _found(
-    weights: Weights, values: FloatArray, method: Method, error: float = float("nan"), work: float = 0
+    weights: Weights,
+    values: FloatArray,
+    method: Method,
+    error: float = float("nan"),
+    work: float = 0.0,
 ) -> Stationary:
+    """v, and what it took: `work` are products of W with a vector, or operations."""
     agents = weights.shape[0]
     links = weights.size if isinstance(weights, np.ndarray) else weights.nnz
     seconds = {
