@@ -62,9 +62,7 @@ format: $(VENV)/.check  ## put the code into the common format
 
 bench: $(VENV)/.test  ## measure the speed of this machine; writes docs/benchmarks
 	@mkdir -p docs/benchmarks
-	@set -e; for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e learners -e priors -e message_runs -e live_chaos -e gpu); do name=$$(basename $$file .py); \
-		echo "benchmarks/$$name"; \
-		$(BIN)/python -m benchmarks.$$name --out docs/benchmarks/$$name.json; done
+	$(BIN)/python -m benchmarks --out docs/benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation; a warning is an error
 	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

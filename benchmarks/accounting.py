@@ -14,24 +14,19 @@ One event, agent 0 at a given round, bounded from both sides by three methods:
 
 The ratio is the upper bound over the lower one: 1 is exact. Where a method proves no positive lower
 bound it has none. And the whole account: all events of all agents, together.
-
-    python -m benchmarks.accounting [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binomtest
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from theory import FiniteAgent, FiniteModel, Network, account
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
@@ -56,17 +51,6 @@ class Case:
             inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.6, 0.4]]]
         )
         return FiniteModel.from_agents(["fair", "loaded"], [agent], counts=[self.network.agents])
-
-
-@dataclass(frozen=True)
-class Row:
-    """The three methods and the whole account on one case."""
-
-    problem: str
-    rounds: int
-    log10_probability: float
-    milliseconds: dict[str, float]
-    ratio: dict[str, float]
 
 
 def cases(*, quick: bool) -> list[Case]:
@@ -166,29 +150,19 @@ def row(case: Case, *, repeats: int) -> Row:
     }
     whole = account(case.network, case.model).probability(case.rounds)
     ends["account"] = (float(whole.log_lower[0]), float(whole.log_upper[0]))
-    return Row(
-        problem=case.name,
-        rounds=case.rounds,
-        log10_probability=ends["ours"][1] / math.log(10),
-        milliseconds={name: 1e3 * value for name, value in seconds.items()},
-        ratio={
+    return {
+        "problem": case.name,
+        "rounds": case.rounds,
+        "log10_probability": ends["ours"][1] / math.log(10),
+        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+        "ratio": {
             name: math.exp(upper - lower)
             for name, (lower, upper) in ends.items()
             if math.isfinite(lower)
         },
-    )
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = [row(case, repeats=options.repeats) for case in cases(quick=options.quick)]
-    report([asdict(found) for found in rows], repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [row(case, repeats=how.repeats) for case in cases(quick=how.quick)]

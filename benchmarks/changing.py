@@ -1,35 +1,20 @@
 """How near networks that change come to the machine's limit, and to the papers' form of the rounds.
 
-For each network, in turn in one run, on one thread:
-
-=================  ==============================================================================
-``limit``          a copy of what is carried: one reading and one writing of 8·N·R·(M − 1) bytes
-``drawing``        drawing the observations and looking up their log-ratios, and nothing else
-``process``        what a round does to beliefs, with what is random about the network, nothing
-                   observed
-``simulated``      what `simulate` does, one recorded round at the end
-``papers``         the papers' form, step by step, of rounds and observations that are given: one
-                   replicate, times R
-=================  ==============================================================================
+For each network, in turn in one run, on one thread.
 
 Times are per round, CPU seconds. Agents have as many outcomes as there are hypotheses, so that all
 M − 1 columns are carried.
-
-    python -m benchmarks.changing [--out FILE] [--repeats 5] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import Copy, interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from exact import Run, simulate
 from exact.changing import draw_rounds, learn_changing, process_for
 from exact.changing.process import observations
@@ -152,17 +137,6 @@ class Parts:
                     nothing = np.zeros_like(state)
 
 
-@dataclass(frozen=True)
-class Row:
-    """Milliseconds per round, and shares of the limit."""
-
-    network: str
-    limit_rate: float
-    process_share: float
-    papers_over_simulated: float
-    milliseconds: dict[str, float]
-
-
 def measure(size: Size, *, repeats: int) -> Row:
     network = size.network()
     law = model(network.agents)
@@ -192,27 +166,15 @@ def measure(size: Size, *, repeats: int) -> Row:
     for name in ("drawing", "process", "simulated"):
         seconds[name] /= size.rounds
     seconds["papers"] *= size.replicates / size.given
-    return Row(
-        network=size.name,
-        limit_rate=limit.bytes / seconds["limit"] / 1e9,
-        process_share=seconds["limit"] / seconds["process"],
-        papers_over_simulated=seconds["papers"] / seconds["simulated"],
-        milliseconds={name: 1e3 * value for name, value in seconds.items()},
-    )
+    return {
+        "network": size.name,
+        "limit_rate": limit.bytes / seconds["limit"] / 1e9,
+        "process_share": seconds["limit"] / seconds["process"],
+        "papers_over_simulated": seconds["papers"] / seconds["simulated"],
+        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = [
-            asdict(measure(size, repeats=options.repeats)) for size in sizes(quick=options.quick)
-        ]
-    report(rows, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [measure(size, repeats=how.repeats) for size in sizes(quick=how.quick)]

@@ -3,24 +3,20 @@
 Each command runs in an interpreter of its own, in turn with ``python -c pass``. Times are CPU
 seconds, start-up included. Bytecode and compiled kernels are read from their caches: the first run
 of a command fills them and does not count.
-
-    python -m benchmarks.commands [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 
 EMPTY = ("-c", "pass")
 COMMANDS = ("list", "analyse two-coins", "design p2-star", "place p2-grid")
@@ -28,15 +24,6 @@ QUICK = ("list",)
 # An empty start takes a hundredth of a second, of which the clock sees steps: many are timed.
 _EMPTY_STARTS = 20
 _HOME = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class CommandRow:
-    """One command: its CPU time, that of an empty start, and the one in units of the other."""
-
-    command: str
-    milliseconds: dict[str, float]
-    starts: float
 
 
 def spent(words: Sequence[str], *, folder: str, times: int = 1) -> float:
@@ -60,7 +47,7 @@ def spent(words: Sequence[str], *, folder: str, times: int = 1) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / times
 
 
-def measure(commands: Sequence[str], *, repeats: int) -> list[CommandRow]:
+def measure(commands: Sequence[str], *, repeats: int) -> list[Row]:
     """Each command beside empty starts, in turn; the first run of a command does not count."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -76,20 +63,10 @@ def measure(commands: Sequence[str], *, repeats: int) -> list[CommandRow]:
             ]
             empty, own = (median(seconds) for seconds in zip(*pairs, strict=True))
             milliseconds = {"command": 1e3 * own, "empty start": 1e3 * empty}
-            rows.append(CommandRow(command, milliseconds, own / empty))
+            rows.append({"command": command, "milliseconds": milliseconds, "starts": own / empty})
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="one command")
-    options = parser.parse_args()
-    commands = QUICK if options.quick else COMMANDS
-    rows = measure(commands, repeats=options.repeats)
-    report([asdict(row) for row in rows], repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return measure(QUICK if how.quick else COMMANDS, repeats=how.repeats)

@@ -1,17 +1,6 @@
 """How near the consensus product comes to the machine's limit, without and with observations.
 
-For each size, in turn in one run, on one thread:
-
-=================  ==============================================================================
-``limit``          the matrix-product peak (dense W), or a copy of the state (sparse W)
-``core``           for dense W, the same operations at the rate of multiply-adds in registers
-``product``        the engine carrying all replicates forward, observations left out
-``observed``       the same with sampling and look-up of the observations, all columns carried
-``simulated``      what `simulate` does: as `observed`, but no more columns than kinds of evidence
-``one round``      one product a round over all replicates: numpy's (dense), scipy's (sparse)
-``papers``         the papers' form, vectorised over replicates, normalised every round
-``loop``           a Python loop over replicates and agents, extrapolated from a part of them
-=================  ==============================================================================
+For each size, in turn in one run, on one thread.
 
 Times are per round. A share is the work that a round states over time and limit, whatever is done
 instead: 2·N²·M·R operations for dense W, one reading and one writing of the state for sparse W.
@@ -20,23 +9,19 @@ serves several rounds of a sparse W. Times are CPU seconds.
 
 `product` and `observed` leave out that fewer columns may do (`exact.compression`), which lifts a
 share far above 100 % and says nothing of how well a product runs; `simulated` has it.
-
-    python -m benchmarks.consensus [--out FILE] [--repeats 7] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
 
 from benchmarks.core import MultiplyAdds
 from benchmarks.limits import Copy, MatrixProduct, interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from exact.beliefs import bayes_update, pooled
 from exact.compression import evidence_basis
 from exact.propagation import (
@@ -189,21 +174,6 @@ class PerAgentLoop:
             public - np.logaddexp.reduce(public)
 
 
-@dataclass(frozen=True)
-class Row:
-    """Milliseconds per round, and shares of the limit."""
-
-    size: str
-    limit: str
-    limit_rate: float
-    core_rate: float | None
-    product_share: float
-    core_share: float | None
-    observed_share: float
-    simulated_share: float
-    milliseconds: dict[str, float]
-
-
 def measure(size: Size, *, repeats: int) -> Row:
     rng = np.random.default_rng(0)
     graph = network(size)
@@ -253,31 +223,21 @@ def measure(size: Size, *, repeats: int) -> Row:
         floor = flops / rate
     seconds["limit"] = floor
     core_rate = core.flops / seconds.pop("core")
-    return Row(
-        size=size.name,
-        limit="copy, GB/s" if size.sparse else "matrix product, GFLOP/s",
-        limit_rate=rate / 1e9,
-        core_rate=None if size.sparse else core_rate / 1e9,
-        product_share=floor / seconds["product"],
-        core_share=None if size.sparse else flops / core_rate / seconds["product"],
-        observed_share=floor / seconds["observed"],
-        simulated_share=floor / seconds["simulated"],
-        milliseconds={name: 1e3 * value for name, value in seconds.items()},
-    )
+    return {
+        "size": size.name,
+        "limit": "copy, GB/s" if size.sparse else "matrix product, GFLOP/s",
+        "limit_rate": rate / 1e9,
+        "core_rate": None if size.sparse else core_rate / 1e9,
+        "product_share": floor / seconds["product"],
+        "core_share": None if size.sparse else flops / core_rate / seconds["product"],
+        "observed_share": floor / seconds["observed"],
+        "simulated_share": floor / seconds["simulated"],
+        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    sizes = TOY_SIZES if options.quick else SIZES
-    with threadpool_limits(1):
-        found = [asdict(measure(size, repeats=options.repeats)) for size in sizes]
-    rows = [{key: value for key, value in row.items() if value is not None} for row in found]
-    report(rows, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    sizes = TOY_SIZES if how.quick else SIZES
+    found = [measure(size, repeats=how.repeats) for size in sizes]
+    return [{key: value for key, value in row.items() if value is not None} for row in found]

@@ -8,25 +8,19 @@ the exponent of uniform v and four times that to 1e-4 of it. Ours returns a v wi
 Agents have three outcomes and laws of their own, the truth is none of the hypotheses. Peers are
 asked up to ``PEERS_UP_TO``, and no more once a call took longer than ``PATIENCE`` seconds. Without
 cvxpy (the extra ``design`` brings it) the columns of peers stay empty. Times are CPU seconds.
-
-    python -m benchmarks.design_exponent [--out FILE] [--repeats 1] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved, timed
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from theory import FiniteAgent, FiniteModel
 from theory.design import best_exponent
 
@@ -41,18 +35,6 @@ ACCURACY = 1e-4
 # Numbers of agents and hypotheses.
 SIZES = ((3, 4), (9, 10), (20, 20), (50, 200), (100, 1000), (500, 5000))
 TOY_SIZES = ((2, 3),)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One problem: time and accuracy of each method; a peer's time in units of ours."""
-
-    agents: int
-    hypotheses: int
-    binding: int
-    milliseconds: dict[str, float | None]
-    times_ours: dict[str, float | None]
-    relative_gap: dict[str, float | None]
 
 
 def random_model(agents: int, hypotheses: int) -> FiniteModel:
@@ -150,17 +132,17 @@ def row(agents: int, hypotheses: int, solvers: list[str], *, repeats: int) -> Ro
     gaps = {"ours": best.certificate.gap / bound}
     gaps |= {solver: abs(bound - found[solver]) / bound for solver in alone}
     columns = ("ours", *SOLVERS)
-    return Row(
-        agents=agents,
-        hypotheses=hypotheses,
-        binding=len(best.binding),
-        milliseconds={c: 1e3 * seconds[c] if c in seconds else None for c in columns},
-        times_ours={c: seconds[c] / seconds["ours"] if c in alone else None for c in SOLVERS},
-        relative_gap={c: gaps.get(c) for c in columns},
-    )
+    return {
+        "agents": agents,
+        "hypotheses": hypotheses,
+        "binding": len(best.binding),
+        "milliseconds": {c: 1e3 * seconds[c] if c in seconds else None for c in columns},
+        "times_ours": {c: seconds[c] / seconds["ours"] if c in alone else None for c in SOLVERS},
+        "relative_gap": {c: gaps.get(c) for c in columns},
+    }
 
 
-def rows(sizes: tuple[tuple[int, int], ...], solvers: list[str], *, repeats: int) -> Iterator[Row]:
+def _rows(sizes: tuple[tuple[int, int], ...], solvers: list[str], *, repeats: int) -> Iterator[Row]:
     for agents, hypotheses in sizes:
         yield row(agents, hypotheses, solvers, repeats=repeats)
 
@@ -176,27 +158,8 @@ def installed() -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes and no peers")
-    options = parser.parse_args()
-    versions = {} if options.quick else installed()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    versions = {} if how.quick else installed()
     solvers = [s for s in SOLVERS if "cvxpy" in versions and s.lower() in versions]
-    with threadpool_limits(1):
-        sizes = TOY_SIZES if options.quick else SIZES
-        measured = list(rows(sizes, solvers, repeats=options.repeats))
-    report(
-        [asdict(one) for one in measured],
-        repeats=options.repeats,
-        out=options.out,
-        libraries=[
-            f"{package} {versions[package]}" if package in versions else f"without {package}"
-            for package in PACKAGES
-        ],
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return list(_rows(TOY_SIZES if how.quick else SIZES, solvers, repeats=how.repeats))

@@ -3,39 +3,25 @@
 Every number is taken in a process of its own, on one thread, after a toy problem has loaded all
 that is imported.
 
-============  ===================================================================================
-``ours``      `theory.design.fastest_mixing`, certificate included
-``clarabel``  the direct formulation by cvxpy, solved by Clarabel, compilation included
-``scs``       the same by SCS, at its tolerance 1e-6
-``sdpa``      the same by SDPA, where it is installed
-============  ===================================================================================
-
 Seconds are of the CPU; memory is by how much the process has grown at its peak; the gap is between
 the slem of a feasible W made from the solver's flows and the bound made from its multipliers, for
 all in the same way.
-
-    python -m benchmarks.design_mixing [--out FILE] [--repeats 1] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 from scipy.linalg import lapack
-from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import report
+from benchmarks.limits import in_a_process
+from benchmarks.tables import Options, Row
 from theory.design import DesignGraph, fastest_mixing
 from theory.design.mixing.fastest import mixing_bound
 from theory.design.mixing.mixing_problem import mixing_problem
@@ -107,18 +93,9 @@ def measure_alone(kind: str, side: int, contender: str) -> dict[str, float | Non
 
 def measure(kind: str, side: int, contender: str, *, repeats: int) -> dict[str, Any]:
     """The median of several processes; all None where there is no answer."""
-    code = (
-        "import json; from threadpoolctl import threadpool_limits; "
-        "from benchmarks.design_mixing import measure_alone\n"
-        f"with threadpool_limits(1): print(json.dumps(measure_alone({kind!r}, {side}, "
-        f"{contender!r})))"
-    )
-    runs = []
-    for _ in range(repeats):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    runs = [
+        in_a_process("design_mixing:measure_alone", kind, side, contender) for _ in range(repeats)
+    ]
     if runs[0]["gap"] is None:
         return {"seconds": None, "bytes": None, "gap": None}
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -160,24 +137,8 @@ def table(
             }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="one toy size, ours alone")
-    options = parser.parse_args()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
     # Importing the others takes seconds.
-    contenders = ("ours",) if options.quick else installed()
-    sides = TOY_SIDES if options.quick else SIDES
-    with threadpool_limits(1):
-        rows = list(table(sides, contenders, repeats=options.repeats))
-    packages = {"clarabel": "clarabel", "scs": "scs", "sdpa": "sdpa-python"}
-    versions = [
-        f"{name} {importlib.metadata.version(package)}" if name in contenders else f"without {name}"
-        for name, package in packages.items()
-    ]
-    report(rows, repeats=options.repeats, out=options.out, libraries=versions)
-
-
-if __name__ == "__main__":
-    main()
+    contenders = ("ours",) if how.quick else installed()
+    return list(table(TOY_SIDES if how.quick else SIDES, contenders, repeats=how.repeats))

@@ -10,24 +10,19 @@ Two tables, each measured in turn in one run, on one thread:
 
 Agents' influences are random, data sets blind to half of the hypotheses. What would take too long
 is left out. Times are CPU seconds.
-
-    python -m benchmarks.design_placement [--out FILE] [--repeats 1] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from theory import FiniteAgent, FiniteModel
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound
@@ -63,17 +58,6 @@ RATE_SIZES = (
 )
 EXPONENT_SIZES = (Size(9, 9, 3), Size(9, 9, 10), Size(25, 5, 10), Size(50, 10, 20))
 TOY_SIZES = (Size(5, 5, 3), Size(8, 4, 3))
-
-
-@dataclass(frozen=True)
-class Row:
-    """One problem: times, and gaps relative to the best value found; None where left out."""
-
-    part: str
-    problem: str
-    milliseconds: Numbers
-    gap: Numbers
-    gain: Numbers
 
 
 def model_of(size: Size, *, seed: int = 1) -> FiniteModel:
@@ -125,16 +109,18 @@ def _row(
         gaps[task] = one.certificate.gap / one.value
     worst = next((one.worst for one in found.values() if one.worst is not None), None)
     original = next(iter(found.values())).original
-    return Row(
-        part=part,
-        problem=str(size),
-        milliseconds={c: 1e3 * seconds[c] if c in seconds else None for c in [*columns, *others]},
-        gap=gaps,
-        gain={
+    return {
+        "part": part,
+        "problem": str(size),
+        "milliseconds": {
+            c: 1e3 * seconds[c] if c in seconds else None for c in [*columns, *others]
+        },
+        "gap": gaps,
+        "gain": {
             "over as given": best / original,
             "over the worst": None if worst is None else best / worst,
         },
-    )
+    }
 
 
 def rates(sizes: tuple[Size, ...], *, repeats: int) -> Iterator[Row]:
@@ -162,18 +148,8 @@ def exponents(sizes: tuple[Size, ...], *, repeats: int) -> Iterator[Row]:
         yield _row("exponent", size, tasks, {}, ("exhaustive", "local"), repeats=repeats)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="toy sizes")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = list(rates(TOY_SIZES if options.quick else RATE_SIZES, repeats=options.repeats))
-        sizes = TOY_SIZES if options.quick else EXPONENT_SIZES
-        rows += exponents(sizes, repeats=options.repeats)
-    report([asdict(row) for row in rows], repeats=options.repeats, out=options.out, libraries=[])
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    found = list(rates(TOY_SIZES if how.quick else RATE_SIZES, repeats=how.repeats))
+    sizes = TOY_SIZES if how.quick else EXPONENT_SIZES
+    return [*found, *exponents(sizes, repeats=how.repeats)]

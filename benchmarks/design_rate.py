@@ -1,43 +1,27 @@
 """The best rate: rows generated, against the whole program given to a solver through cvxpy.
 
-For each size, every contender in a fresh process, one after the other, on one thread:
-
-==================  =============================================================================
-``ours``            `optimal_rate`: with and without a floor, the most even optimum, the bound
-``exact``           `exact_optimal_rate`: one program, and its basis verified in rationals
-``HiGHS, whole``    one program with all hypotheses, by scipy's dual simplex method
-``Clarabel``        the same as one would write it in cvxpy, by Clarabel's interior-point method
-``SCS``             the same by SCS, to 1e-6
-==================  =============================================================================
+For each size, every contender in a fresh process, one after the other, on one thread.
 
 Times are CPU seconds, of the second call in the process; those of the others are given as multiples
 of ours. Memory is how much the process grew at its peak beyond packages and model. The gap is how
 much K of the v that comes out (made feasible) falls short of our bound, relative to it. A contender
 that is not installed, fails, or takes longer than the limit leaves its cells empty.
-
-    python -m benchmarks.design_rate [--out FILE] [--repeats 3] [--quick] [--limit 200]
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
-import os
 import resource
 import statistics
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.limits import timed
-from benchmarks.tables import report
+from benchmarks.limits import in_a_process, timed
+from benchmarks.tables import Options, Row
 from theory import FiniteAgent, FiniteModel
 from theory.design import exact_optimal_rate, optimal_rate
 from theory.validation import FloatArray
@@ -47,6 +31,8 @@ OTHERS = ("HiGHS, whole", "Clarabel", "SCS")
 MIB = 1 << 20
 # Answers this quick are repeated until they add up to more than reading the clock does.
 SHORT = 0.02
+# Seconds that each of the others may take.
+LIMIT = 200.0
 
 
 @dataclass(frozen=True)
@@ -151,8 +137,9 @@ def made_feasible(influence: FloatArray) -> FloatArray:
     return np.asarray(floor + above * ((1 - influence.size * floor) / above.sum()))
 
 
-def alone(size: Size, contender: str, repeats: int) -> dict[str, Any]:
-    """One contender, in this process, after a problem of toy size."""
+def alone(words: tuple[str, int, int], contender: str, repeats: int) -> dict[str, Any]:
+    """One contender at a size, in this process, after a problem of toy size."""
+    size = Size(*words)
     run = CONTENDERS[contender]
     run(model(TOY_SIZES[0]))
     problem = model(size)
@@ -174,39 +161,12 @@ def alone(size: Size, contender: str, repeats: int) -> dict[str, Any]:
     }
 
 
-def in_a_process(
-    size: Size, contender: str, *, repeats: int, limit: float | None
-) -> dict[str, Any]:
-    """The same in a fresh process; nothing if it fails or takes too long."""
-    code = (
-        "import json, sys; from benchmarks import design_rate as d; "
-        "a = json.loads(sys.argv[1]); "
-        "print(json.dumps(d.alone(d.Size(*a[0]), a[1], a[2])))"
-    )
-    given = json.dumps([[size.family, size.agents, size.hypotheses], contender, repeats])
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, given],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=Path(__file__).parents[1],
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {}
-    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-    return found
-
-
 def row(size: Size, *, contenders: tuple[str, ...], repeats: int, limit: float) -> dict[str, Any]:
-    found = {
-        name: in_a_process(size, name, repeats=repeats, limit=None if name in OURS else limit)
-        if name in contenders
-        else {}
-        for name in (*OURS, *OTHERS)
-    }
+    found: dict[str, dict[str, Any]] = {key: {} for key in (*OURS, *OTHERS)}
+    for name in contenders:
+        seconds = None if name in OURS else limit
+        with suppress(subprocess.SubprocessError):  # its cells stay empty
+            found[name] = in_a_process("design_rate:alone", size, name, repeats, seconds=seconds)
     reference, bound = found["ours"]["seconds"], found["ours"]["bound"]
 
     def part(key: str, scale: float, names: tuple[str, ...]) -> dict[str, float | None]:
@@ -224,27 +184,10 @@ def row(size: Size, *, contenders: tuple[str, ...], repeats: int, limit: float) 
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, without cvxpy")
-    parser.add_argument("--limit", type=float, default=200.0, help="seconds for each of the others")
-    options = parser.parse_args()
-    contenders = (*OURS, "HiGHS, whole") if options.quick else (*OURS, *OTHERS)
-    with threadpool_limits(1):
-        rows = [
-            row(size, contenders=contenders, repeats=options.repeats, limit=options.limit)
-            for size in (TOY_SIZES if options.quick else SIZES)
-        ]
-    libraries = []
-    for name in ("highspy", "cvxpy", "clarabel", "scs"):
-        try:
-            libraries.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            libraries.append(f"without {name}")
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    contenders = (*OURS, "HiGHS, whole") if how.quick else (*OURS, *OTHERS)
+    return [
+        row(size, contenders=contenders, repeats=how.repeats, limit=LIMIT)
+        for size in (TOY_SIZES if how.quick else SIZES)
+    ]

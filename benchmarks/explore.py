@@ -4,13 +4,10 @@ A drag is one step of a slider: from the moment the hand moves it until all numb
 those of the new weights. Unlike other benchmarks this one goes by the clock, since a reader waits;
 CPU times of server and page, which other work on the machine does not lengthen, stand beside it.
 Without Chromium or Playwright nothing is measured.
-
-    python -m benchmarks.explore [--out FILE] [--repeats 20] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -19,7 +16,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -28,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row, Unavailable
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRAGS = ((30, 10), (100, 10))
@@ -261,26 +258,25 @@ def measure(browser: Any, *, repeats: int, quick: bool) -> list[dict[str, Any]]:
     return [*dragged, *animated, start(browser)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--quick", action="store_true", help="the smaller networks")
-    options = parser.parse_args()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         sync_playwright = None
     if CHROMIUM is None or sync_playwright is None:
-        print("no Chromium or no Playwright here: nothing is measured")
-        return
+        raise Unavailable("no Chromium or no Playwright here")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        rows = measure(browser, repeats=options.repeats, quick=options.quick)
-        libraries = [f"Chromium {browser.version}"]
+        found = measure(browser, repeats=how.repeats, quick=how.quick)
+        _VERSION.append(f"Chromium {browser.version}")
         browser.close()
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
+    return found
 
 
-if __name__ == "__main__":
-    main()
+_VERSION: list[str] = []
+
+
+def conditions() -> list[str]:
+    """The browser, after it was measured."""
+    return _VERSION

@@ -1,43 +1,29 @@
 """A round of federated averaging: clients' nets stacked, against one client after the other.
 
-784-200-200-10, ten of a hundred clients with 600 random images each, one epoch:
-
-===========  ====================================================================================
-``limit``    the round's matrix products at this machine's peak in float32
-``stacked``  `FedAvg.run_round`: the nets of all clients in one tensor, gradients written out
-``loop``     client after client, each a torch module with autograd and torch's SGD
-``Flower``   the same client in Flower's simulation, which starts worker processes; without it,
-             or if it fails, its cells stay empty
-===========  ====================================================================================
+784-200-200-10, ten of a hundred clients with 600 random images each, one epoch.
 
 CPU seconds on one thread; Flower's are seconds of the clock, with two workers of one core each, and
 those of the rounds after the first.
-
-    python -m benchmarks.fedavg [--out FILE] [--repeats 7] [--quick] [--flower-rounds 4]
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import itertools
-import json
-import os
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from benchmarks.limits import SinglePrecisionProduct, spread, turns
-from benchmarks.tables import report
+from benchmarks.limits import SinglePrecisionProduct, in_a_process, spread, turns
+from benchmarks.tables import Options, Row
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.fedavg import FedAvg
@@ -67,6 +53,8 @@ class Size:
 
 
 SIZES = (Size(10, 10, flower=True), Size(10, 50), Size(50, 10))
+# Of Flower, of which the first does not count.
+FLOWER_ROUNDS = 4
 TOY_SIZES = (Size(4, 10, inputs=20, hidden=8, held=25),)
 
 
@@ -126,8 +114,9 @@ class Loop:
 # Flower ---------------------------------------------------------------------------------------
 
 
-def flower(size: Size, rounds: int) -> list[float]:
+def flower(words: Sequence[Any], rounds: int) -> list[float]:
     """Seconds of each round after the first, in Flower's simulation of this very client."""
+    size = Size(*words)
     from flwr.app import ArrayRecord, MetricRecord, RecordDict
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
@@ -188,34 +177,11 @@ def flower_in_a_process(size: Size, rounds: int) -> float | None:
     except importlib.metadata.PackageNotFoundError:
         print("Flower is not installed: its column stays empty")
         return None
-    code = (
-        "import json, sys; from benchmarks import fedavg as f; "
-        "a = json.loads(sys.argv[1]); "
-        "print('seconds', json.dumps(f.flower(f.Size(*a[0]), a[1])))"
-    )
-    given = [[size.together, size.batch, size.inputs, size.hidden, size.held], rounds]
-    root = Path(__file__).parents[1]
-    settings = {
-        **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")},
-        **{"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(root)},
-    }
+    settings = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, json.dumps(given)],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=root,
-            env={**os.environ, **settings},
-            timeout=PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        print(f"Flower was given up after {PATIENCE:.0f} seconds: its column stays empty")
-        return None
-    lines = [line for line in done.stdout.splitlines() if line.startswith("seconds ")]
-    seconds = json.loads(lines[-1].removeprefix("seconds ")) if lines else []
-    if not seconds:
-        print(f"Flower failed: its column stays empty\n{done.stderr[-2000:]}", file=sys.stderr)
+        seconds = in_a_process("fedavg:flower", size, rounds, seconds=PATIENCE, settings=settings)
+    except subprocess.SubprocessError as error:
+        print(f"Flower failed or was given up: its column stays empty\n{error}", file=sys.stderr)
         return None
     return float(statistics.median(seconds))
 
@@ -262,26 +228,9 @@ def measure(size: Size, *, repeats: int, flower_rounds: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, without Flower")
-    parser.add_argument("--flower-rounds", type=int, default=4, help="the first does not count")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        rows = [
-            measure(size, repeats=options.repeats, flower_rounds=options.flower_rounds)
-            for size in (TOY_SIZES if options.quick else SIZES)
-        ]
-    libraries = [f"torch {torch.__version__}"]
-    try:
-        libraries.append(f"flwr {importlib.metadata.version('flwr')}")
-    except importlib.metadata.PackageNotFoundError:
-        libraries.append("without flwr")
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [
+        measure(size, repeats=how.repeats, flower_rounds=FLOWER_ROUNDS)
+        for size in (TOY_SIZES if how.quick else SIZES)
+    ]

@@ -1,39 +1,26 @@
 """A step of the nets of `gae`, all nodes: rows of one tensor, against modules one by one.
 
 Convolutions of 32 and 64 channels, max-pool, dropout and three dense layers, 613 514 weights each;
-gradient and Adam, random images, float32 unless said otherwise:
-
-=======================  =========================================================================
-``limit``                all products of the step at this machine's peak in float32, none left out
-``stacked``              `empirical.gae`: nets as rows of one tensor
-``loop``                 node after node, each a torch module with autograd and torch's Adam
-``channels last``        the same with torch's other layout of images
-``channels last, bf16``  the same under autocast to bfloat16
-=======================  =========================================================================
+gradient and Adam, random images, float32 unless said otherwise.
 
 CPU seconds on one thread. And, by the clock, how many times quicker `stacked` is by two threads
 that share the nodes.
-
-    python -m benchmarks.gae [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from empirical.data import Images
 from empirical.gae.net import Moments, Passes, initial, side_by_side, step
 from empirical.gae.recipe import Recipe
@@ -154,19 +141,7 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="A step of the nets of gae, against modules.")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    sizes = TOY_SIZES if options.quick else SIZES
-    with threadpool_limits(1), one_thread():
-        rows = [measure(size, repeats=options.repeats) for size in sizes]
-    report(
-        rows, repeats=options.repeats, out=options.out, libraries=(f"torch {torch.__version__}",)
-    )
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    with one_thread():
+        return [measure(s, repeats=how.repeats) for s in (TOY_SIZES if how.quick else SIZES)]

@@ -9,22 +9,17 @@
     `exact.rare_errors` to a standard error of 5 %, pilot included.
 ``counting``
     Plain simulation to the same standard error, extrapolated from a part of the runs.
-
-    python -m benchmarks.laws [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import Row, report
+from benchmarks.tables import Options, Row
 from exact import Run, belief_law, rare_errors, simulate
 from theory import FiniteAgent, FiniteModel, Network
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
@@ -121,11 +116,12 @@ def rare(name: str, network: Network, rounds: int, *, repeats: int) -> Row:
     }
 
 
-def rows(*, quick: bool, repeats: int) -> list[Row]:
+def rows(how: Options) -> list[Row]:
     """Networks that merge well, a little, and hardly; errors of 1e-3 to 1e-30."""
     even = RationalNetwork([["1/2", "1/2"], ["1/2", "1/2"]])
     pair = RationalNetwork([["9/10", "1/10"], ["3/5", "2/5"]])
     doubles = Network([[0.9, 0.1], [0.6, 0.4]])
+    quick, repeats = how.quick, how.repeats
     if quick:
         return [
             enumeration("equal rows", even, 3, repeats=repeats),
@@ -146,18 +142,3 @@ def rows(*, quick: bool, repeats: int) -> list[Row]:
         rare("star of 9", star, 300, repeats=repeats),
         rare("grid of 25", grid, 40, repeats=repeats),
     ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        found = rows(quick=options.quick, repeats=options.repeats)
-    report(found, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()

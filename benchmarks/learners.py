@@ -5,9 +5,6 @@ the training images; the one with the least loss there is run with several seeds
 images are looked at by those runs alone. Scores are means over the agents, of predictions that
 average posterior samples where a learner has a belief.
 
-    python -m benchmarks.learners [--out FILE] [--repeats 3] [--only PATTERN] [--finished]
-        [--quick]
-
 `--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
 ending ``.trials.json``), and none that is there is run again: the comparison may be stopped and
 taken up. Fashion-MNIST and MNIST are looked for as everywhere.
@@ -15,22 +12,18 @@ taken up. Fashion-MNIST and MNIST are looked for as everywhere.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import Row, report, shown
+from benchmarks.tables import Options, Row, shown
 from benchmarks.trials import Trials
 from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS, Dirichlet
@@ -211,35 +204,21 @@ def compare(
     return row
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3, help="seeds of the final runs")
-    parser.add_argument(
-        "--only", default="*", help="tasks and local steps by a pattern: 'star-* 50'"
-    )
-    parser.add_argument("--finished", action="store_true", help="run nothing: what is on file")
-    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    chosen = toy_tasks() if options.quick else tasks()
-    chosen = [one for one in chosen if fnmatch(f"{one.name} {one.local_steps}", options.only)]
-    search = {k: v[:2] for k, v in SEARCH.items()} if options.quick else SEARCH
-    trials = Trials(options.out and options.out.with_suffix(".trials.json"))
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    chosen = toy_tasks() if how.quick else tasks()
+    chosen = [one for one in chosen if fnmatch(f"{one.name} {one.local_steps}", how.only)]
+    search = {k: v[:2] for k, v in SEARCH.items()} if how.quick else SEARCH
+    trials = Trials(how.trials)
     pairs = [(task, learner) for task in chosen for learner in search if learner in task.learners]
-    if options.finished:
-        seeds = options.repeats
+    if how.finished:
+        seeds = how.repeats
         pairs = [p for p in pairs if is_finished(trials, *p, search[p[1]], seeds=seeds)]
-    rows = []
-    with threadpool_limits(1), Stages() as stages:
+    found = []
+    with Stages() as stages:
         progress = stages("tasks and learners")
         for done, (task, learner) in enumerate(pairs):
             progress(done, len(pairs))
-            rows.append(compare(task, learner, search[learner], trials, seeds=options.repeats))
+            found.append(compare(task, learner, search[learner], trials, seeds=how.repeats))
         progress(len(pairs), len(pairs))
-    libraries = [f"torch {torch.__version__}"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+    return found

@@ -8,15 +8,24 @@ frequency-scaled machine drifts by tens of percent.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 # Below so many seconds a task is called several times in a row: reading the clock takes 1e-6.
 SHORT = 2e-3
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 def timed(task: Callable[[], object], *, calls: int = 1) -> float:
@@ -31,6 +40,49 @@ def interleaved(tasks: Mapping[str, Callable[[], object]], *, repeats: int) -> d
     """Median CPU seconds of each task, run in turn so that all see the same weather."""
     found = turns(tasks, repeats=repeats)
     return {name: statistics.median(values) for name, values in found.items()}
+
+
+def in_a_process(
+    function: str, *given: object, seconds: float | None = None, settings: Mapping[str, str] = EMPTY
+) -> Any:
+    """What a benchmark's function returns in a fresh process with one thread, by way of JSON.
+
+    Parameters
+    ----------
+    function
+        Its module among the benchmarks and its name, such as ``"scale:measure_alone"``.
+    given
+        What it takes; a dataclass goes as the list of its values.
+    seconds
+        After which it is given up; None: never.
+    settings
+        Variables of its environment.
+
+    Raises
+    ------
+    subprocess.SubprocessError
+        If it is given up, or fails.
+    """
+    module, _, name = function.partition(":")
+    code = (
+        "import json, sys; from threadpoolctl import threadpool_limits\n"
+        f"from benchmarks.{module} import {name} as function\n"
+        "with threadpool_limits(1): found = function(*json.loads(sys.argv[1]))\n"
+        "print(json.dumps(found))"
+    )
+    words = [astuple(one) if is_dataclass(one) else one for one in given]  # type: ignore[arg-type]
+    root = Path(__file__).parents[1]
+    one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(words)],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=root,
+        env={**os.environ, **one_thread, "PYTHONPATH": str(root), **settings},
+        timeout=seconds,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def spread(seconds: Mapping[str, Sequence[float]]) -> float:

@@ -3,19 +3,16 @@
 All agents of a ring are processes of this machine, which they share with the process that measures;
 each has ten hypotheses and draws its own evidence. The clock counts, since a network waits for its
 slowest agent; CPU times, which other work on the machine does not lengthen, stand beside it.
-
-    python -m benchmarks.live [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import tempfile
 import threading
 import time
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,9 +20,10 @@ from typing import Any
 import numpy as np
 
 import peerbayes as pb
-from benchmarks.tables import Row, report
+from benchmarks.tables import Options, Row
 from peerbayes.live import launching
 from peerbayes.live.processes import Processes
+from peerbayes.settings import Agent
 
 PEERS, HYPOTHESES, ROUNDS = 16, 10, 1000
 
@@ -53,7 +51,7 @@ def speed(problem: Any, *, rounds: int, secure: bool) -> tuple[Row, Row]:
             from peerbayes.live.preparing import members_of
 
             keys = new_keys(members_of(problem), Path(folder) / "keys")
-        found = pb.launch(problem, rounds=rounds, keys=keys, out=folder).found
+        found = pb.launch(problem, rounds=rounds, agent=Agent(keys=keys), out=folder).found
     reports = found.reports
     rates = [1 / report["gap"] for report in reports]
     peers = f"{len(reports)}, {'TLS and signed' if secure else 'plain'}"
@@ -97,7 +95,7 @@ def death(problem: Any) -> list[float]:
     before, launching.Processes = launching.Processes, Watched  # type: ignore[misc]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            found = pb.launch(problem, rounds=300, interval=0.02, out=folder).found
+            found = pb.launch(problem, rounds=300, agent=Agent(interval=0.02), out=folder).found
     finally:
         launching.Processes = before  # type: ignore[misc]
     links = [report["links"][victim] for report in found.reports if victim in report["links"]]
@@ -127,16 +125,6 @@ def measure(*, repeats: int, quick: bool) -> list[Row]:
     return [*rows, *starts, last]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few peers, few rounds")
-    options = parser.parse_args()
-    rows = measure(repeats=options.repeats, quick=options.quick)
-    libraries = [f"eclipse-zenoh {version('eclipse-zenoh')}"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return measure(repeats=how.repeats, quick=how.quick)

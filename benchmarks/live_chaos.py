@@ -6,13 +6,10 @@ the last bit, and each message that was pooled is one that its sender's journal 
 the run ends with an error. Counted and measured besides: what was refused and how often it was
 sent; how far beliefs lie from what those who were heard let expect; and, while the same agents are
 there, the rate predicted from measured weights and waits, and the one measured.
-
-    python -m benchmarks.live_chaos [--out FILE] [--only NAME]... [--seconds 20] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import resource
 import signal
@@ -20,15 +17,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import Row, report
+from benchmarks.tables import Options, Row
 from exact.changing import Replay
 from peerbayes.live.frames import seal
 from peerbayes.live.keys import new_keys
@@ -216,6 +213,8 @@ class Fault:
     quick: tuple[int, ...] = ()
 
 
+# Of each trial.
+SECONDS = 20.0
 FAULTS = (
     Fault("nothing", nothing),
     Fault("kill -9 of 3 of 16, and return", killed),
@@ -269,28 +268,13 @@ def told(fault: Fault, trial: Trial, replays: Mapping[str, Replay], *, died: int
     }
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--repeats", type=int, default=1, help="of no effect: each fault once")
-    parser.add_argument("--quick", action="store_true", help="4 agents, nothing happens")
-    options = parser.parse_args()
-    chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
-    settings: dict[str, Any] = {"seconds": options.seconds, "seed": options.seed}
-    if options.quick:
-        chosen, settings = [FAULTS[0]], {"seconds": 2.0, "seed": 0, "side": 2}
-    rows = []
-    for fault in chosen:
-        rows.append(row(fault, **settings))
-        print(f"{fault.name}: survived", file=sys.stderr, flush=True)
-    report(
-        rows, repeats=1, out=options.out, libraries=[f"eclipse-zenoh {version('eclipse-zenoh')}"]
-    )
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    if how.quick:
+        return [row(FAULTS[0], seconds=2.0, seed=0, side=2)]
+    found = []
+    for fault in FAULTS:
+        if fnmatch(fault.name, how.only):
+            found.append(row(fault, seconds=SECONDS, seed=0))
+            print(f"{fault.name}: survived", file=sys.stderr, flush=True)
+    return found

@@ -3,16 +3,13 @@
 Both are trained from the same seed. CPU time is that of local steps, and of all that a process
 does: pooling, frames, their checksums, Zenoh's threads, states on disk, scores for reports. The
 beliefs that the agents leave are compared number by number with those of the one process.
-
-    python -m benchmarks.live_nets [--out FILE] [--repeats 1] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from peerbayes.live.agent import own_file, state_folder
 from peerbayes.live.frames import arrays, split
 from peerbayes.live.launching import run_launch
-from peerbayes.settings import Launch
+from peerbayes.settings import Agent, Launch
 
 SEED = 0
 TOY = """
@@ -174,7 +170,7 @@ def measure(case: Case, *, repeats: int) -> dict[str, Any]:
 
 def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     """One launch, and what it took."""
-    how = Launch(rounds=case.rounds, recipe=case.recipe or None, seed=SEED, out=out)
+    how = Launch(rounds=case.rounds, agent=Agent(recipe=case.recipe or None), seed=SEED, out=out)
     document = run_launch(problem, how).as_json()
     later = (case.rounds - 1) / 1e3  # so that seconds become milliseconds a round
     agents = {agent["agent"]: agent for agent in document["agents"]}
@@ -189,20 +185,6 @@ def launched(case: Case, problem: str, out: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        rows = [
-            measure(case, repeats=options.repeats) for case in (TOYS if options.quick else CASES)
-        ]
-    libraries = [f"torch {torch.__version__}"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [measure(case, repeats=how.repeats) for case in (TOYS if how.quick else CASES)]

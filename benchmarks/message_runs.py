@@ -14,16 +14,12 @@ runs alone look at the test images.
 Scores are means over the agents, of predictions that average posterior samples where a learner has
 a belief. Runs are scored at some rounds alone, so that bytes are those of the first such round.
 
-    python -m benchmarks.message_runs [--out FILE] [--repeats 3] [--only PATTERN] [--finished]
-        [--quick]
-
 `--repeats` is the number of seeds. Every trial is kept at once, beside the file (FILE with the
 ending ``.trials.json``), and none that is there is run again.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -31,16 +27,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.learners import Task, data_of
-from benchmarks.tables import Row, report, shown
+from benchmarks.tables import Options, Row, shown
 from benchmarks.trials import Trials
 from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_from_words
@@ -319,35 +311,18 @@ def spent_and_scored(points: list[Point]) -> Row:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3, help="seeds of the final runs")
-    parser.add_argument("--only", default="*", help="methods by a pattern: 'averaging*'")
-    parser.add_argument("--finished", action="store_true", help="run nothing: what is on file")
-    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    search = Search(
-        toy() if options.quick else plan(),
-        Trials(options.out and options.out.with_suffix(".trials.json"), fresh=not options.finished),
-    )
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    trials = Trials(how.trials, fresh=not how.finished)
+    search = Search(toy() if how.quick else plan(), trials)
     found = {}
-    names = [name for name in METHODS if fnmatch(name, options.only)]
-    with threadpool_limits(1), Stages() as stages:
+    names = [name for name in METHODS if fnmatch(name, how.only)]
+    with Stages() as stages:
         progress = stages("methods")
         for done, name in enumerate(names):
             progress(done, len(names))
-            try:
-                found[name] = search.courses(METHODS[name], seeds=options.repeats)
-            except LookupError:  # not on file, and nothing is to be run
-                continue
+            with suppress(LookupError):  # not on file, and nothing is to be run
+                found[name] = search.courses(METHODS[name], seeds=how.repeats)
         progress(len(names), len(names))
-    libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
-    rows = [row for target in search.plan.targets for row in target_rows(found, target)]
-    rows += end_rows(found) + equal_rows(found)
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+    found_rows = [row for target in search.plan.targets for row in target_rows(found, target)]
+    return found_rows + end_rows(found) + equal_rows(found)

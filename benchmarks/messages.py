@@ -9,25 +9,18 @@ Three tables, each on messages that one agent sends another:
 
 The beliefs are natural gradient's on Fashion-MNIST, 784-200-200-10, two agents, fifty local steps;
 the weights of ``sets`` are those of a convolutional net on MNIST, by Adam, eight local steps.
-
-    python -m benchmarks.messages [--out FILE] [--repeats 5] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
-import torch
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import Row, report
+from benchmarks.tables import Options, Row
 from empirical.data import load_digits, load_images
 from empirical.messages.beliefs import Scales
 from empirical.messages.codec import Codec, Coder, Layout, Memory, Said
@@ -216,23 +209,11 @@ def limit(layout: Layout, said: Sequence[Said]) -> list[Row]:
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=5, help="turns of each contender")
-    parser.add_argument("--quick", action="store_true", help="a toy, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    beliefs, weights = TOYS if options.quick else (BELIEFS, WEIGHTS)
-    with threadpool_limits(1):
-        found = messages(beliefs)
-        rows = codecs(found.layout, found.said, repeats=options.repeats)
-        rows += limit(found.layout, found.said)
-        found = messages(weights)
-        rows += sets(found.layout, found.said, kept=weights.kept)
-    libraries = [f"torch {torch.__version__}", f"numba {version('numba')}"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    beliefs, weights = TOYS if how.quick else (BELIEFS, WEIGHTS)
+    found = messages(beliefs)
+    found_rows = codecs(found.layout, found.said, repeats=how.repeats)
+    found_rows += limit(found.layout, found.said)
+    found = messages(weights)
+    return found_rows + sets(found.layout, found.said, kept=weights.kept)

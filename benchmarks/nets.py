@@ -1,44 +1,26 @@
 """A step of all agents' Bayesian nets: gradients written out, against autograd in several forms.
 
 784-200-200-10, mean-field Gaussian, batch 50, local reparameterisation, divergence to a Gaussian
-prior, Adam; times are per agent and step:
-
-==============  =================================================================================
-``limit``       the step's matrix products at this machine's peak in float32
-``engine``      `Training`: stacked, gradients written out, divergence and Adam in one sweep
-``loop``        agent after agent, each a few modules, torch's distributions, autograd and Adam
-``tuned loop``  the same with the divergence written out, which the next two have as well: σ² is
-                computed once, constants are left out; and torch's fused Adam
-``stacked``     all agents in stacked tensors, autograd and one Adam over them
-``vmap``        `torch.func.vmap` of the gradient of one agent's loss, one Adam over all
-``posteriors``  vi.diag of that package for one agent, which samples weights; without it its cells
-                stay empty
-==============  =================================================================================
+prior, Adam; times are per agent and step.
 
 And ``consensus``: pooling on a star, once a round whatever the number of steps.
-
-    python -m benchmarks.nets [--out FILE] [--repeats 5] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
 import math
 import statistics
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares
 from empirical.train.recipe import Recipe
@@ -373,26 +355,6 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        rows = [
-            measure(size, repeats=options.repeats)
-            for size in (TOY_SIZES if options.quick else SIZES)
-        ]
-    libraries = [f"torch {torch.__version__}"]
-    try:
-        libraries.append(f"posteriors {importlib.metadata.version('posteriors')}")
-    except importlib.metadata.PackageNotFoundError:
-        print("posteriors is not installed: its column stays empty")
-        libraries.append("without posteriors")
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [measure(s, repeats=how.repeats) for s in (TOY_SIZES if how.quick else SIZES)]

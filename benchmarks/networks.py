@@ -15,25 +15,20 @@ Three tables, each measured in turn in one run, on one thread:
     Time is in rounds: products Wᵀv for sparse W, products W·W for dense W.
 
 Errors are relative, the largest over all agents. Times are CPU seconds.
-
-    python -m benchmarks.networks [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import flint
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from tests.oracles import exact_stationary, precision, relative_error
 from theory import Network
 from theory.network.mixing import deviation
@@ -61,41 +56,6 @@ class Sizes:
 
 SIZES = Sizes(dense=(10, 100, 300, 1000), side=1000, slow=1000, lazy=100)
 TOY_SIZES = Sizes(dense=(10,), side=50, slow=10, lazy=10)
-
-
-@dataclass(frozen=True)
-class DenseRow:
-    """Our elimination and its peers on one dense W."""
-
-    part: str
-    weights: str
-    milliseconds: dict[str, float]
-    ratio: dict[str, float]
-    error: dict[str, float]
-
-
-@dataclass(frozen=True)
-class SparseRow:
-    """The v of one sparse W."""
-
-    part: str
-    network: str
-    method: str
-    milliseconds: dict[str, float]
-    products: float
-    error: dict[str, float]
-
-
-@dataclass(frozen=True)
-class MixingRow:
-    """A quantity that tells how one W mixes."""
-
-    part: str
-    network: str
-    quantity: str
-    milliseconds: dict[str, float]
-    products: float
-    error: dict[str, float]
 
 
 # Dense ----------------------------------------------------------------------------------------
@@ -162,20 +122,20 @@ def errors(weights: FloatArray, found: Mapping[str, FloatArray]) -> dict[str, fl
         }
 
 
-def dense_row(agents: int, *, coupling: float, repeats: int) -> DenseRow:
+def dense_row(agents: int, *, coupling: float, repeats: int) -> Row:
     weights = random_weights(agents, coupling=coupling)
     seconds = interleaved(
         {name: partial(method, weights) for name, method in CONTENDERS.items()},
         repeats=repeats,
     )
     kind = "random" if coupling == 1.0 else f"halves coupled by {coupling:g}"
-    return DenseRow(
-        part="dense",
-        weights=f"{kind}, N = {agents}",
-        milliseconds={name: 1e3 * value for name, value in seconds.items()},
-        ratio={f"gth / {name}": seconds["gth"] / seconds[name] for name in ("solve", "eig")},
-        error=errors(weights, {name: method(weights) for name, method in CONTENDERS.items()}),
-    )
+    return {
+        "part": "dense",
+        "weights": f"{kind}, N = {agents}",
+        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+        "ratio": {f"gth / {name}": seconds["gth"] / seconds[name] for name in ("solve", "eig")},
+        "error": errors(weights, {name: method(weights) for name, method in CONTENDERS.items()}),
+    }
 
 
 # Yardstick ------------------------------------------------------------------------------------
@@ -231,20 +191,20 @@ def sparse_cases(side: int) -> Iterator[tuple[str, Network, FloatArray]]:
     yield f"grid of {side:,} × {side:,}", grid, 1 / grid.weights.diagonal()
 
 
-def sparse_row(name: str, network: Network, proportions: FloatArray, *, repeats: int) -> SparseRow:
+def sparse_row(name: str, network: Network, proportions: FloatArray, *, repeats: int) -> Row:
     weights, exact = network.weights, proportions / proportions.sum()
     seconds = in_products(
         weights, lambda: stationary(weights, detailed_balance(weights)), repeats=repeats
     )
     found = network.stationary
-    return SparseRow(
-        part="sparse",
-        network=name,
-        method=found.method,
-        milliseconds=seconds.milliseconds,
-        products=seconds.products,
-        error={"v": float(np.abs(found.values / exact - 1).max())},
-    )
+    return {
+        "part": "sparse",
+        "network": name,
+        "method": found.method,
+        "milliseconds": seconds.milliseconds,
+        "products": seconds.products,
+        "error": {"v": float(np.abs(found.values / exact - 1).max())},
+    }
 
 
 # Mixing ---------------------------------------------------------------------------------------
@@ -261,7 +221,7 @@ def ring_gap(agents: int, *, back: float, forth: float) -> float:
     return float((2 * step - step**2 - drift**2) / (1 + modulus))
 
 
-def slem_row(name: str, network: Network, *, gap: float, repeats: int) -> MixingRow:
+def slem_row(name: str, network: Network, *, gap: float, repeats: int) -> Row:
     """The subdominant modulus of a network with uniform v; `gap` is one minus the exact one."""
     weights, reversible = network.weights, network.is_reversible
     values = np.full(network.agents, 1 / network.agents)
@@ -269,18 +229,17 @@ def slem_row(name: str, network: Network, *, gap: float, repeats: int) -> Mixing
     seconds = in_products(
         weights, lambda: spectrum(weights, values, reversible=reversible), repeats=repeats
     )
-    return MixingRow(
-        part="mixing",
-        network=name,
-        quantity="subdominant modulus",
-        milliseconds=seconds.milliseconds,
-        products=seconds.products,
-        # 1 − found is exact, being a difference of neighbours.
-        error={"value": abs(1 - found - gap) / (1 - gap), "gap": abs((1 - found) / gap - 1)},
-    )
+    return {
+        "part": "mixing",
+        "network": name,
+        "quantity": "subdominant modulus",
+        "milliseconds": seconds.milliseconds,
+        "products": seconds.products,
+        "error": {"value": abs(1 - found - gap) / (1 - gap), "gap": abs((1 - found) / gap - 1)},
+    }
 
 
-def deviation_row(agents: int, *, gap: float, repeats: int) -> MixingRow:
+def deviation_row(agents: int, *, gap: float, repeats: int) -> Row:
     """The deviation of (1 − gap)·I + gap·11ᵀ/N: 2(1 − 1/N)(1 − gap)/gap for every agent."""
     weights = np.full((agents, agents), gap / agents)
     np.fill_diagonal(weights, 1 - gap + gap / agents)
@@ -289,17 +248,17 @@ def deviation_row(agents: int, *, gap: float, repeats: int) -> MixingRow:
     seconds = in_products(weights, lambda: deviation(weights, values), repeats=repeats)
     exact = 2 * (1 - 1 / agents) * (1 - gap) / gap
     ends = np.concatenate([found.lower, found.upper])
-    return MixingRow(
-        part="mixing",
-        network=f"complete graph of {agents} with a gap of {gap:g}",
-        quantity="deviation",
-        milliseconds=seconds.milliseconds,
-        products=seconds.products,
-        error={"value": float(np.abs(ends / exact - 1).max())},
-    )
+    return {
+        "part": "mixing",
+        "network": f"complete graph of {agents} with a gap of {gap:g}",
+        "quantity": "deviation",
+        "milliseconds": seconds.milliseconds,
+        "products": seconds.products,
+        "error": {"value": float(np.abs(ends / exact - 1).max())},
+    }
 
 
-def mixing_rows(sizes: Sizes, *, repeats: int) -> Iterator[MixingRow]:
+def mixing_rows(sizes: Sizes, *, repeats: int) -> Iterator[Row]:
     agents = sizes.side**2
     yield slem_row(
         f"ring of {agents:,}, sparse",
@@ -318,23 +277,13 @@ def mixing_rows(sizes: Sizes, *, repeats: int) -> Iterator[MixingRow]:
     yield deviation_row(sizes.lazy, gap=1e-6, repeats=repeats)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    sizes, repeats = TOY_SIZES if options.quick else SIZES, options.repeats
-    with threadpool_limits(1):
-        rows: list[DenseRow | SparseRow | MixingRow] = [
-            dense_row(agents, coupling=coupling, repeats=repeats)
-            for coupling in (1.0, COUPLING)
-            for agents in sizes.dense
-        ]
-        rows += [sparse_row(*case, repeats=repeats) for case in sparse_cases(sizes.side)]
-        rows += mixing_rows(sizes, repeats=repeats)
-    report([asdict(row) for row in rows], repeats=repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    sizes, repeats = TOY_SIZES if how.quick else SIZES, how.repeats
+    dense = [
+        dense_row(agents, coupling=coupling, repeats=repeats)
+        for coupling in (1.0, COUPLING)
+        for agents in sizes.dense
+    ]
+    sparse = [sparse_row(*case, repeats=repeats) for case in sparse_cases(sizes.side)]
+    return [*dense, *sparse, *mixing_rows(sizes, repeats=repeats)]

@@ -13,27 +13,21 @@ Two tables, each measured in turn in one run, on one thread:
 All weights are multiples of 2⁻⁵³ that sum to one exactly, so that floating-point and exact routines
 see the same network, whichever entries they read. Errors are against exact rationals.
 Times are CPU seconds.
-
-    python -m benchmarks.numbers [--out FILE] [--repeats 1] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from theory import Network
 from theory.certified import certify_network
 from theory.network.stationary import eliminate
@@ -60,28 +54,6 @@ class Sizes:
 
 SIZES = Sizes(random=(10, 50, 100), sides=(3, 7, 10), peers=100, path=50)
 TOY_SIZES = Sizes(random=(4,), sides=(2,), peers=6, path=6)
-
-
-@dataclass(frozen=True)
-class LadderRow:
-    """One network's numbers, in three ways."""
-
-    part: str
-    network: str
-    milliseconds: dict[str, float]
-    error: dict[str, float]
-    width: dict[str, float]
-
-
-@dataclass(frozen=True)
-class PeersRow:
-    """One network's v and gap, by us and by others."""
-
-    part: str
-    network: str
-    milliseconds: Answers
-    error: Answers
-    gap: Answers
 
 
 # Networks -------------------------------------------------------------------------------------
@@ -143,7 +115,7 @@ def relative(found: FloatArray, exact: tuple[Fraction, ...]) -> float:
     return float(max(abs(Fraction(value) - truth) / truth for value, truth in pairs))
 
 
-def ladder_row(name: str, rational: RationalNetwork, floats: Network, *, repeats: int) -> LadderRow:
+def ladder_row(name: str, rational: RationalNetwork, floats: Network, *, repeats: int) -> Row:
     # Each call gets a copy, which knows nothing yet of what earlier calls found.
     tasks: dict[str, Callable[[], Any]] = {
         "float v": lambda: copy(floats).stationary_distribution,
@@ -159,23 +131,23 @@ def ladder_row(name: str, rational: RationalNetwork, floats: Network, *, repeats
         {task: partial(_kept, found, task, run) for task, run in tasks.items()}, repeats=repeats
     )
     certified = found["certified, all"]
-    return LadderRow(
-        part="ladder",
-        network=name,
-        milliseconds={task: 1e3 * value for task, value in seconds.items()},
-        error={
+    return {
+        "part": "ladder",
+        "network": name,
+        "milliseconds": {task: 1e3 * value for task, value in seconds.items()},
+        "error": {
             "float v": relative(found["float v"], found["exact v"]),
             "float modulus": abs(found["float modulus"] - found["exact modulus"].midpoint),
         },
-        width={
+        "width": {
             "float D": found["float D"].width,
             "exact D": max(one.relative_width for one in found["exact D"]),
             "certified": max(certified.reached.values()),
         },
-    )
+    }
 
 
-def ladder(sizes: Sizes, *, repeats: int) -> Iterator[LadderRow]:
+def ladder(sizes: Sizes, *, repeats: int) -> Iterator[Row]:
     for side in sizes.sides:
         rational = RationalNetwork.from_topology("grid", shape=[side, side], rule="metropolis")
         floats = Network.from_topology("grid", shape=[side, side], rule="metropolis")
@@ -222,7 +194,7 @@ def installed_peers() -> dict[str, Peer]:
     return found
 
 
-def peers_row(name: str, weights: FloatArray, peers: dict[str, Peer], *, repeats: int) -> PeersRow:
+def peers_row(name: str, weights: FloatArray, peers: dict[str, Peer], *, repeats: int) -> Row:
     rational = RationalNetwork.from_network(Network(weights))
     exact = rational.stationary_distribution
     tasks: dict[str, Callable[[], Any]] = {
@@ -242,22 +214,22 @@ def peers_row(name: str, weights: FloatArray, peers: dict[str, Peer], *, repeats
     )
     milliseconds = {c: 1e3 * seconds[c] if c in seconds else None for c in columns}
     true_gap = 1 - Fraction(answers["gap, exact"].midpoint)
-    return PeersRow(
-        part="peers",
-        network=name,
-        milliseconds=milliseconds,
-        error={
+    return {
+        "part": "peers",
+        "network": name,
+        "milliseconds": milliseconds,
+        "error": {
             c: relative(answers[c], exact) if c in answers else None for c in columns if c[0] == "v"
         },
-        gap={
+        "gap": {
             "exact": float(true_gap),
             "ours": answers["gap, ours"],
             "pydtmc": answers.get("gap, pydtmc"),
         },
-    )
+    }
 
 
-def peers_rows(sizes: Sizes, peers: dict[str, Peer], *, repeats: int) -> Iterator[PeersRow]:
+def peers_rows(sizes: Sizes, peers: dict[str, Peer], *, repeats: int) -> Iterator[Row]:
     cases = {
         f"random, N = {min(10, sizes.peers)}": random_weights(min(10, sizes.peers)),
         f"random, N = {sizes.peers}": random_weights(sizes.peers),
@@ -270,26 +242,10 @@ def peers_rows(sizes: Sizes, peers: dict[str, Peer], *, repeats: int) -> Iterato
         yield peers_row(name, weights, peers, repeats=repeats)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="toy sizes and no peers")
-    options = parser.parse_args()
-    sizes = TOY_SIZES if options.quick else SIZES
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    sizes = TOY_SIZES if how.quick else SIZES
     # Importing them takes seconds.
-    peers = {} if options.quick else installed_peers()
-    with threadpool_limits(1):
-        rows: list[LadderRow | PeersRow] = list(ladder(sizes, repeats=options.repeats))
-        rows += peers_rows(sizes, peers, repeats=options.repeats)
-    versions = [
-        f"{peer} {importlib.metadata.version(peer)}" if peer in peers else f"without {peer}"
-        for peer in PEERS
-    ]
-    report(
-        [asdict(row) for row in rows], repeats=options.repeats, out=options.out, libraries=versions
-    )
-
-
-if __name__ == "__main__":
-    main()
+    peers = {} if how.quick else installed_peers()
+    found = list(ladder(sizes, repeats=how.repeats))
+    return [*found, *peers_rows(sizes, peers, repeats=how.repeats)]

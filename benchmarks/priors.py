@@ -5,12 +5,10 @@ not stopped early. All but the prior is the learner's default, for every prior a
 hospitals' table of the pages is none of these.
 
     pip install --no-deps statsmodels palmerpenguins   # the tables; the packages are not imported
-    python -m benchmarks.priors [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -22,7 +20,7 @@ import torch
 from sklearn import datasets
 
 import peerbayes as pb
-from benchmarks.tables import Row, report, shown
+from benchmarks.tables import Options, Row, shown
 from benchmarks.trials import Trials
 from theory.validation import FloatArray
 
@@ -38,7 +36,7 @@ def _file(package: str, name: str, delimiter: str = ",") -> list[dict[str, str]]
     """Rows of a CSV file of an installed package."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise SystemExit(f"priors: no package {package}: see python -m benchmarks.priors --help")
+        raise SystemExit(f"priors: no package {package}: see docs/benchmarks.md")
     with open(Path(found.origin).parent / name, newline="") as file:
         return [
             {key.strip("'"): value for key, value in row.items()}
@@ -121,34 +119,24 @@ def loss(table: str, settings: dict[str, float], seed: int, rounds: int) -> floa
     return scores.mean("nll")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="one table, two rounds")
-    options = parser.parse_args(arguments)
-    out: Path | None = options.out
-    rounds, tables = (2, ["iris"]) if options.quick else (ROUNDS, list(TABLES))
-    trials = Trials(None if out is None else out.with_suffix(".trials.json"))
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    rounds, tables = (2, ["iris"]) if how.quick else (ROUNDS, list(TABLES))
+    trials = Trials(how.trials)
 
     def tried(table: str, prior: str, seed: int) -> float:
         key = f"{table}, {prior}, seed {seed}, {rounds} rounds"
         found: float = trials.result(key, lambda: loss(table, PRIORS[prior], seed, rounds))
         return found
 
-    rows: list[Row] = []
+    shown_rows: list[Row] = []
     gaps: dict[str, list[list[float]]] = {prior: [] for prior in PRIORS}
     for table in tables:
-        found = {p: [tried(table, p, seed) for seed in range(options.repeats)] for p in PRIORS}
-        rows.append({"table": table, **{p: shown(losses, 3) for p, losses in found.items()}})
+        found = {p: [tried(table, p, seed) for seed in range(how.repeats)] for p in PRIORS}
+        shown_rows.append({"table": table, **{p: shown(values, 3) for p, values in found.items()}})
         before = found[next(iter(PRIORS))]
         for prior, losses in found.items():
             gaps[prior].append([a - b for a, b in zip(losses, before, strict=True)])
     every = {p: [mean(seed) for seed in zip(*each, strict=True)] for p, each in gaps.items()}
-    rows.append({"table": "mean above δ = 1e-4", **{p: shown(v, 3) for p, v in every.items()}})
-    report(rows, repeats=options.repeats, out=out)
-
-
-if __name__ == "__main__":
-    main()
+    last = {"table": "mean above δ = 1e-4", **{p: shown(v, 3) for p, v in every.items()}}
+    return [*shown_rows, last]

@@ -1,35 +1,19 @@
 """How near a simulated regression comes to the machine's limit, and to plainer ways of doing it.
 
-For each size, in turn in one run, on one thread:
-
-=================  ==============================================================================
-``limit``          the products with W at the matrix-product peak: 2·N²·C·R operations a round,
-                   with C = d(d+1)/2 + d numbers a belief
-``drawing``        drawing inputs and noise, and nothing else
-``product``        the products with W alone, chunk by chunk
-``observed``       the engine with every round through W: drawing, adding up, products
-``simulated``      what `simulate_regression` does, one recorded round at the end: rounds before
-                   the last few are carried as their average with weights v
-``papers``         the papers' form, vectorised over replicates: update and consensus of beliefs
-``loop``           a Python loop over replicates and agents, extrapolated from a part of them
-=================  ==============================================================================
+For each size, in turn in one run, on one thread.
 
 Times are per round, CPU seconds.
-
-    python -m benchmarks.regression [--out FILE] [--repeats 5] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.limits import MatrixProduct, interleaved
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from exact import Run, prepare_regression, simulate_regression
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.cost import RegressionWork
@@ -169,19 +153,6 @@ class Papers:
         self.beliefs.update(self.designs, self.targets, noise_std=0.8).consensus(self.weights)
 
 
-@dataclass(frozen=True)
-class Row:
-    """Milliseconds per round, and shares of the limit."""
-
-    size: str
-    limit_rate: float
-    product_share: float
-    observed_share: float
-    simulated_share: float
-    loop_over_simulated: float
-    milliseconds: dict[str, float]
-
-
 def measure(size: Size, *, repeats: int) -> Row:
     graph, law = network(size), model(size)
     run = Run(rounds=size.rounds, replicates=size.replicates, seed=0, record=[size.rounds])
@@ -211,28 +182,17 @@ def measure(size: Size, *, repeats: int) -> Row:
     rate = limit.flops / seconds["limit"]
     floor = 2.0 * size.agents**2 * work.load.width(1) * size.replicates / rate
     seconds["limit"] = floor
-    return Row(
-        size=size.name,
-        limit_rate=rate / 1e9,
-        product_share=floor / seconds["product"],
-        observed_share=floor / seconds["observed"],
-        simulated_share=floor / seconds["simulated"],
-        loop_over_simulated=seconds["loop"] / seconds["simulated"],
-        milliseconds={name: 1e3 * value for name, value in seconds.items()},
-    )
+    return {
+        "size": size.name,
+        "limit_rate": rate / 1e9,
+        "product_share": floor / seconds["product"],
+        "observed_share": floor / seconds["observed"],
+        "simulated_share": floor / seconds["simulated"],
+        "loop_over_simulated": seconds["loop"] / seconds["simulated"],
+        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    sizes = TOY_SIZES if options.quick else SIZES
-    with threadpool_limits(1):
-        rows = [asdict(measure(size, repeats=options.repeats)) for size in sizes]
-    report(rows, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [measure(s, repeats=how.repeats) for s in (TOY_SIZES if how.quick else SIZES)]

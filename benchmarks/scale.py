@@ -1,37 +1,24 @@
 """What large runs take, predicted before they start and measured; and what a second worker brings.
 
-=====================  ==========================================================================
-``predicted (MiB)``    bytes of the cost that is worked out beforehand, beyond network and model
-``measured (MiB)``     the growth of a fresh process at its peak, what is compiled loaded before
-``predicted (s)``      seconds of the cost, of the run alone
-``measured (s)``       CPU seconds of the run
-=====================  ==========================================================================
-
 The second table has the seconds of a run with one worker and with two, by the clock and of the CPU
 in all processes, which are started beforehand, and whether their numbers agree to the last bit.
-
-    python -m benchmarks.scale [--out FILE] [--repeats 3] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import report
+from benchmarks.limits import in_a_process
+from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
 from exact.regression import simulate_regression
@@ -104,10 +91,11 @@ def prepared(size: Size, agents: int) -> tuple[Callable[..., Any], Any, dict[str
     return lambda **more: simulate(network, finite, run=Run(seed=0, **more)), predicted, options
 
 
-def measure_alone(size: Size) -> dict[str, float]:
+def measure_alone(words: Sequence[Any]) -> dict[str, float]:
     """Predicted and measured bytes and seconds, in the process that calls it."""
     import resource
 
+    size = Size(*words)
     # Loads what is compiled.
     few, _, _ = prepared(size, min(size.agents, 3000 if not size.dimension else 5))
     few(rounds=2, replicates=2)
@@ -129,13 +117,7 @@ def measure_alone(size: Size) -> dict[str, float]:
 
 def measure(size: Size) -> dict[str, Any]:
     """The same in a process of its own, as a row of the table."""
-    code = (
-        "import json; from threadpoolctl import threadpool_limits; "
-        "from benchmarks.scale import Size, measure_alone\n"
-        f"with threadpool_limits(1): print(json.dumps(measure_alone({size!r})))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    found = in_a_process("scale:measure_alone", size)
     return {
         "part": "cost",
         "size": size.name,
@@ -187,18 +169,7 @@ def workers(agents: int, replicates: int, rounds: int, *, repeats: int) -> dict[
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = [measure(size) for size in (TOY_SIZES if options.quick else SIZES)]
-        spread = TOY_WORKERS if options.quick else WORKERS
-        rows.append(workers(*spread, repeats=options.repeats))
-    report(rows, repeats=options.repeats, out=options.out)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    found = [measure(size) for size in (TOY_SIZES if how.quick else SIZES)]
+    return [*found, workers(*(TOY_WORKERS if how.quick else WORKERS), repeats=how.repeats)]

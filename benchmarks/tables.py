@@ -14,17 +14,57 @@ anything else        itself, numbers to three digits
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
 import platform
 import statistics
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_info
 
 Row = Mapping[str, Any]
+CASES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("cases.toml").read_text(encoding="utf-8")
+)
+"""Of each benchmark: repeats, packages, and its tables with what their columns are."""
+
+
+class Unavailable(Exception):  # noqa: N818 - it says why, and is no error
+    """Raised where something is missing that a benchmark cannot do without."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a benchmark is asked to run.
+
+    Attributes
+    ----------
+    quick
+        At toy size, to see that it runs.
+    repeats
+        Turns of each contender, or seeds.
+    out
+        Where the numbers go; None: to the terminal alone.
+    only, finished
+        Which cases, by a pattern; none that is not on file.
+    """
+
+    quick: bool
+    repeats: int
+    out: Path | None = None
+    only: str = "*"
+    finished: bool = False
+
+    @property
+    def trials(self) -> Path | None:
+        """The file of the trials of a long comparison."""
+        return None if self.out is None else self.out.with_suffix(".trials.json")
+
 
 UNITS = {"milliseconds": "ms"}
 
@@ -70,25 +110,47 @@ def parts(record: Mapping[str, Any]) -> dict[str, list[Row]]:
     return found
 
 
-def page(file: Path, part: str = "") -> str:
-    """One table of a JSON file and the conditions of its run, in Markdown."""
-    if not file.is_file():
-        return "*Not measured yet: run `make bench`.*"
-    record = json.loads(file.read_text(encoding="utf-8"))
-    words = "; ".join(
+def page(name: str, home: Path) -> str:
+    """The tables of a benchmark with what they say, in Markdown.
+
+    Parameters
+    ----------
+    name
+        A key of `CASES`.
+    home
+        The folder of the records.
+    """
+    file, lines = home / f"{name}.json", []
+    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    for case in CASES[name]["tables"]:
+        lines += [case.get("before", "")]
+        if record is None:
+            lines += ["*Not measured yet: run `make bench`.*"]
+            continue
+        columns = (f"| {column} | {meaning} |" for column, meaning in case["columns"].items())
+        lines += [table(parts(record)[case["part"]])]
+        lines += ["\n".join(["| column | what it is |", "|---|---|", *columns])]
+        lines += [case.get("after", "")]
+    if record is not None:
+        lines += [f"Measured with {conditions_of(record)}."]
+    return "\n\n".join(line.strip() for line in lines if line)
+
+
+def conditions_of(record: Mapping[str, Any]) -> str:
+    """In which circumstances a record was made."""
+    return "; ".join(
         f"{key}: {', '.join(value) if isinstance(value, list) else value}"
         for key, value in record.items()
         if key != "rows"
     )
-    return f"{table(parts(record)[part])}\n\nMeasured with {words}."
 
 
 def report(
-    rows: Sequence[Row], *, repeats: int, out: Path | None, libraries: Sequence[str] = ()
+    rows: Sequence[Row], *, how: Options, packages: Sequence[str], conditions: Sequence[str]
 ) -> None:
     """Print what was measured; write it to a JSON file as well if there is one.
 
-    `libraries` are those compared with, as far as the record should name them.
+    `packages` are those compared with, whose versions the record names.
     """
     pools = {
         f"{pool['internal_api']} {pool['version']} ({pool['architecture']} kernels)"
@@ -100,12 +162,20 @@ def report(
         "processor": processor(),
         "threads": 1,
         "python": platform.python_version(),
-        "libraries": [*sorted(pools), *libraries],
-        "repeats": repeats,
+        "libraries": [*sorted(pools), *map(version_of, packages), *conditions],
+        "repeats": how.repeats,
     }
     print("\n\n".join(table(part) for part in parts(record).values()))
-    if out is not None:
-        out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    if how.out is not None:
+        how.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def version_of(package: str) -> str:
+    """Name and version of a package, or that it is missing."""
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"without {package}"
 
 
 def processor() -> str:

@@ -10,26 +10,21 @@
               ``torch.nn.Sequential`` with a fused optimiser, deterministic
 ``products``  GFLOP/s by shape: torch's three, and the compiled one
 ``noise``     200 000 normals, drawn by torch and by counter
-
-    python -m benchmarks.train [--out FILE] [--repeats 5] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.limits import SinglePrecisionProduct, interleaved, spread, turns
 from benchmarks.nets import BATCH, RATE, STD, Batches, Loop, Size, data, operations
-from benchmarks.tables import Row, report
+from benchmarks.tables import Options, Row
 from empirical.kernels.noise import Noise, keys
 from empirical.kernels.product import product
 from empirical.kernels.products import chosen, products
@@ -269,24 +264,17 @@ def noise(*, repeats: int) -> list[Row]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        found, fastest = rates(repeats=options.repeats)
-        rows = [
-            row
-            for size in (TOY_SIZES if options.quick else SIZES)
-            for row in steps(size, fastest, repeats=options.repeats)
-        ]
-        rows += [*found, *noise(repeats=options.repeats)]
-    libraries = [f"torch {torch.__version__}", f"products by {chosen('auto')!r} where chosen"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    found, fastest = rates(repeats=how.repeats)
+    stepped = [
+        row
+        for size in (TOY_SIZES if how.quick else SIZES)
+        for row in steps(size, fastest, repeats=how.repeats)
+    ]
+    return [*stepped, *found, *noise(repeats=how.repeats)]
 
 
-if __name__ == "__main__":
-    main()
+def conditions() -> list[str]:
+    """Which product is taken where nothing is said."""
+    return [f"products by {chosen('auto')!r} where chosen"]

@@ -1,32 +1,18 @@
-"""The gradient of all agents' nets at a batch of 50, by every way there is; CPU time, per agent.
-
-===============  ================================================================================
-``kernels``      `KernelNet`: products and derivatives written out
-``general``      `ModuleNet` on the same torch module, which way it takes being its own choice
-``together``     the same made to go by ``torch.func``, up to 16 nets at a time
-``one by one``   the same made to go net after net, by autograd
-``plain``        a torch module an agent: forward, cross-entropy, backward
-===============  ================================================================================
-
-    python -m benchmarks.train_nets [--out FILE] [--repeats 9] [--quick]
-"""
+"""The gradient of all agents' nets at a batch of 50, by every way there is; CPU time, per agent."""
 
 from __future__ import annotations
 
-import argparse
 import copy
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from benchmarks.limits import spread, turns
-from benchmarks.tables import report
+from benchmarks.tables import Options, Row
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
@@ -107,21 +93,6 @@ def measure(size: Size, *, repeats: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        rows = [
-            measure(size, repeats=options.repeats)
-            for size in (TOY_SIZES if options.quick else SIZES)
-        ]
-    libraries = [f"torch {torch.__version__}"]
-    report(rows, repeats=options.repeats, out=options.out, libraries=libraries)
-
-
-if __name__ == "__main__":
-    main()
+def rows(how: Options) -> Sequence[Row]:
+    """The tables."""
+    return [measure(s, repeats=how.repeats) for s in (TOY_SIZES if how.quick else SIZES)]

@@ -30,6 +30,7 @@ extensions = [
     "outputs",
     "key_tables",
     "settings_tables",
+    "benchmark_tables",
 ]
 exclude_patterns = [
     "_build",

@@ -9,10 +9,14 @@ which becomes a table of the keys of that object in the schema ``analyse``: what
 declaration says. Keys of objects inside it follow, joined by dots (``learning.rate``, and
 ``lines[].what`` of each of a list). Objects that are named after the first, with a minus, are left
 to tables of their own. Without an object it is the whole of what is printed.
+
+Of the schemas of files, ``problem`` and ``net``, a row says besides which words a key may have,
+what it is where it is left out, and whether it may be; objects inside have tables of their own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -24,6 +28,7 @@ from sphinx.util.docutils import SphinxDirective
 from peerbayes.schemas import SCHEMAS, read_schema
 
 Schema = Mapping[str, Any]
+FILES = ("problem", "net")
 
 
 def table(schema: str, of: str | None = None, *apart: str) -> Iterator[str]:
@@ -51,8 +56,37 @@ def table(schema: str, of: str | None = None, *apart: str) -> Iterator[str]:
     yield "| key | value |"
     yield "|---|---|"
     top = whole if of is None else objects[of]
+    if schema in FILES:
+        yield from _of_file(top, objects)
+        return
     for key, meaning in _rows(top.get("items", top), objects, frozenset(apart)):
         yield f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |"
+
+
+def _of_file(top: Schema, objects: Schema) -> Iterator[str]:
+    """Rows of a section of a file."""
+    for key, value in top.get("properties", {}).items():
+        words, names = value.get("description", ""), [*_words(value, objects)]
+        if names:
+            words += " " + ", ".join(f"`{name}`" for name in dict.fromkeys(names)) + "."
+        if "left out" not in words:
+            default = value.get("default")
+            if key in top.get("required", ()):
+                words += " Required."
+            elif default not in (None, [], {}):
+                words += f" Left out: `{json.dumps(default)}`."
+        yield f"| `{key}` | {words.strip().replace('|', chr(92) + '|')} |"
+
+
+def _words(schema: Schema, objects: Schema) -> Iterator[str]:
+    """The words that a key may have, where they are known."""
+    if "$ref" in schema:
+        yield from _words(objects[str(schema["$ref"]).rpartition("/")[2]], objects)
+    yield from schema.get("enum", ())
+    if "const" in schema:
+        yield schema["const"]
+    for one in schema.get("anyOf", ()):
+        yield from _words(one, objects)
 
 
 def _rows(schema: Schema, objects: Schema, apart: frozenset[str]) -> Iterator[tuple[str, str]]:

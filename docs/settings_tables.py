@@ -1,13 +1,14 @@
-"""Tables of options and keywords, made from the settings that they are declared in.
+"""Reference of commands and settings, made from where they are declared.
 
-As a Sphinx extension it gives pages written in Markdown a directive,
+As a Sphinx extension it gives pages written in Markdown three directives:
 
     ```{settings} design
     ```
 
-which becomes the table of that command's options: each with its keyword in Python, what it is where
-it is left out, and what it means. With the name of a section of problem files, `[design]`, it
-becomes the table of its keys.
+is a command's usage, what it does, and the table of its options, each with its keyword in Python,
+what it is where it is left out, and what it means; with the name of a section of problem files,
+`[design]`, the table of its keys. `{commands}` is the table of all commands, `{experiments}` that
+of the papers' experiments.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
+from peerbayes.experiments.registry import EXPERIMENTS
 from peerbayes.problem.specification import DesignSection
-from peerbayes.settings.declared import Declared
+from peerbayes.settings.declared import Declared, declared_in
 from peerbayes.settings.domains import Flag
+from peerbayes.settings.questions import SHARED
+
+# Options of every command, of which the page says once what they are.
+EVERYWHERE = ("seed", "out", "force", "data", "batch")
 
 
 def table(command: str) -> Iterator[str]:
@@ -44,15 +51,46 @@ def table(command: str) -> Iterator[str]:
     named = [one for one in COMMANDS if one.name == command]
     if not named:
         raise ValueError(f"settings: expected a command, got {command!r}")
-    yield "| option | in Python | left out | |"
-    yield "|---|---|---|---|"
-    for declared in named[0].declared.values():
-        if declared.setting is not None and not declared.setting.hidden:
-            yield row(declared)
+    yield f"`{usage(named[0])}`"
+    yield ""
+    yield named[0].words
+    yield ""
+    groups = {one.name: d.name for kind in named[0].settings for d in declared_in(kind)
+              if d.group for one in declared_in(d.group)}  # fmt: skip
+    options = [d for d in named[0].declared.values() if not d.said.hidden]
+    # Those of every command stand once, at the top of the page.
+    options = [d for d in options if d.said.group != SHARED or d.name not in EVERYWHERE]
+    if options:
+        yield "| option | in Python | left out | |"
+        yield "|---|---|---|---|"
+    for declared in options:
+        yield row(declared, groups.get(declared.name, ""))
 
 
-def row(declared: Declared) -> str:
-    """Return the line of one setting."""
+def usage(command: Command) -> str:
+    """Return how a command is called."""
+    subject = "" if command.subject is None else f" {command.subject.metavar}"
+    return f"peerbayes {command.name}{subject}"
+
+
+def overview() -> Iterator[str]:
+    """Yield the lines of the table of all commands."""
+    yield "| command | does |"
+    yield "|---|---|"
+    for command in COMMANDS:
+        yield f"| `{usage(command)}` | {command.summary} |"
+
+
+def experiments() -> Iterator[str]:
+    """Yield the lines of the table of the papers' experiments."""
+    yield "| experiment | what | source |"
+    yield "|---|---|---|"
+    for one in EXPERIMENTS.values():
+        yield f"| `{one.name}` | {one.title} | {one.source} |"
+
+
+def row(declared: Declared, group: str) -> str:
+    """Return the line of one setting, which Python has in a group if one is named."""
     setting = declared.setting
     assert setting is not None
     flag = isinstance(setting.domain, Flag)
@@ -60,26 +98,30 @@ def row(declared: Declared) -> str:
     default = declared.command_default
     given = flag or default in (None, (), MISSING)
     left_out = "" if given else f"`{default}`"
-    cells = f"`{declared.option}{value}`", f"`{declared.name}`", left_out, setting.help
+    keyword = f"{group}.{declared.name}" if group else declared.name
+    cells = f"`{declared.option}{value}`", f"`{keyword}`", left_out, setting.help
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 class Settings(SphinxDirective):
-    """The directive."""
+    """The directives."""
 
-    required_arguments = 1
+    optional_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         holder = nodes.container()
         source, line = self.get_source_info()
-        lines = StringList(list(table(self.arguments[0])), source=f"{source}:{line}")
+        tables = {"commands": overview, "experiments": experiments}
+        found = tables[self.name]() if self.name in tables else table(self.arguments[0])
+        lines = StringList("\n".join(found).split("\n"), source=f"{source}:{line}")
         self.state.nested_parse(lines, self.content_offset, holder)
         return holder.children
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Tell Sphinx of the directive."""
-    app.add_directive("settings", Settings)
+    """Tell Sphinx of the directives."""
+    for name in ("settings", "commands", "experiments"):
+        app.add_directive(name, Settings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

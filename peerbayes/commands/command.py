@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from peerbayes.settings.declared import Declared, Settings, declared_in
+from peerbayes.settings.declared import Declared, Settings, declared_in, flat_in, made_flat
 from peerbayes.settings.domains import Domain, Flag, Place, Several
 from peerbayes.settings.questions import SHARED, Images, Output, Seeded
 
@@ -171,7 +171,7 @@ class Command:
     @property
     def declared(self) -> dict[str, Declared]:
         """The settings that are options, by name."""
-        every = (d for settings in self.settings for d in declared_in(settings))
+        every = (d for settings in self.settings for d in flat_in(settings))
         return {d.name: d for d in every if d.setting is not None}
 
     def run(self, **given: Any) -> int:
@@ -211,12 +211,12 @@ class Command:
         asked = []
         for kind in self.settings:
             names = [d.name for d in declared_in(kind)]
-            values = {name: given[name] for name in names if name in given}
+            values = dict(given)
             if "progress" in names:
                 values["progress"] = terminal.stages
             if "notice" in names and not terminal.quiet:
                 values["notice"] = terminal.notice
-            asked.append(kind(**values))
+            asked.append(made_flat(kind, values))
         return asked
 
     def _answer(self, subject: Any, asked: list[Settings], terminal: Terminal) -> Any:

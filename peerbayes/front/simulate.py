@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from peerbayes.kinds.regression.simulate import RegressionSummary
     from peerbayes.kinds.shared.simulate import Simulated, SimulationSummary
     from peerbayes.problem.problems import AnyProblem
-    from peerbayes.settings.questions import Resources
     from theory.progress import Progress
 
     _Simulations: TypeAlias = ByKind[
@@ -71,7 +70,7 @@ def simulate(problem: AnyProblem | str | Path, how: Simulate) -> Simulated:
     # Before classifiers are trained.
     if how.folder is not None:
         check_folder(how.folder)
-    check_backend(how.backend)
+    check_backend(how.resources.backend)
     found = as_problem(problem, how)
     place = None
     if how.folder is not None:
@@ -104,21 +103,22 @@ def run_of(how: Simulate, *, out: Path | None, progress: Progress | None) -> Run
     """
     from exact.results import Run
 
+    machine = how.resources
     checkpoint = None if out is None else out.with_suffix(".checkpoint")
     return Run(
         rounds=how.rounds,
         replicates=how.replicates,
         seed=how.seed,
-        workers=how.workers,
-        backend=how.backend,
-        memory=how.memory,
+        workers=machine.workers,
+        backend=machine.backend,
+        memory=machine.memory,
         checkpoint=checkpoint,
-        resume=how.resume and checkpoint is not None,
+        resume=machine.resume and checkpoint is not None,
         progress=progress,
     )
 
 
-def begin(how: Resources, name: str, cost: Predicted, run: Run) -> None:
+def begin(how: Simulate, name: str, cost: Predicted, run: Run) -> None:
     """Announce a run, and say whether it goes on from what a killed one left.
 
     Raises
@@ -130,13 +130,13 @@ def begin(how: Resources, name: str, cost: Predicted, run: Run) -> None:
     left = None if run.checkpoint is None else Path(run.checkpoint)
     if how.notice is None:
         return
-    if left is not None and left.exists() and not how.resume:
+    if left is not None and left.exists() and not how.resources.resume:
         how.notice(f"{left}: left by a killed run; starting afresh (--resume goes on)")
-    if how.resume and (left is None or not left.exists()):
+    if how.resources.resume and (left is None or not left.exists()):
         how.notice("nothing to resume: starting from the beginning")
 
 
-def announce(how: Resources, name: str, cost: Predicted) -> None:
+def announce(how: Simulate, name: str, cost: Predicted) -> None:
     """Say what a long or large run is expected to take; refuse one that is too long.
 
     Raises
@@ -144,7 +144,7 @@ def announce(how: Resources, name: str, cost: Predicted) -> None:
     ValueError
         If the run is expected to take more than `hours`.
     """
-    check_hours(cost, hours=how.hours, remedy=f"allow it with --hours {_hours(cost)}")
+    check_hours(cost, hours=how.resources.hours, remedy=f"allow it with --hours {_hours(cost)}")
     large = cost.seconds >= ANNOUNCED_SECONDS or cost.bytes >= ANNOUNCED_BYTES
     if large and how.notice is not None:
         memory = f"{gibibytes(cost.bytes)} GiB of memory"

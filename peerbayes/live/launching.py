@@ -200,7 +200,7 @@ LAUNCH = Table(
             "first 16 hexadecimal digits of the problem's digest",
             get="share.network",
         ),
-        Quantity("pace", str, get="how.pace"),
+        Quantity("pace", str, get="how.agent.pace"),
         Quantity(
             "rounds",
             int | None,
@@ -211,7 +211,10 @@ LAUNCH = Table(
         ),
         Quantity("seed", int, get="how.seed"),
         Quantity(
-            "secured", bool, "whether agents had keys", get=lambda run: run.how.keys is not None
+            "secured",
+            bool,
+            "whether agents had keys",
+            get=lambda run: run.how.agent.keys is not None,
         ),
         Quantity("seconds", Number, label="seconds", words=_seconds),
         Quantity("seconds_to_start", Number, "until every agent had reported", get="started"),
@@ -286,14 +289,15 @@ def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
         If the problem has no live network, or the folder cannot be written, or has the record of
         another run of the problem.
     """
-    robust_rule(robust_keys(how.robust) or {})
+    robust_rule(robust_keys(how.agent.robust) or {})
     needs_zenoh()
     out = DEFAULT_OUT if how.folder is None else how.folder
     shares = _shares(problem, how)
     how = _settled(how, shares[0])
     name, network = shares[0].problem, shares[0].network
     freely = how.force or how.resume
-    of = {name: getattr(how, name) for name in _IDENTITY}
+    said = how.flat()
+    of = {name: said[name] for name in _IDENTITY}
     place = RecordPlace(out / file_name("launch", name, network), "launch", of, freely)
     place.check()
     folder = state_folder(out, network)
@@ -305,7 +309,7 @@ def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
             for left in folder.glob(pattern):
                 left.unlink()
         ports = stack.enter_context(free_ports(len(shares)))
-        protocol = "tcp" if how.keys is None else "tls"
+        protocol = "tcp" if how.agent.keys is None else "tls"
         pairs = zip(shares, ports, strict=True)
         ends = {share.agent: f"{protocol}/127.0.0.1:{port}" for share, port in pairs}
         # Tells watchers where the agents are.
@@ -326,7 +330,7 @@ def run_launch(problem: AnyProblem | str | Path, how: Launch) -> LaunchOutcome:
 
 
 def _shares(problem: AnyProblem | str | Path, how: Launch) -> tuple[Share, ...]:
-    shares = every_share(problem, how.images, seed=how.seed, recipe=how.recipe)
+    shares = every_share(problem, how.images, seed=how.seed, recipe=how.agent.recipe)
     if len(shares) > MOST_AGENTS:
         wanted = f"at most {MOST_AGENTS} agents on one machine"
         raise fail(shares[0].problem, wanted, len(shares), "start agents with 'peerbayes peer'")
@@ -339,7 +343,7 @@ def _settled(how: Launch, share: Share) -> Launch:
     return replace(
         how,
         rounds=share.content.get("rounds") if how.rounds is None else how.rounds,
-        gather=gather if how.gather is None else how.gather,
+        agent=replace(how.agent, gather=gather if how.agent.gather is None else how.agent.gather),
         seed=share.content.get("seed", 0) if how.seed is None else how.seed,
     )
 
@@ -355,11 +359,11 @@ def _arguments(
     for other in before:  # of two neighbours the later one connects
         if other in linked:
             options += ["--connect", ends[other]]
+    said = how.flat()
     for setting in _HANDED_ON:
-        value = getattr(how, setting)
-        if value is not None:
-            options += [f"--{setting.replace('_', '-')}", str(value)]
-    return options + ["--journal"] * how.journal
+        if said[setting] is not None:
+            options += [f"--{setting.replace('_', '-')}", str(said[setting])]
+    return options + ["--journal"] * how.agent.journal
 
 
 def _hold(stack: ExitStack, folder: Path) -> None:

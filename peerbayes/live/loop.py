@@ -21,7 +21,7 @@ from peerbayes.live.transport import Event
 from peerbayes.live.zenoh_transport import ZenohTransport
 
 if TYPE_CHECKING:
-    from peerbayes.settings.live import Agent as AgentSettings
+    from peerbayes.settings.live import Peer as PeerSettings
 
 # Seconds after which an agent with a clock of its own goes on without evidence.
 _IDLE = 1.0
@@ -67,7 +67,7 @@ class Pacing:
     batch: int = 1
 
 
-def pacing_of(share: Share, how: AgentSettings) -> Pacing:
+def pacing_of(share: Share, how: PeerSettings) -> Pacing:
     """The pacing that settings ask for; what they leave out is as fits the kind of the share."""
     content = share.content
     return Pacing(

@@ -407,12 +407,16 @@ class NetSpecification(Section):
 
     name: str = key("Short name; left out: the file's name.", min_length=1)
     title: str | None = key("One line that says what it is about.", None)
-    network: NetworkSection
-    data: DataSection
-    net: NetSection
-    likelihood: Annotated[OneTarget | HeadsSection, OneOf("kind", LIKELIHOODS, *_WHERE)]
-    training: TrainingSection
-    messages: MessagesSection | None = None
+    network: NetworkSection = key("Who hears whom, as in problem files.")
+    data: DataSection = key("Where the agents' data are.")
+    net: NetSection = key("What each agent trains.")
+    likelihood: Annotated[OneTarget | HeadsSection, OneOf("kind", LIKELIHOODS, *_WHERE)] = key(
+        "What the net's outputs say of a label."
+    )
+    training: TrainingSection = key("How, and for how long.")
+    messages: MessagesSection | None = key(
+        "How agents write what they say; left out: float32 as it is.", None
+    )
 
     def document(self) -> dict[str, Any]:
         """The file's content again, as plain tables, lists, texts and numbers."""

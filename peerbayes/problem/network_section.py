@@ -190,7 +190,7 @@ class EdgesNetwork(FixedNetwork):
     )
     agents: int = key(_AGENTS, ge=1)
     rule: Rule = key(_RULE, "uniform")
-    directed: bool = False
+    directed: bool = key("Whether edges lead one way.", False)
 
     @model_validator(mode="after")
     def _in_range(self) -> EdgesNetwork:
@@ -216,7 +216,7 @@ class EdgesNetwork(FixedNetwork):
 class TopologyNetwork(FixedNetwork):
     """A network given by the name of its topology."""
 
-    topology: Topology
+    topology: Topology = key("Who is linked with whom.")
     agents: int | None = key(_AGENTS, None, ge=1)
     shape: Row[Annotated[int, Field(ge=1)]] | None = key(
         "Rows and columns of a grid or torus.", None

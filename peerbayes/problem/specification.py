@@ -88,7 +88,7 @@ class LinkCost(Section):
     """What using one edge costs."""
 
     link: Ends = key("The two agents; if the graph is directed, listener first.")
-    cost: PositiveNumber
+    cost: PositiveNumber = key("What using the edge costs.")
 
 
 class LinkAvailability(Section):
@@ -213,7 +213,7 @@ class FileSpecification(Section):
 
     name: Name = key("Short name; left out: the file's name.")
     title: str | None = key("One line that says what it is about.", None)
-    network: NetworkSection
+    network: NetworkSection = key("Who hears whom, and by which weights.")
     learning: LearningSection | None = key(
         "How agents learn; left out: from one observation a round.", None
     )
@@ -253,7 +253,7 @@ class FileSpecification(Section):
 class ProblemSpecification(FileSpecification):
     """A problem with finitely many hypotheses, as parsed."""
 
-    model: ModelSection
+    model: ModelSection = key("Finitely many hypotheses, and what the agents see.")
     faults: FaultsSection | None = key(
         "Faulty agents, and how the others pool; left out: none.", None
     )
@@ -267,7 +267,7 @@ class RegressionSpecification(FileSpecification):
 
     table_name: ClassVar[str] = "regression"
 
-    regression: RegressionSection
+    regression: RegressionSection = key("A linear regression, in place of a model.")
 
 
 SECTIONS: Mapping[str, type[Section]] = {

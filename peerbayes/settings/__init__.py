@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Design,
         Formula,
         Placement,
+        Resources,
         Simulate,
         Verify,
     )
@@ -32,6 +33,7 @@ __all__ = [
     "Launch",
     "Peer",
     "Placement",
+    "Resources",
     "Router",
     "Simulate",
     "Train",

@@ -108,6 +108,14 @@ class Settings:
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {}
     moved: ClassVar[Mapping[str, str]] = {}
 
+    def flat(self) -> dict[str, Any]:
+        """Every setting by name, those of groups among them, as a command has them."""
+        found: dict[str, Any] = {}
+        for declared in declared_in(cast("Any", type(self))):
+            value = getattr(self, declared.name)
+            found |= value.flat() if declared.group else {declared.name: value}
+        return found
+
     def __post_init__(self) -> None:
         for declared in declared_in(cast("Any", type(self))):
             value = getattr(self, declared.name)
@@ -128,6 +136,20 @@ def declared_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
             if name in known and name not in found:
                 found[name] = _declared(home, known[name])
     return tuple(found.values())
+
+
+@cache
+def flat_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
+    """The fields of a class, the fields of a group in place of the group: options of a command."""
+    fields = declared_in(settings)
+    return tuple(one for d in fields for one in (declared_in(d.group) if d.group else (d,)))
+
+
+def made_flat(settings: Callable[..., Settings], values: Mapping[str, Any]) -> Settings:
+    """The settings of flat values; what is not among them is as declared."""
+    given = {name: values[name] for d in declared_in(settings) if (name := d.name) in values}
+    groups = {d.name: made_flat(d.group, values) for d in declared_in(settings) if d.group}
+    return settings(**given, **groups)
 
 
 def _declared(home: type, field: dataclasses.Field[Any]) -> Declared:
@@ -221,7 +243,11 @@ def _grouped(
     home: Declared, settings: object, keywords: dict[str, Any], name: str
 ) -> dict[str, Any]:
     """The group that a keyword has moved to, with its value, which is told."""
-    _tell(name, f"{home.name}=pb.{home.group.__name__}({name}=...)")
+    import peerbayes
+
+    kind = home.group.__name__
+    place = "pb" if kind in vars(peerbayes)["__all__"] else "peerbayes.settings"
+    _tell(name, f"{home.name}={place}.{kind}({name}=...)")
     group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
     return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
 

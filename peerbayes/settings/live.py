@@ -13,6 +13,7 @@ from peerbayes.settings.domains import (
     SECONDS,
     Choice,
     Flag,
+    Python,
     Several,
     Text,
     Whole,
@@ -85,6 +86,12 @@ class Agent(Settings):
     journal: Annotated[
         bool, Setting("Keep all that an agent did, so that it can be replayed.", Flag())
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Settings):
+    """How long live agents run, and from which seed."""
+
     rounds: Annotated[
         int | None,
         Setting(
@@ -103,7 +110,7 @@ class Agent(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launch(Agent, Output, Images, StageFeedback):
+class Launch(Rounds, Output, Images, StageFeedback):
     """How all agents of a problem run as processes of this machine."""
 
     revive: Annotated[
@@ -112,10 +119,14 @@ class Launch(Agent, Output, Images, StageFeedback):
     resume: Annotated[bool, Setting("Go on from what the agents left in the folder.", Flag())] = (
         False
     )
+    agent: Annotated[
+        Agent,
+        Setting("How each agent runs.", Python("settings peerbayes.settings.Agent()", group=Agent)),
+    ] = Agent()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Peer(Agent, Folder, Images):
+class Peer(Agent, Rounds, Folder, Images):
     """How one agent of a live network runs."""
 
     agent: Annotated[str | None, Setting("Which agent this is: its name or number.", Text())] = None

@@ -18,6 +18,7 @@ from peerbayes.settings.domains import (
     Batch,
     Flag,
     Memory,
+    Python,
     Several,
     Text,
     Whole,
@@ -134,13 +135,7 @@ class StageFeedback(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(Settings):
-    """What a simulation may use of the machine; none of it changes a number of the result.
-
-    Attributes
-    ----------
-    notice
-        Called with a line that is worth saying before a run; None says nothing.
-    """
+    """What a simulation may use of the machine; none of it changes a number of the result."""
 
     workers: Annotated[
         int,
@@ -158,7 +153,6 @@ class Resources(Settings):
         Setting("Refuse runs that are expected to take longer.", HOURS),
     ] = MOST_HOURS
     resume: Annotated[bool, Setting("Go on from where a killed run was.", Flag())] = False
-    notice: Callable[[str], None] | None = None
 
 
 # What can be asked of a problem ------------------------------------------------------------------
@@ -227,15 +221,25 @@ USUAL = Analyse()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulate(Resources, Seeded, Output, Data, Feedback):
-    """How the exact algorithm is run on drawn observations."""
+class Simulate(Seeded, Output, Data, Feedback):
+    """How the exact algorithm is run on drawn observations.
 
-    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
-        "resources": lambda value: _group("resources", value, Resources)
-    }
+    Attributes
+    ----------
+    notice
+        Called with a line that is worth saying before a run; None says nothing.
+    """
 
     rounds: Annotated[int, Setting("Rounds n.", Whole(1))] = 1000
     replicates: Annotated[int, Setting("Independent runs R.", Whole(1, "R"))] = 100
+    resources: Annotated[
+        Resources,
+        Setting(
+            "What the run may use of the machine.",
+            Python("settings peerbayes.settings.Resources()", group=Resources),
+        ),
+    ] = Resources()
+    notice: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,7 +132,7 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
     silent = {
         name
         for name, text in pages.items()
-        if not any(mark in text for mark in ("```python", "```console", "{code-cell}"))
+        if not any(mark in text for mark in ("```python", "```console", "{code-cell}", "{benchmark}"))
         and not re.fullmatch(r"reference/api/\w+/[\w-]+\.md", name)  # docstrings have examples
     }
     assert silent <= reading_only, sorted(silent - reading_only)

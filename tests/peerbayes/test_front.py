@@ -239,7 +239,10 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
         (lambda: pb.simulate("two-coins", rounds=0), "rounds"),
         (lambda: pb.simulate("p1-regression", rounds=0), "^rounds: expected a whole number"),
         (lambda: pb.simulate("p1-regression", rounds="5"), "^rounds: expected a whole number"),
-        (lambda: pb.simulate("two-coins", resources=3), "^resources: expected a Resources"),
+        (
+            lambda: pb.simulate("two-coins", resources=3),
+            "^resources: expected settings",
+        ),
         (lambda: pb.verify("two-coins", delta=2.0), "delta"),
         (lambda: pb.load(pb.load("two-coins")), "the name or the file of one, got Problem"),
         (lambda: pb.load("a" * 5000), "^a{299}…: expected a readable"),

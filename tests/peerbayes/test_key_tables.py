@@ -42,6 +42,32 @@ def test_every_table_of_the_page_can_be_made(directive: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["problem", "net"])
+def test_the_page_of_a_file_has_every_section(name: str) -> None:
+    """By a table made from the schema, or, of what differs by a word alone, a row with its keys."""
+    page = (DOCS / f"reference/{name}-files.md").read_text("utf-8")
+    made = set(re.findall(rf"^```\{{keys\}} {name} (\w+)$", page, re.MULTILINE))
+    schema = read_schema(name)
+    assert f"```{{keys}} {name}\n" in page
+    for title, section in schema["$defs"].items():
+        keys = section.get("properties", {})
+        # The page of net files has tables of its own sections; the others are of problem files.
+        elsewhere = name == "net" and title in read_schema("problem")["$defs"]
+        if not keys or title in made or (elsewhere and title != "MessagesSection"):
+            continue
+        words = [word for key in ("kind", "behaviour") if (word := keys.get(key, {}).get("const"))]
+        shown = keys.keys() - {"kind", "behaviour", "agents", "link"}
+        rows = [row for row in page.splitlines() if f"| `{words[0]}`" in row] if words else [page]
+        assert all(f"`{key}`" in rows[0] for key in shown), title
+
+
+def test_a_table_of_a_file_has_words_and_what_is_left_out() -> None:
+    rows = list(key_table("net", "TrainingSection"))
+    (schedule,) = (row for row in rows if row.startswith("| `schedule`"))
+    assert schedule.endswith('`cosine`, `geometric`. Left out: `"cosine"`. |')
+    assert any(row.startswith("| `rounds`") and row.endswith("Required. |") for row in rows)
+
+
 def test_the_page_has_a_table_for_everything_that_is_printed() -> None:
     assert {directive.split()[0] for directive in DIRECTIVES} == set(PRINTED)
 

@@ -17,7 +17,7 @@ from exact.cost import Cost
 from peerbayes import cli
 from peerbayes.front.simulate import announce
 from peerbayes.problem.builtins.loading import load_problem
-from peerbayes.settings.questions import Resources
+from peerbayes.settings.questions import Resources, Simulate
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(pb.__file__).parents[1]
@@ -205,8 +205,7 @@ def test_a_long_regression_is_announced_and_refused() -> None:
         pb.simulate(
             load_problem("p1-regression"),
             **options,
-            memory="1M",
-            hours=1e9,
+            resources=Resources(memory="1M", hours=1e9),
             notice=said.append,
         )
     assert len(said) == 1
@@ -233,7 +232,7 @@ def test_nothing_to_resume_starts_from_the_beginning(tmp_path: Path, capsys: Cap
 
 def test_long_and_large_runs_are_announced() -> None:
     said: list[str] = []
-    resources = Resources(notice=said.append)
+    resources = Simulate(notice=said.append)
     announce(resources, "a", Cost(5 << 20, 9.0, {}, 1, 0))
     assert said == []
     announce(resources, "b", Cost(3 << 29, 9.0, {}, 1, 0))
@@ -242,7 +241,7 @@ def test_long_and_large_runs_are_announced() -> None:
         "b: about 9 s, up to 1.5 GiB of memory (estimates)",
         "c: about 2 h, up to 0.0049 GiB of memory (estimates)",
     ]
-    announce(Resources(), "d", Cost(3 << 29, 8e4, {}, 1, 0))
+    announce(Simulate(), "d", Cost(3 << 29, 8e4, {}, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -275,9 +274,9 @@ def test_a_long_run_may_be_asked_for() -> None:
     said: list[str] = []
     cost = Cost(5 << 20, 36 * 86400.0, {}, 1, 0)
     with pytest.raises(ValueError, match=r"got one of about 36 days .* allow it with --hours 870"):
-        announce(Resources(notice=said.append), "a", cost)
+        announce(Simulate(notice=said.append), "a", cost)
     assert said == []
-    announce(Resources(notice=said.append, hours=870), "a", cost)
+    announce(Simulate(notice=said.append, resources=Resources(hours=870)), "a", cost)
     assert said == ["a: about 36 days, up to 0.0049 GiB of memory (estimates)"]
 
 
@@ -297,7 +296,7 @@ def test_a_long_run_is_announced_before_it_begins(monkeypatch: Patch) -> None:
             rounds=10**6,
             replicates=10**6,
             seed=0,
-            hours=1e9,
+            resources=Resources(hours=1e9),
             notice=said.append,
         )
     assert len(said) == 1

@@ -12,7 +12,7 @@ import peerbayes as pb
 from peerbayes import settings
 from peerbayes.commands.command import Command, Subject, parsed_by_typer
 from peerbayes.commands.table import COMMANDS
-from peerbayes.settings.declared import Setting, Settings, declared_in, question
+from peerbayes.settings.declared import Setting, Settings, declared_in, flat_in, made_flat, question
 from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
 from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
@@ -103,8 +103,8 @@ def test_defaults_of_options_are_in_their_domains(command: Command) -> None:
 @pytest.mark.parametrize(
     ("old", "now"),
     [
-        (lambda: pb.simulate("two-coins", resources=Resources(workers=1), rounds=5, replicates=2),
-         lambda: pb.simulate("two-coins", workers=1, rounds=5, replicates=2)),
+        (lambda: pb.simulate("two-coins", workers=1, rounds=5, replicates=2),
+         lambda: pb.simulate("two-coins", resources=Resources(workers=1), rounds=5, replicates=2)),
         (lambda: pb.place("p2-grid corner", request=settings.Placement(objective="rate")),
          lambda: pb.place("p2-grid corner", objective="rate")),
     ],
@@ -142,6 +142,18 @@ def test_what_a_group_has_works_as_a_keyword_with_a_note() -> None:
         ValueError, match=r"^method: expected settings pb.Method\(\), got dict; make one"
     ):
         pb.train(None, [], None, rounds=1, local_steps=1, method={"codec": "sign"})
+
+
+@pytest.mark.parametrize("name", ["launch", "simulate"])
+def test_no_question_has_more_than_twelve_arguments(name: str) -> None:
+    """And a command has the settings of its groups among its options."""
+    assert len(inspect.signature(getattr(pb, name)).parameters) <= 12
+    (command,) = [one for one in COMMANDS if one.name == name]
+    (kind,) = command.settings
+    given = {d.name: d.default for d in flat_in(kind)}
+    assert made_flat(kind, given).flat() == {**kind().flat(), **given}
+    assert {d.name for d in flat_in(kind) if d.setting} == set(command.declared)
+    assert not any(d.group for d in command.declared.values())
 
 
 def test_annotations_that_are_postponed_are_refused() -> None:

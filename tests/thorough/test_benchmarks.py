@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,53 +29,14 @@ from tests.oracles import exact_eigenvalues, exact_stationary, precision
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
-NAMES = (
-    "accounting",
-    "changing",
-    "commands",
-    "consensus",
-    "design_exponent",
-    "design_mixing",
-    "design_placement",
-    "design_rate",
-    "explore",
-    "fedavg",
-    "gae",
-    "laws",
-    "learners",
-    "live",
-    "live_chaos",
-    "live_nets",
-    "message_runs",
-    "messages",
-    "nets",
-    "networks",
-    "numbers",
-    "priors",
-    "regression",
-    "scale",
-    "train",
-    "train_nets",
-)
-NETS = (
-    "fedavg",
-    "gae",
-    "learners",
-    "live_nets",
-    "message_runs",
-    "messages",
-    "nets",
-    "priors",
-    "train",
-    "train_nets",
-)
+NETS = {name for name, case in tables.CASES.items() if "torch" in case.get("packages", ())}
 CONDITIONS = {"rows", "processor", "threads", "python", "libraries", "repeats"}
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=tables.CASES)
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a benchmark writes at toy size."""
-    if request.param in NETS:
+    if request.param in NETS | {"priors"}:
         pytest.importorskip("torch")
     if request.param == "explore":
         pytest.importorskip("playwright", reason="no Playwright here")
@@ -85,7 +45,7 @@ def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     out = tmp_path_factory.mktemp("benchmark") / f"{request.param}.json"
     done = subprocess.run(
         [
-            *(sys.executable, "-m", f"benchmarks.{request.param}"),
+            *(sys.executable, "-m", "benchmarks", request.param),
             *("--quick", "--repeats", "1", "--out", str(out)),
         ],
         capture_output=True,
@@ -101,69 +61,44 @@ def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return out
 
 
-def parts_on_the_page(name: str) -> list[str]:
-    """The tables of a file that the page shows."""
-    calls = re.findall(rf'page\(Path\("benchmarks/{name}\.json"\)(?:, "(\w+)")?\)', PAGE)
-    assert calls
-    return calls
-
-
-def explained_after(name: str, part: str) -> set[str]:
-    """The columns that the first table below the call on the page explains."""
-    call = f'benchmarks/{name}.json")' + (f', "{part}")' if part else ")")
-    below = PAGE.partition(call)[2].partition("| column |")[2].partition("\n\n")[0]
-    rows = re.findall(r"^\| (`.*?`) \|", below, flags=re.MULTILINE)
-    return {column for row in rows for column in re.findall(r"`([^`]+)`", row)}
-
-
 def check(file: Path, name: str) -> None:
     record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     assert set(record) == CONDITIONS
     found = tables.parts(record)
-    assert sorted(found) == sorted(parts_on_the_page(name))
+    cases = {case["part"]: case for case in tables.CASES[name]["tables"]}
+    assert sorted(found) == sorted(cases)
     for part, rows in found.items():
         columns = {column for row in rows for column, _ in tables.cells(row)}
-        assert columns == explained_after(name, part)
-        assert all(f"| {column}" in tables.page(file, part) for column in columns)
+        explained = " ".join(cases[part]["columns"])
+        assert columns == set(re.findall(r"`([^`]+)`", explained))
+        assert all(f"| {column}" in tables.page(name, file.parent) for column in columns)
 
 
 def test_a_benchmark_runs_and_the_page_explains_its_columns(toy: Path) -> None:
     check(toy, toy.stem)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", tables.CASES)
 def test_the_page_explains_what_was_measured(name: str) -> None:
     check(ROOT / f"docs/benchmarks/{name}.json", name)
 
 
-def test_the_page_shows_every_table(tmp_path: Path) -> None:
-    """Run the page and build it: test_site.py does not run what it builds."""
-    pytest.importorskip("myst_nb")
-    source = tmp_path / "docs"
-    shutil.copytree(ROOT / "docs/benchmarks", source / "benchmarks")
-    (source / "index.md").write_text(PAGE, encoding="utf-8")
-    (source / "conf.py").write_text(
-        "extensions = ['myst_nb']\n"
-        "nb_execution_mode = 'force'\n"
-        "nb_execution_raise_on_error = True\n"
-        "myst_enable_extensions = ['dollarmath']\n",
-        encoding="utf-8",
-    )
+def test_the_page_has_every_benchmark_once() -> None:
+    """As a directive, which `make docs` runs; each is a module, and each record is of one."""
+    assert sorted(re.findall(r"```\{benchmark\} (\w+)", PAGE)) == sorted(tables.CASES)
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert set(tables.CASES) < modules
+    others = {"__init__", "__main__", "core", "gpu", "limits", "tables", "trials"}
+    assert modules - set(tables.CASES) == others
+
+
+def test_a_benchmark_that_there_is_not_is_one_line() -> None:
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "sphinx", "-q", "-b", "html"),
-            *(str(source), str(tmp_path / "html")),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    shown = (tmp_path / "html/index.html").read_text(encoding="utf-8")
-    explanations = PAGE.count("| column |")
-    assert explanations == sum(len(parts_on_the_page(name)) for name in NAMES)
-    assert shown.count("<table") == 2 * explanations
+        [sys.executable, "-m", "benchmarks", "speed"],
+        capture_output=True, encoding="utf-8", cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("benchmarks: expected one of consensus, ")
 
 
 def test_elimination_is_accurate_where_its_peers_are_not() -> None:
@@ -196,7 +131,7 @@ def test_the_core_is_measured_by_its_widest_multiply_adds() -> None:
 
 
 def test_the_page_says_when_nothing_was_measured(tmp_path: Path) -> None:
-    assert "make bench" in tables.page(tmp_path / "none.json")
+    assert "make bench" in tables.page("laws", tmp_path)
 
 
 def test_a_table_shows_shares_units_and_gaps() -> None:

@@ -18,6 +18,8 @@ from peerbayes.live.members import robust_keys
 from peerbayes.live.processes import free_ports
 from peerbayes.live.transport import Inbox
 from peerbayes.live.zenoh_transport import Endpoints, ZenohTransport, open_session
+from peerbayes.settings import Launch
+from peerbayes.settings.declared import made_flat
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_wrong_options_are_one_line(
 )  # fmt: skip
 def test_requests_are_checked_before_anything_runs(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        pb.launch("two-coins", **settings)
+        pb.launch("two-coins", made_flat(Launch, settings))
 
 
 def test_robust_rules_by_name() -> None:

@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic_core import PydanticUndefined
 
 from peerbayes.nets.sections import (
-    LIKELIHOODS,
-    RULES,
-    DataSection,
-    DealSection,
-    MessagesSection,
-    NetSection,
     NetSpecification,
-    TrainingSection,
 )
-from peerbayes.problem.entries import Section
 from peerbayes.schemas import read_schema
 from tests.peerbayes.nets.net_files import net_document
-
-PAGE = (Path(__file__).parents[3] / "docs/reference/net-files.md").read_text(encoding="utf-8")
-PLACES: list[tuple[str, type[Section]]] = [
-    ("Top level", NetSpecification),
-    ("`[data]`", DataSection),
-    ("`[data.deal]`", DealSection),
-    ("`[net]`", NetSection),
-    *[("`[likelihood]`", section) for section in LIKELIHOODS.values()],
-    ("`[training]`", TrainingSection),
-    ("`[messages]`", MessagesSection),
-]
-
-
-def rows_of(heading: str) -> dict[str, str]:
-    """The rows of the tables under a heading, by their first cell."""
-    text = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return dict(re.findall(r"^\| `(\w+)` \|(.*)$", text, re.MULTILINE))
-
-
-@pytest.mark.parametrize(("heading", "section"), PLACES)
-def test_every_key_is_on_the_page_and_every_default(heading: str, section: type[Section]) -> None:
-    rows = rows_of(heading)
-    assert section.model_fields.keys() <= rows.keys()
-    for key, field in section.model_fields.items():
-        if field.default not in (None, PydanticUndefined, {}):
-            shown = str(field.default).lower() if field.default is not True else "true"
-            assert f"`{shown}`" in rows[key] or f'`"{shown}"`' in rows[key], key
-
-
-def test_the_page_has_no_key_that_there_is_not() -> None:
-    known: dict[str, set[str]] = {}
-    for heading, section in PLACES:
-        known.setdefault(heading, set()).update(section.model_fields)
-    known["`[likelihood]`"] |= set(LIKELIHOODS)  # the first table there is of kinds
-    for heading, keys in known.items():
-        assert rows_of(heading).keys() <= keys
-
-
-def test_every_rule_and_likelihood_is_on_the_page() -> None:
-    assert all(f'"{rule}"' in rows_of("`[data.deal]`")["by"] for rule in RULES)
-    assert LIKELIHOODS.keys() <= rows_of("`[likelihood]`").keys()
-
 
 SCHEMA = Draft202012Validator(read_schema("net"))
 ONE = {"files": None, "file": "all.csv"}

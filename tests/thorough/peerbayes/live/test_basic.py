@@ -35,7 +35,7 @@ from peerbayes.live.security import KeyFolder
 from peerbayes.live.transport import key
 from peerbayes.live.watch.watcher import find_watched
 from peerbayes.records import read_record
-from peerbayes.settings import Launch
+from peerbayes.settings import Agent, Launch
 from tests.peerbayes.live.networks import eventually, keys_of, session
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -104,8 +104,8 @@ def test_a_killed_agent_comes_back_as_it_was(
 
     monkeypatch.setattr(processes.Processes, "watch", watch)
     outcome = pb.launch(
-        "two-coins", rounds=400, interval=0.02, seed=1, journal=True, revive=True, out=tmp_path,
-        notice=said.append,
+        "two-coins", rounds=400, seed=1, agent=Agent(interval=0.02, journal=True), revive=True,
+        out=tmp_path, notice=said.append,
     )  # fmt: skip
     assert outcome.complete
     assert [agent.deaths for agent in outcome.found.agents] == [0, 1]
@@ -128,7 +128,7 @@ def test_a_killed_agent_comes_back_as_it_was(
 
 
 def test_processes_of_two_coins_learn_as_fast_as_predicted(tmp_path: Path) -> None:
-    how = Launch(rounds=1500, pace="own", interval=0.004, seed=5, out=tmp_path)
+    how = Launch(rounds=1500, agent=Agent(pace="own", interval=0.004), seed=5, out=tmp_path)
     coins = find_watched("two-coins")
     launched = threading.Thread(target=run_launch, args=("two-coins", how))
     launched.start()
@@ -167,8 +167,9 @@ def test_keys_made_anew_hold_for_states_that_were_kept(tmp_path: Path) -> None:
     for rounds in (10, 20):
         keys = new_keys(members_of(pb.load("two-coins")), tmp_path / f"keys {rounds}")
         found = pb.launch(
-            "two-coins", rounds=rounds, keys=keys, resume=rounds > 10, patience=600, out=tmp_path
-        ).found
+            "two-coins", rounds=rounds, agent=Agent(keys=keys, patience=600), resume=rounds > 10,
+            out=tmp_path,
+        ).found  # fmt: skip
         assert [agent.refused for agent in found.agents] == [0, 0]
         heard = [r["receipts"]["new"] + r["receipts"]["early"] for r in found.reports]
         assert min(heard) == 10
