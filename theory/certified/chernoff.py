@@ -172,7 +172,10 @@ def peak(mean: arb, squares: arb, slope: arb, growth: arb) -> arb:
 # Relative closeness of the tilts, 2^-12, leaves 1e-7 of the exponent open.
 _CLOSENESS = 12
 # Factors by which a tilt is moved where no maximum is enclosed, one after the other.
-_FACTORS = (16.0, 4.0, 2.0, 1.4, 1.1, 1.03)
+_FACTORS = (2.0, 1.2, 1.04)
+_MOST_MOVES = 20
+# Multiples of a normal law's best tilt, to begin with.
+_COARSE = tuple(4.0**k for k in range(-12, 40))
 # Smaller tilts to try where the best one does not hold for ever.
 _SHRINK = tuple(0.8**k for k in range(1, 40))
 
@@ -346,19 +349,25 @@ def _fallback(ratio: Weighed, guess: arb | None) -> _Least:
     if not ratio.mean > 0:
         return best
     normal = (ratio.mean / ratio.variance).mid() if ratio.variance > 0 else arb(1)
-    tilts = [normal if guess is None else guess]
-    for factor in _FACTORS:
-        while tilts:
-            ends = [((-ratio.jet(tilt).value).exp().upper(), tilt) for tilt in tilts]
-            tilts = []
-            for end, tilt in ends:
-                if end < best.value.upper():
-                    best = _Least(arb(0).union(end), tilt)
-                    # Onwards, away from where it has been worse.
-                    tilts = [(tilt * factor).mid(), (tilt / factor).mid()]
-        if best.tilt is not None:
-            tilts = [(best.tilt * factor).mid(), (best.tilt / factor).mid()]
+    # f is concave, but may be flat as far as balls tell: all sizes are tried first.
+    for tilt in () if guess is None else (guess,):
+        best = _better(best, ratio, tilt)
+    for factor in _COARSE if best.tilt is None else ():
+        best = _better(best, ratio, normal * factor)
+    for factor in _FACTORS if best.tilt is not None else ():
+        for _ in range(_MOST_MOVES):
+            before, tilt = best, best.tilt or normal
+            for step in (factor, 1 / factor):
+                best = _better(best, ratio, tilt * step)
+            if best is before:
+                break
     return best
+
+
+def _better(best: _Least, ratio: Weighed, tilt: arb) -> _Least:
+    """The better of a bound and that of another tilt."""
+    end = (-ratio.jet(tilt.mid()).value).exp().upper()
+    return _Least(arb(0).union(end), tilt.mid()) if end < best.value.upper() else best
 
 
 def _for_ever(least: _Least, ratio: Weighed, drop: arb, falls: Callable[[arb], bool]) -> arb:

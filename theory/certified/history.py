@@ -124,36 +124,34 @@ class Weighing:
     ----------
     values
         x_j, one ball an agent.
-    near, size
-        Doubles near them, and an upper bound on their moduli.
+    near
+        Doubles near them, and upper bounds on their moduli, shape (N, 2).
     power
         1 or 2.
     """
 
     values: Sequence[arb]
     near: FloatArray
-    size: float
     power: int
-    _rounds: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    _sums: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    _rounds: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _sums: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, values: Sequence[arb], *, power: int = 1) -> Weighing:
         """The numbers of all agents."""
-        near = np.array([float(value.mid()) for value in values])
-        size = max(float(value.abs_upper()) * (1 + 4 * _EPS) for value in values)
-        return cls(values, near, size, power)
+        near = [(float(x.mid()), float(x.abs_upper()) * (1 + 4 * _EPS)) for x in values]
+        return cls(values, np.array(near), power)
 
     def at(self, powers: RoundedPowers, k: int) -> list[arb]:
         """Balls around round k's, for every agent."""
         self._extend(powers)
-        return self._balls(self._rounds[k - 1], powers, k, 1)
+        return self._balls(self._rounds[k - 1], powers, k)
 
     def until(self, powers: RoundedPowers, rounds: int) -> list[arb]:
         """Balls around the sums over rounds 1 to n, for every agent."""
         known = powers.reach(rounds)
         self._extend(powers)
-        found = self._balls(self._sums[known - 1], powers, known, known)
+        found = self._balls(self._sums[known - 1], powers, known)
         more = rounds - known
         if more:
             # Later rounds lie within the hull of the last rows that are known.
@@ -168,14 +166,13 @@ class Weighing:
             return
         rows = powers.rows(done + 1, powers.count)
         new = (rows if self.power == 1 else rows * rows) @ self.near
-        self._rounds = np.concatenate([self._rounds.reshape(done, powers.agents), new])
+        self._rounds = np.concatenate([self._rounds.reshape(done, *new.shape[1:]), new])
         self._sums = np.cumsum(self._rounds, axis=0)
 
-    def _balls(self, row: FloatArray, powers: RoundedPowers, k: int, rounds: int) -> list[arb]:
-        # Rows sum to one, so that what is summed is no larger than `size` a round.
-        off = self.power * powers.error(k) + (powers.agents + rounds + 8) * _EPS
-        doubt = rounds * self.size * off * 1.01 + _TINY
-        return [arb(entry, doubt) for entry in row.tolist()]
+    def _balls(self, sums: FloatArray, powers: RoundedPowers, k: int) -> list[arb]:
+        """Balls around sums over rounds until k, or one of them; zero weights stay zero."""
+        off = 1.01 * (self.power * powers.error(k) + (powers.agents + k + 8) * _EPS)
+        return [arb(entry, size * off) for entry, size in sums.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +361,7 @@ class Heard:
         """A ball around Σ w^power."""
         found, count = float((self._weights**power).sum()), self._weights.size
         off = power * self.history.off(self.rounds.stop) + (count + 8) * _EPS
-        return arb(found, found * off * 1.01 + _TINY)
+        return arb(found, found * off * 1.01 + _TINY * (found > 0))
 
     @property
     def is_bounded(self) -> bool:

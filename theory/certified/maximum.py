@@ -185,6 +185,8 @@ def _sign(ball: arb, law: RationalLogRatio) -> int | None:
 
 # Steps of Newton's method, halvings and growth together; a handful suffice but for wild cases.
 _MOST_STEPS = 400
+# Where Newton's method takes more, f is flat: then every other step is a halving.
+_QUICK = 16
 _GROWTH = 16
 
 
@@ -255,7 +257,7 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
     right: tuple[arb, Jet] | None = None
     point = guess
     tolerance = arb(2) ** -(closeness + 2)
-    for _ in range(_MOST_STEPS):
+    for count in range(_MOST_STEPS):
         jet = objective.jet(point)
         if jet.slope > 0:
             left = (point, jet)
@@ -265,7 +267,7 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
             break  # as near as this precision tells
         else:
             return None
-        following = _next_point(point, jet, left, right)
+        following = _next_point(point, jet, left, right, newton=count < _QUICK or count % 2 == 0)
         moved = abs(following - point)
         point = following
         if moved < tolerance * point:
@@ -277,12 +279,17 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
 
 
 def _next_point(
-    point: arb, jet: Jet, left: tuple[arb, Jet] | None, right: tuple[arb, Jet] | None
+    point: arb,
+    jet: Jet,
+    left: tuple[arb, Jet] | None,
+    right: tuple[arb, Jet] | None,
+    *,
+    newton: bool,
 ) -> arb:
     low = left[0] if left is not None else point / _GROWTH
     high = right[0] if right is not None else point * _GROWTH
     curvature = jet.curvature.mid()
-    if curvature < 0:
+    if curvature < 0 and newton:
         step = (point - jet.slope.mid() / curvature).mid()
         if low < step < high:
             return step
