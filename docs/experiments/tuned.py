@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -127,13 +128,51 @@ def gaps() -> str:
     return "\n".join(text)
 
 
+def equal_bytes() -> str:
+    """Averaging over thrice as many rounds, and what it has more than sites, seed by seed."""
+    file = HERE.parent / "benchmarks/equal_bytes.json"
+    runs = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    heads = [name.partition(" [")[0] for name in MEASURES.values()]
+    text = [f"| row | | {' | '.join(heads)} |", f"|---|---|{'---:|' * len(heads)}"]
+    for row in dict.fromkeys(run["row"] for run in runs):
+        own = [run for run in runs if run["row"] == row]
+        (sites,) = (
+            one
+            for name, one in _results()
+            if (name, one.method.name, one.course.partition(" ")[0]) == (row, "sites", "50")
+        )
+        found = [_beside(own, sites, measure) for measure in MEASURES]
+        for who, place in (("averaging", 0), ("− sites", 1)):
+            cells = (
+                _marked(one[place], m, sign="+" * place)
+                for one, m in zip(found, MEASURES, strict=True)
+            )
+            text.append(f"| `{row}` | {who} | {' | '.join(cells)} |")
+    return "\n".join(text)
+
+
+def _beside(
+    runs: list[dict[str, Any]], sites: MethodResult, measure: str
+) -> tuple[Estimate, Estimate]:
+    """A measure of runs, and what they have more than sites with the same seeds."""
+    scale = 100 if measure == "accuracy" else 1
+    values = {run["seed"]: scale * run[measure.replace("_", " ")] for run in runs}
+    gaps = [values[seed] - value for seed, value in sites.by_seed(measure).items()]
+    return Estimate.of(list(values.values())), Estimate.of(gaps)
+
+
+def _marked(found: Estimate, measure: str, *, sign: str) -> str:
+    """Bold where it is a gap whose 95 % interval leaves 0 out."""
+    text = _shown(found, measure, sign=sign)
+    return f"**{text}**" if sign and abs(found.mean) > found.margin else text
+
+
 def _gap(one: MethodResult, other: MethodResult, measure: str) -> str:
     """Bold where the 95 % interval leaves 0 out."""
     gap = difference(one, other, measure)
     if gap is None:
         return ""
-    text = _shown(gap, measure, sign="+")
-    return f"**{text}**" if abs(gap.mean) > gap.margin else text
+    return _marked(gap, measure, sign="+")
 
 
 def _shown(found: Estimate | None, measure: str, *, sign: str = "") -> str:

@@ -243,11 +243,8 @@ def _grouped(
     home: Declared, settings: object, keywords: dict[str, Any], name: str
 ) -> dict[str, Any]:
     """The group that a keyword has moved to, with its value, which is told."""
-    import peerbayes
-
-    kind = home.group.__name__
-    place = "pb" if kind in vars(peerbayes)["__all__"] else "peerbayes.settings"
-    _tell(name, f"{home.name}={place}.{kind}({name}=...)")
+    made = home.said.domain.wanted.removeprefix("settings ").removesuffix(")")
+    _tell(name, f"{home.name}={made}{name}=...)")
     group = keywords.get(home.name) or getattr(settings, home.name, None) or home.group()
     return {home.name: dataclasses.replace(group, **{name: keywords.pop(name)})}
 

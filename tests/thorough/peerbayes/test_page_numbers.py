@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("IPython")
 from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.tuned import MEASURES, Estimate, MethodResult, difference
+from peerbayes.experiments.tuned import MEASURES, MethodResult, difference
 from tests.peerbayes.test_page_numbers import (
     DOCS,
     Found,
@@ -51,36 +51,32 @@ def test_words_on_methods_tuned_alike(scripts: Callable[[str], Any]) -> None:
     tuned = scripts("tuned")
     text = words_of("reference/tuned-alike.md", "## Where Bayes wins")
     results = list(tuned._results())
-    # Another page's courses, of ten rounds (learners.json), and weights of the rows' own W.
-    others = {"fmnist-2-balanced-b": ["85.8", "87.2"], "fmnist-2-unbalanced": [".45", ".30"]}
-    spoken = set[str]()
-    for paragraph in text.split("\n\n"):
-        about = set(re.findall(r"`([a-z]+-[\w-]+)` says", paragraph))
-        spoken |= about
-        rows = about or {row for row, _ in results}
-        found = list(comparisons(one for row, one in results if row in rows))
-        found += at_equal_bytes(results) if "equal bytes" in paragraph else []
-        own = [number for row in rows for number in others.get(row, [])]
-        assert without_source(paragraph, found, own) == [], paragraph[:60]
-    # Whoever is compared is spoken of.
-    assert spoken == {row for row, _ in results}
+    found = list(comparisons(one for _, one in results))
+    assert without_source(text, found, [".01"]) == []  # Adam's ε
+    # Every row on record is spoken of, once.
+    page = (DOCS / "reference/tuned-alike.md").read_text(encoding="utf-8")
+    spoken = re.findall(r"^\| `([a-z]+-[\w-]+)` \|", page, re.MULTILINE)
+    assert sorted(spoken) == sorted({row for row, _ in results})
 
 
-def at_equal_bytes(results: Iterable[tuple[str, MethodResult]]) -> Iterator[Found]:
-    """Averaging over thrice as many rounds, and what sites have less, seed by seed."""
-    kept = json.loads((DOCS / "benchmarks/equal_bytes.json").read_text(encoding="utf-8"))
-    (sites,) = (
-        one
-        for row, one in results
-        if (row, one.course, one.method.name)
-        == ("fmnist-2-balanced-a", "50 steps a round (build 8d46799b1af8)", "sites")
-    )
-    assert kept["runs"][0]["bytes_sent"] == sites.tests[0].bytes_sent
-    for measure in MEASURES:
-        scale = 100 if measure == "accuracy" else 1
-        values = {run["seed"]: scale * run[measure] for run in kept["runs"]}
-        gaps = [value - values[seed] for seed, value in sites.by_seed(measure).items()]
-        yield from ((e.mean, e.error) for e in map(Estimate.of, (list(values.values()), gaps)))
+def test_averaging_with_the_bytes_of_sites(scripts: Callable[[str], Any]) -> None:
+    """Bytes are equal, and the table's numbers those of three seeds."""
+    tuned = scripts("tuned")
+    kept = json.loads((DOCS / "benchmarks/equal_bytes.json").read_text(encoding="utf-8"))["rows"]
+    table = tuned.equal_bytes()
+    for row in {run["row"] for run in kept}:
+        (sites,) = (
+            one
+            for name, one in tuned._results()
+            if (name, one.method.name, one.course[:2]) == (row, "sites", "50")
+        )
+        sent = sites.tests[0].bytes_sent / 1e6
+        own = [run for run in kept if run["row"] == row]
+        assert [run["megabytes"] for run in own] == pytest.approx([sent] * 3)
+        mean = sum(100 * run["accuracy"] for run in own) / 3
+        gap = mean - sites.estimate("accuracy").mean
+        assert f"| `{row}` | averaging | {mean:.2f} ± " in table
+        assert re.search(rf"`{row}` \| − sites \| \**\{gap:+.2f} ± ", table)
 
 
 def comparisons(results: Iterable[MethodResult]) -> Iterator[Found]:
