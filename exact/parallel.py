@@ -209,15 +209,9 @@ def spread(
     """
     from joblib import delayed
 
-    workers = as_integer("workers", workers, minimum=1)
-    check_backend(backend)
-    found: list[R] = []
-    if backend is None and (workers == 1 or len(items) <= 1):
-        results = (_alone(function, item) for item in items)
-    else:
-        calls = (delayed(_alone)(function, item) for item in items)
-        results = _handed_out(calls, workers, backend)
-    with closing(results):
+    workers, found = as_integer("workers", workers, minimum=1), []
+    calls = (delayed(_alone)(function, item) for item in items)
+    with closing(_handed_out(calls, workers, backend)) as results:
         for result in results:
             found.append(result)
             if progress is not None:
@@ -244,7 +238,8 @@ def _run(token: str, work: Work, unit: int) -> Arrays:
         _kept.token, _kept.work = token, deepcopy(work)
     kept: Work = _kept.work
     with one_thread():
-        return kept.run(unit, _unheard)
+        # Progress within a unit is not told from here.
+        return kept.run(unit, lambda amount: None)
 
 
 def _end_with(owner: int) -> None:
@@ -259,10 +254,6 @@ def _end_with(owner: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _unheard(amount: int) -> None:
-    """Progress within a unit, in a worker."""
 
 
 @cache
