@@ -214,7 +214,7 @@ def growth(work: str, *, quick: bool) -> dict[str, Any]:
     """Seconds of three sizes, and the exponent of the line through their logarithms."""
     compute, sizes = GROWTH[work]
     sizes = [max(10, size // TOY) for size in sizes] if quick else sizes
-    compute(sizes[0] // 10)  # loads what is compiled
+    compute(max(10, sizes[0] // 10))  # loads what is compiled
     seconds = []
     for size in sizes:
         start = time.process_time()

@@ -250,11 +250,10 @@ class Extent:
             parts["run"] *= workers
             parts["results"] = (2 + AHEAD) * workers * part
             parts["processes"] = workers * LIBRARIES
-        seconds = START + self.stationary + self.chunks * self.chunk_seconds / workers
-        seconds += PROCESS * (workers > 1)
+        once = START + PROCESS * (workers > 1) + self.stationary
         return Cost(
             bytes=sum(parts.values()),
-            seconds=seconds,
+            seconds=once + self.chunks * self.chunk_seconds / workers,
             parts=parts,
             units=self.units,
             checkpoint=NUMBER * (sums + self.paths * each),

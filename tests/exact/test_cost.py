@@ -109,7 +109,10 @@ def test_predicted_bytes_hold_what_python_allocates(name: str) -> None:
     """In this process; the peaks of whole processes, for all cases, in tests/thorough."""
     agents, hypotheses, outcomes, sparse, options = CASES[name]
     ring = Network.from_topology("ring", agents=agents, sparse=sparse)
-    task = prepare(ring, model(hypotheses, agents, outcomes=outcomes), run=Run(seed=0, **options))
+    law = model(hypotheses, agents, outcomes=outcomes)
+    # Loads what is compiled.
+    simulate(ring, law, run=Run(rounds=2, replicates=2, seed=0))
+    task = prepare(ring, law, run=Run(seed=0, **options))
     tracemalloc.start()
     task.simulate()
     _, peak = tracemalloc.get_traced_memory()
