@@ -160,7 +160,7 @@ def type_weights(weights: FloatArray, counts: IntArray) -> FloatArray:
 def _weights(weights: FloatArray, counts: IntArray, *, normalised: bool) -> FloatArray:
     import flint
 
-    from theory.numbers.precision import precision
+    from theory.numbers.enclosure import precision
 
     batch = int(counts[0].sum())
     with precision(_BITS):

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.numbers.enclosure import Enclosure
+    from theory.numbers.enclosure import Enclosure, precision
     from theory.numbers.log_sum import LogSum
-    from theory.numbers.precision import precision
     from theory.numbers.rational import as_ball, as_fmpq, as_fraction, exact_distribution
 else:
     show_lazily(__name__)

@@ -7,15 +7,19 @@ are enough, provided the lower is rounded down and the upper up.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
 import flint
 
-from theory.numbers.precision import precision
 from theory.numbers.rational import Exact, as_fraction
 from theory.showing import Shown
-from theory.validation import fail
+from theory.validation import as_integer, fail
+
+# An interval that contains the truth -------------------------------------------------------------
+
 
 # Balls are compared with doubles at this precision: more than any midpoint here carries.
 _COMPARE_BITS = 4096
@@ -130,3 +134,20 @@ def _up(ball: flint.arb) -> float:
     while math.isfinite(near) and not flint.arb(near) >= top:
         near = math.nextafter(near, math.inf)
     return math.nextafter(-math.inf, 0.0) if near == -math.inf else near
+
+
+# The precision of ball arithmetic ----------------------------------------------------------------
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute with balls of `bits` bits (53 is that of a double), then as before.
+
+    Raises
+    ------
+    ValueError
+        If `bits` is not a whole number of at least 2.
+    """
+    wanted = as_integer("bits", bits, minimum=2)
+    with flint.ctx.workprec(wanted):
+        yield

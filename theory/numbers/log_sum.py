@@ -19,8 +19,7 @@ from typing import Any
 
 import flint
 
-from theory.numbers.enclosure import Enclosure
-from theory.numbers.precision import precision
+from theory.numbers.enclosure import Enclosure, precision
 from theory.numbers.rational import Exact, as_ball, as_fraction
 from theory.showing import Shown
 from theory.validation import fail
