@@ -12,7 +12,7 @@
   name, `save` writes one; `Problem`, `ChangingProblem`, `FaultyProblem` and `RegressionProblem`
   are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`, and
-  `learn` from observations of one's own; `many` asks it of many problems; of a
+  `learn` from observations of one's own; `peerbayes.front.many` asks it of many problems; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
   problems and results; `explore` shows a problem on a page, where it can be moved;
 - **live networks**: `launch` runs the agents of a problem as processes of this machine;
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from peerbayes.front.learn import learn as learn
     from peerbayes.front.live import launch as launch
     from peerbayes.front.live import watch as watch
-    from peerbayes.front.many import many as many
     from peerbayes.front.plot import plot as plot
     from peerbayes.front.problems import load as load
     from peerbayes.front.problems import problem_of as problem_of

@@ -1,4 +1,4 @@
-"""`pb.many`: one question about many problems, by as many workers as there are."""
+"""`many`: one question about many problems, by as many workers as there are."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ ROOT = Path(__file__).parents[2]
 # Of each package most lines and most files. They are lowered when a package gets smaller; one that
 # grows needs a reason that is worth its weight.
 BUDGETS = {
-    "theory": (57_700, 202),
+    "theory": (56_950, 202),
     "exact": (14_500, 56),
-    "empirical": (26_150, 101),
-    "peerbayes": (53_850, 222),
+    "empirical": (25_150, 99),
+    "peerbayes": (53_400, 213),
 }
 LONGEST_FILE = 500
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import peerbayes as pb
+from peerbayes.front.many import many
 
 NAMES = ("two-coins", "p2-grid", "p2-star", "two-coins")
 SETTINGS: dict[Callable[..., Any], dict[str, Any]] = {
@@ -22,17 +23,17 @@ def test_threads_give_the_answers_of_one_after_the_other(question: Callable[...,
     heard: list[tuple[int, int]] = []
     names, settings = NAMES[::3], SETTINGS[question]
     alone = [question(name, **settings).as_json() for name in names]
-    found = pb.many(
+    found = many(
         question, names, workers=2, backend="threading", progress=lambda *n: heard.append(n),
         **settings,
     )  # fmt: skip
     assert [answer.as_json() for answer in found] == alone
-    assert [answer.as_json() for answer in pb.many(question, names, **settings)] == alone
+    assert [answer.as_json() for answer in many(question, names, **settings)] == alone
     assert heard == [(1, 2), (2, 2)]
 
 
 def test_bad_numbers_of_workers_and_problems_are_one_line() -> None:
     with pytest.raises(ValueError, match=r"^workers: expected a whole number of at least 1"):
-        pb.many(pb.analyse, NAMES, workers=0)
+        many(pb.analyse, NAMES, workers=0)
     with pytest.raises(ValueError, match="nowhere"):
-        pb.many(pb.analyse, ["two-coins", "nowhere"], workers=2, backend="threading")
+        many(pb.analyse, ["two-coins", "nowhere"], workers=2, backend="threading")

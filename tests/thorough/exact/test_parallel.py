@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import peerbayes as pb
 from exact import Run, Simulation, prepare, simulate
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.parallel import run_units
+from peerbayes.front.many import many
 from tests.exact.test_parallel import (
     ROOT,
     TRIANGLE,
@@ -48,7 +48,7 @@ def test_a_dask_cluster_of_two_processes() -> None:
         assert len(client.scheduler_info()["workers"]) == 2
         spread = simulate(TRIANGLE, coins(3), run=Run(workers=2, backend="dask", **options))
         for question, settings in SETTINGS.items():
-            found = pb.many(question, NAMES, workers=2, backend="dask", **settings)
+            found = many(question, NAMES, workers=2, backend="dask", **settings)
             expected = [question(name, **settings).as_json() for name in NAMES]
             assert [answer.as_json() for answer in found] == expected
     assert_identical(alone, spread)
