@@ -70,7 +70,7 @@ docs: $(VENV)/.docs  ## build the documentation; a warning is an error
 
 clean:  ## remove the environment and everything that was built
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
-	rm -rf docs/_build docs/auto_gallery docs/reference/api/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/reference/api/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Environments ---------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from scipy.linalg import lapack
 
 from benchmarks.limits import in_a_process
 from benchmarks.tables import Options, Row
+from tests.theory.design.mixing.sdp import solve_sdp
 from theory.design import DesignGraph, fastest_mixing
 from theory.design.mixing.fastest import mixing_bound
 from theory.design.mixing.mixing_problem import mixing_problem
-from theory.design.mixing.newton import solve_sdp
 from theory.validation import FloatArray
 
 MIB = 1 << 20

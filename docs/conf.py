@@ -29,7 +29,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_design",
-    "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
     "outputs",
     "key_tables",
@@ -38,10 +37,8 @@ extensions = [
 ]
 exclude_patterns = [
     "_build",
-    "gallery",
     "benchmarks",
     "experiments",
-    *(f"auto_gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json", "md5")),
 ]
 
 # Pages ----------------------------------------------------------------------------------------
@@ -51,7 +48,10 @@ myst_dmath_double_inline = True
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
-outputs_pages = ["index", "quickstart", "which-command", "concepts", "how-to/*", "reference/*"]
+outputs_pages = [
+    *("index", "quickstart", "which-command", "concepts"),
+    *("tutorials/*", "how-to/*", "reference/*"),
+]
 
 # Python ---------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
@@ -64,21 +64,6 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 add_module_names = False
 python_maximum_signature_line_length = 80
-
-# Gallery --------------------------------------------------------------------------------------
-sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "auto_gallery",
-    "filename_pattern": r"plot_",
-    "download_all_examples": False,
-    "show_memory": False,
-    "capture_repr": (),
-    "show_signature": False,
-    "min_reported_time": 1e9,
-    "write_computation_times": False,
-    "abort_on_example_error": True,
-    "within_subsection_order": "FileNameSortKey",
-}
 
 # Formulas: one file of MathJax, shipped with the pages, so that they need no network --------------
 mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static/mathjax/tex-svg-full.js"

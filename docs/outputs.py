@@ -2,7 +2,8 @@
 
 The source of a page shows of an output what the tests insist on (tests/pages.py), and `...` for the
 rest. Its reader gets all of it: each command with everything that it prints, each example in Python
-with what it prints below. A page that fails stops the build.
+with what it prints below, each picture that an example draws and the page shows by the file's name.
+A page that fails stops the build, and so does a picture without a description.
 
 As a Sphinx extension it fills the pages that `outputs_pages` names, unless `outputs_run` is off. To
 see one page as its reader will:
@@ -12,6 +13,7 @@ see one page as its reader will:
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import doctest
 import io
@@ -35,6 +37,7 @@ FILE_BLOCK = re.compile(
 CODE_BLOCK = re.compile(
     r"^```(?P<language>python|console)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+PICTURE = re.compile(r"^!\[(?P<description>[^\]]*)\]\((?P<name>[\w-]+\.svg)\)$", re.MULTILINE)
 SECONDS = 300  # a page's command that takes minutes does not belong on the page
 
 
@@ -159,7 +162,13 @@ def fill(text: str) -> str:
         run = session if block["language"] == "console" else example
         parts.append(run(block["text"], names))
         position = block.end()
-    return "".join([*parts, text[position:]])
+    return PICTURE.sub(drawn, "".join([*parts, text[position:]]))
+
+
+def drawn(picture: re.Match[str]) -> str:
+    """Return a picture that the page drew, put into the page itself."""
+    content = base64.b64encode(Path(picture["name"]).read_bytes()).decode()
+    return f"![{picture['description']}](data:image/svg+xml;base64,{content})"
 
 
 def session(text: str, names: dict[str, Any]) -> str:
@@ -235,8 +244,11 @@ def fill_pages(app: Any, env: Any, docnames: list[str]) -> None:
 
 
 def put_filled(app: Any, name: str, source: list[str]) -> None:
-    """Read the filled page in place of its source."""
-    source[0] = app.filled_pages.get(name, source[0])
+    """Read the filled page in place of its source; of what was not drawn, the description."""
+    text = app.filled_pages.get(name, source[0])
+    if "![](" in text:
+        raise RuntimeError(f"{name}: a picture without a description, for who cannot see it")
+    source[0] = PICTURE.sub(r"*\g<description>*", text)
 
 
 def setup(app: Any) -> dict[str, bool]:

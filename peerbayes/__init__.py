@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     from peerbayes.settings.nets import Examples as Examples
     from peerbayes.settings.nets import Job as Job
     from peerbayes.settings.nets import Method as Method
+    from peerbayes.settings.questions import Files as Files
+    from peerbayes.settings.questions import Limits as Limits
+    from peerbayes.settings.questions import Variant as Variant
     from theory.bounds import account as account
     from theory.bounds import sample_sizes as sample_sizes
     from theory.changing import DelayedNetwork as DelayedNetwork

@@ -12,7 +12,7 @@ other. From this follow
 Pooling weighs what is held with weights that sum to one. Whatever is lost or late, a pooled
 log-belief is an average of log-beliefs, so that nothing grows that would not grow without faults,
 and the data of any round enter an agent's belief with weights that sum to at most one
-(docs: how-to/changing-networks). What takes the place of a message that is missing is a rule:
+(docs: how-to/faults). What takes the place of a message that is missing is a rule:
 
 ``"own"``
     The agent's own public belief takes its weight. So the weights of the agents that were heard

@@ -88,7 +88,7 @@ def next_edge(problem: Problem, request: Design) -> NextEdge:
     task, section = DesignTask.of(request, problem), section_in(problem)
     with placed(problem.name, "design", section_of(request, problem)):
         candidates, remarks = _candidates(task, section)
-    rule = request.rule or "uniform"
+    rule = request.variant.rule or "uniform"
     added = rank_edges(
         task.network,
         problem.model,

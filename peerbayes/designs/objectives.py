@@ -24,7 +24,8 @@ from theory.design import (
     trade_off,
     worst_case_exponent,
 )
-from theory.design.time_budget import is_spent
+from theory.design.placement.placement_problem import twins
+from theory.design.search import is_spent
 from theory.messages import FewestBytes, fewest_bytes
 from theory.messages.quantiser import HEADER
 from theory.network.graphs import weights_on_links
@@ -45,9 +46,6 @@ def find(task: DesignTask, progress: Progress | None = None) -> Found:
     ValueError
         If no design reaches the objective, or limits exclude each other; in one line.
     """
-    objective = task.request.objective
-    if objective != "mixing":
-        check_separable(task.problem.model, task.target)
     search = {
         "mixing": _mixing,
         "rate": _rate,
@@ -56,27 +54,7 @@ def find(task: DesignTask, progress: Progress | None = None) -> Found:
         "trade-off": _trade_off,
         "bytes": _cheapest_messages,
     }
-    return search[objective](task, progress)
-
-
-def check_separable(model: FiniteModel, target: int) -> None:
-    """See that every other hypothesis is told from the target by some agent.
-
-    Raises
-    ------
-    ValueError
-        If there is one that nobody tells from it: then K = 0 for every W.
-    """
-    for pair in model.ambiguous_pairs:
-        if target in pair:
-            first, second = (model.hypotheses[m] for m in pair)
-            raise fail(
-                "hypotheses",
-                "pairs that some agent tells apart",
-                f"{first!r} and {second!r}, which have the same likelihoods for every agent, so "
-                "that K = 0 for every W",
-                "leave one of them out, or give some agent data that differ",
-            )
+    return search[task.request.objective](task, progress)
 
 
 def _mixing(task: DesignTask, _: Progress | None) -> Found:
@@ -97,7 +75,7 @@ def _rate(task: DesignTask, _: Progress | None) -> Found:
             f"{number(best.boundary_rate):.6g}",
         )
     weights, exact = weights_for(task, best.stationary_distribution), None
-    if task.request.exact:
+    if task.request.variant.exact:
         exact_model = problem.rational_model if problem.is_exact else model
         proved = exact_optimal_rate(exact_model, target=task.target, influences=task.influences)
         weights = exactly(weights, proved.stationary_distribution, task)
@@ -116,7 +94,7 @@ def _rate(task: DesignTask, _: Progress | None) -> Found:
 
 def _exponent(task: DesignTask, _: Progress | None) -> Found:
     model, names = task.problem.model, task.problem.model.hypotheses
-    if task.request.worst_case:
+    if task.request.variant.worst_case:
         worst = worst_case_exponent(model, influences=task.influences)
         binding = {
             f"{names[pair.hypothesis]} when {names[pair.truth]} is true": pair.multiplier
@@ -161,7 +139,9 @@ def _trade_off(task: DesignTask, progress: Progress | None) -> Found:
 def information_at(model: FiniteModel, v: FloatArray, target: int) -> dict[int, float]:
     """Σ_j v_j I_j(target, θ) of every hypothesis θ that is not right whenever the target is."""
     information = v @ model.information(target)
-    right = model.optimal_hypotheses if target in model.optimal_hypotheses else (target,)
+    right = set(model.optimal_hypotheses)
+    if target not in right:
+        right = {target, *twins(model, target)}
     return {m: float(information[m]) for m in range(len(model.hypotheses)) if m not in right}
 
 

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("rate", "exponent", "samples")
 METHODS = ("auto", "milp", "exhaustive", "local")
-# Settings that a record keeps.
-PLACEMENT_IDENTITY = (*(name for name in Placement.__annotations__ if name != "old"), "seed")
 
 # What is asked ----------------------------------------------------------------------------------
 

@@ -18,11 +18,10 @@ from peerbayes.settings.questions import Design, Limits, Placement
 from theory import Network, learning_rate
 from theory.design import Constraints, DesignGraph, InfluenceSet, baselines
 from theory.network import RULES
-from theory.network.labels import Named, agent_numbers, called
+from theory.network.labels import Named, agent_numbers
 from theory.numbers.rational import read_fraction
 from theory.validation import (
     FloatArray,
-    as_distribution,
     as_integer,
     fail,
     read_only,
@@ -35,13 +34,10 @@ _USUAL_RUNS, _MOST_RUNS = 1000, 20_000
 # Of a measured number of rounds, on either side: 95 % confidence.
 _TAIL = 0.025
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
-# Settings that a record keeps: those of the question itself, but where the answer is written.
-_KEPT = [name for name in Design.__annotations__ if name not in ("old", "write")]
-DESIGN_IDENTITY = (*_KEPT, "changes", "seed")
 
 
 def checked_design(how: Design) -> Design:
-    """The settings of a design once more, read and checked: what is of limits is in `changes`.
+    """The settings of a design once more, read and checked: all limits are in `limits.changes`.
 
     Raises
     ------
@@ -49,12 +45,12 @@ def checked_design(how: Design) -> Design:
         If the objective is unknown, or a setting belongs to another objective or is out of range.
     """
     objective = objective_named(how.objective, OBJECTIVES)
-    limits = _limits(how.limits)
+    limits, variant = _limits(how.limits.given), how.variant
     given = {
-        "stationary": (how.stationary is not None, "mixing"),
-        "rule": (how.rule is not None, "next-edge"),
-        "worst-case": (how.worst_case, "exponent"),
-        "exact": (how.exact, "rate"),
+        "stationary": (variant.stationary is not None, "mixing"),
+        "rule": (variant.rule is not None, "next-edge"),
+        "worst-case": (variant.worst_case, "exponent"),
+        "exact": (variant.exact, "rate"),
     }
     for name, (present, home) in given.items():
         if present and objective != home:
@@ -63,11 +59,10 @@ def checked_design(how: Design) -> Design:
     if objective == "next-edge" and ignored:
         wanted = "neither target nor limits for the objective next-edge"
         raise fail(ignored[0].replace("_", "-"), wanted, "one", "leave it out")
-    if how.rule is not None:
-        choose("rule", how.rule, RULES)
-    changed: dict[str, Any] = dict.fromkeys(Limits.__annotations__)
-    changed |= {"changes": limits, "objective": objective}
-    return replace(how, **changed, stationary=shares("stationary", how.stationary))
+    if variant.rule is not None:
+        choose("rule", variant.rule, RULES)
+    variant = replace(variant, stationary=shares("stationary", variant.stationary))
+    return replace(how, objective=objective, variant=variant, limits=Limits(changes=limits))
 
 
 def design_on(how: Design, network: Named) -> Design:
@@ -78,11 +73,11 @@ def design_on(how: Design, network: Named) -> Design:
     ValueError
         If there is no such agent.
     """
-    changes = dict(how.changes or {})
+    changes = dict(how.limits.changes or {})
     if "fixed_agents" in changes:
         fixed = agent_numbers("fixed_agents", changes["fixed_agents"], network)
         changes["fixed_agents"] = fixed
-    return replace(how, changes=changes)
+    return replace(how, limits=Limits(changes=changes))
 
 
 def runs_of(how: Design) -> int:
@@ -120,7 +115,7 @@ def section_in(problem: AnyProblem) -> DesignSection | None:
 def section_of(how: Design, problem: AnyProblem) -> DesignSection:
     """The problem's table of limits, with what the settings change."""
     section = section_in(problem) or DesignSection()
-    return section.model_copy(update=dict(how.changes)) if how.changes else section
+    return section.model_copy(update=dict(how.limits.changes or {}))
 
 
 def objective_named(name: str, known: Sequence[str]) -> str:
@@ -196,10 +191,11 @@ class DesignTask:
             graph = limits.graph(network)
             constraints = limits.constraints(network, graph)
             constraints.check(graph)
-            _check_directed(graph, constraints)
+            if not graph.is_undirected:
+                constraints.check_fits(graph)
             given = limits.minimum_influence
             floor = 1 / (10 * network.agents) if given is None else float(given)
-            v = _stationary(request, network, constraints)
+            v = _stationary(request, network, graph, constraints)
         return cls(request, problem, graph, constraints, floor, v)
 
     @property
@@ -241,47 +237,15 @@ class DesignTask:
         return {"as given": self.network, **rules}
 
 
-def _check_directed(graph: DesignGraph, constraints: Constraints) -> None:
-    """See that no links have to be chosen on a directed graph, for which there is no method."""
-    if graph.is_undirected:
-        return
-    used = (
-        ("edge_budget", len(graph.links), constraints.edge_budget),
-        ("degree_budget", int(graph.degrees.max()), constraints.degree_budget),
-        ("cost_budget", float(constraints.costs_on(graph).sum()), constraints.cost_budget),
-    )
-    for name, everything, budget in used:
-        if budget is not None and everything > budget * (1 + 1e-12):
-            raise fail(
-                name,
-                f"at least {everything:g}, what all links of a directed graph take, as links are "
-                "chosen on undirected ones alone",
-                f"{budget:g}",
-                "list fewer edges, or make them undirected",
-            )
-
-
-def _stationary(request: Design, network: Network, constraints: Constraints) -> FloatArray:
-    agents = network.agents
-    wanted = request.stationary
-    if isinstance(wanted, str):
-        return read_only(np.full(agents, 1 / agents))
-    if wanted is not None:
-        v = as_distribution("stationary", np.asarray(wanted, dtype=np.float64))
-        if v.size != agents:
-            raise fail("stationary", f"{agents} numbers", v.size, "give one for each agent")
-        if not (v > 0).all():
-            zero = int(np.flatnonzero(v <= 0)[0])
-            raise fail(
-                "stationary",
-                "numbers above 0, as every agent is heard by somebody",
-                f"0 for {called(zero, network.names)}",
-                "give it a small share",
-            )
-        return v
-    if constraints.forces_uniform:
-        return read_only(np.full(agents, 1 / agents))
-    return network.stationary_distribution
+def _stationary(
+    request: Design, network: Network, graph: DesignGraph, constraints: Constraints
+) -> FloatArray:
+    wanted = request.variant.stationary
+    if isinstance(wanted, str) or (wanted is None and constraints.forces_uniform):
+        return read_only(np.full(network.agents, 1 / network.agents))
+    if wanted is None:
+        return network.stationary_distribution
+    return constraints.influence_on(graph, [float(x) for x in wanted], argument="stationary")
 
 
 def target_of(how: Design | Placement, problem: Problem | ChangingProblem) -> int:

@@ -24,9 +24,9 @@ from theory.design import (
     local_mixing,
     realise,
 )
+from theory.design.constraints import expected_network
 from theory.messages import Quantiser
 from theory.network.structure import as_dense
-from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Beyond this the fastest W takes minutes: it is found where it is asked for, and elsewhere the
@@ -154,25 +154,8 @@ def kept_weights(task: DesignTask, v: FloatArray, failure: DesignFailed) -> Weig
 
 
 def expected(network: Network, task: DesignTask) -> Network:
-    """E[W] where links fail and what is lost counts as said by oneself, else W itself.
-
-    E[W]_ij = p_ij W_ij for each link (i, j) of the graph; what is lost goes to the listener.
-    """
-    graph, up = task.graph, task.constraints.availability_on(task.graph)
-    if (up == 1).all():
-        return network
-    agents = network.agents
-    given = sparse.csr_array(network.weights)
-    lost = sparse.csr_array((1 - up, (graph.links[:, 0], graph.links[:, 1])), (agents, agents))
-    missing = sparse.csr_array(given * lost)
-    own = sparse.diags_array(np.asarray(missing.sum(axis=1), dtype=np.float64))
-    weights = sparse.csr_array(given - missing + own)
-    return Network(
-        weights if network.is_sparse else as_dense(weights),
-        name=network.name,
-        layout=network.layout,
-        names=network.names,
-    )
+    """E[W] where links fail and what is lost counts as said by oneself, else W itself."""
+    return expected_network(network, task.graph, task.constraints)
 
 
 def exactly(weights: Weights, v: Sequence[Fraction], task: DesignTask) -> Weights:

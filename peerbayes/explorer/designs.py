@@ -18,8 +18,9 @@ from peerbayes.explorer.seen import OBJECTIVES, view_of
 from peerbayes.explorer.tables import as_edges, entries_of, with_entries
 from peerbayes.kinds.registry import kind_of
 from peerbayes.messages import choose, describe
+from peerbayes.settings.declared import made_flat
 from peerbayes.settings.questions import Design, Placement
-from theory.design.time_budget import time_budget
+from theory.design.search import time_budget
 from theory.progress import Progress
 from theory.validation import fail
 
@@ -56,14 +57,13 @@ def design(request: Table, progress: Progress | None = None) -> Table:
         raise fail("constraints", "a table of limits", describe(limits), "give it in braces")
     limits = {key: value for key, value in limits.items() if value is not None}
     given = {key: request[key] for key in ("delta", "seconds") if request.get(key) is not None}
-    how: Table = {"delta": given.get("delta", 0.05)}
+    how: Table = {"delta": 0.05, "seconds": _SECONDS} | given
     if objective == "placement":
         answer = _placement(document, limits, how, progress)
     elif objective == "next-edge":
         answer = _next_edge(document, limits, how, progress)
     else:
-        how |= {"seconds": given.get("seconds", _SECONDS), "replicates": 0}
-        how |= {"objective": objective, "changes": limits}
+        how |= {"objective": objective, "changes": limits, "replicates": 0}
         answer = _weights(document, how, progress)
     answer["objective"] = objective
     answer["document"] = named_anew(document, answer["document"])
@@ -91,7 +91,7 @@ def _weights(document: Table, how: Table, progress: Progress | None) -> Table:
 
 def _designed(document: Table, how: Table, progress: Progress | None) -> DesignOutcome:
     """The design, or the best that was found when its time was up."""
-    asked, problem = checked_design(Design(**how)), problem_of(document)
+    asked, problem = checked_design(made_flat(Design, how)), problem_of(document)
     with time_budget(asked.seconds) as budget:
         found: DesignOutcome = kind_of(problem).design(problem, asked, progress)
     if not budget.stopped:
@@ -144,7 +144,8 @@ def _placement(document: Table, limits: Table, how: Table, progress: Progress | 
     wanted = Placement(**how, objective=limits.get("objective", "rate"), fixed=fixed, replicates=0)
     problem = problem_of(document)
     asked = placement_on(checked_placement(wanted), problem.network)
-    found: PlacementResult = kind_of(problem).place(problem, asked, progress)
+    with time_budget(asked.seconds):
+        found: PlacementResult = kind_of(problem).place(problem, asked, progress)
     content: dict[str, Any] = found.document().as_json()
     holders = content["assignment"]
     listed = entries_of(document)

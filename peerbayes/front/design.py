@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from peerbayes.designs.outcome import DesignOutcome
 from peerbayes.designs.placements import (
-    PLACEMENT_IDENTITY,
     PlacementResult,
     checked_placement,
     placement_on,
 )
-from peerbayes.designs.request import DESIGN_IDENTITY, checked_design, design_on
+from peerbayes.designs.request import checked_design, design_on
 from peerbayes.designs.shared import Outcome
 from peerbayes.front.problems import as_problem
 from peerbayes.kinds.registry import kind_of
@@ -24,7 +23,7 @@ from peerbayes.records import RecordPlace, check_folder, file_name
 from peerbayes.settings.declared import question
 from peerbayes.settings.questions import Design, Placement
 from peerbayes.terminal import stage
-from theory.design.time_budget import time_budget
+from theory.design.search import TimeBudget, time_budget
 from theory.validation import fail
 
 if TYPE_CHECKING:
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 
 
 Left = TypeVar("Left", bound=Outcome)
+
+# Settings that say which answer a record holds.
+_ASKED = ("objective", "delta", "target", "replicates", "seed")
 
 
 def _question(settings: Callable[P, Design]) -> Callable[[Any], _Designs[P]]:
@@ -71,13 +73,13 @@ def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
     how = checked_design(how)
     given = problem if isinstance(problem, str | Path) else None
     write = None if how.write is None else Path(how.write)
-    if how.folder is not None:
-        check_folder(how.folder)
+    if how.files.folder is not None:
+        check_folder(how.files.folder)
     if write is not None:
         check_writable("write", write, given=given)
-    subject = as_problem(problem, how)
+    subject = as_problem(problem, how.files, how.progress)
     how = design_on(how, subject.network)
-    spot = _spot("design", subject, how, DESIGN_IDENTITY)
+    spot = _spot("design", subject, how)
     if write is not None:
         if spot is not None and write.absolute() == spot.path.absolute():
             raise fail("write", "another file than the record", str(write), "choose another name")
@@ -89,11 +91,7 @@ def design(problem: AnyProblem | str | Path, how: Design) -> DesignOutcome:
     with time_budget(how.seconds) as budget:
         result = kind_of(subject).design(subject, how, progress)
     if budget.stopped:
-        remark = (
-            f"stopped by the time budget of {budget.seconds:g} seconds: the best found by then; "
-            "more time may find better (--seconds)"
-        )
-        result = result.remarked(remark, stopped=True)
+        result = result.remarked(_stopped(budget), stopped=True)
     if write is not None:
         write_problem(result.designed_problem(), write)
         result = result.remarked(written_path=write)
@@ -122,26 +120,37 @@ def place(problem: AnyProblem | str | Path, how: Placement) -> PlacementResult:
     [0, 4]
     """
     how = checked_placement(how)
-    if how.folder is not None:
-        check_folder(how.folder)
-    subject = as_problem(problem, how)
+    if how.files.folder is not None:
+        check_folder(how.files.folder)
+    subject = as_problem(problem, how.files, how.progress)
     how = placement_on(how, subject.network)
-    spot = _spot("place", subject, how, PLACEMENT_IDENTITY)
+    spot = _spot("place", subject, how)
     named = problem if isinstance(problem, str | Path) else subject.name
     progress = stage(how.progress, f"{named}: place")
-    result: PlacementResult = kind_of(subject).place(subject, how, progress)
-    return _left(result, spot)
+    with time_budget(how.seconds) as budget:
+        result: PlacementResult = kind_of(subject).place(subject, how, progress)
+    return _left(result.remarked(_stopped(budget)) if budget.stopped else result, spot)
 
 
-def _spot(
-    command: str, subject: AnyProblem, how: Design | Placement, identity: Sequence[str]
-) -> RecordPlace | None:
+def _stopped(budget: TimeBudget) -> str:
+    return (
+        f"stopped by the time budget of {budget.seconds:g} seconds: the best found by then; "
+        "more time may find better (--seconds)"
+    )
+
+
+def _spot(command: str, subject: AnyProblem, how: Design | Placement) -> RecordPlace | None:
     """Where the record of an answer is to go, which is free; None if none is to be left."""
-    if how.folder is None:
+    files = how.files
+    if files.folder is None:
         return None
-    path = how.folder / file_name(command, subject.name, how.objective)
-    of = {"problem": subject.sha256, **{name: getattr(how, name) for name in identity}}
-    spot = RecordPlace(path, command, of, how.force)
+    path = files.folder / file_name(command, subject.name, how.objective)
+    of = {"problem": subject.sha256, **{name: getattr(how, name) for name in _ASKED}}
+    if isinstance(how, Design):
+        of |= {"seconds": how.seconds, **vars(how.variant), "changes": how.limits.changes}
+    else:
+        of |= {"method": how.method, "fixed": how.fixed}
+    spot = RecordPlace(path, command, of, files.force)
     spot.check()
     return spot
 

@@ -225,8 +225,12 @@ def problem_of(
     return FaultyProblem(fixed, faults)
 
 
-def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyProblem:
+def as_problem(
+    value: AnyProblem | str | Path, how: Data | None = None, stages: object = None
+) -> AnyProblem:
     """The problem itself, or the one of a file or a name; as `how` says what agents draw.
+
+    `stages` tell how far a problem is that takes long to prepare; those of `how` if left out.
 
     Raises
     ------
@@ -236,11 +240,11 @@ def as_problem(value: AnyProblem | str | Path, how: Data | None = None) -> AnyPr
     if how is not None and how.batch is not None:
         from peerbayes.problem.writing import with_batch
 
-        return with_batch(as_problem(value, replace(how, batch=None)), how.batch)
+        return with_batch(as_problem(value, replace(how, batch=None), stages), how.batch)
     from peerbayes.kinds.registry import is_problem
 
     if isinstance(value, str | Path):
-        stages = getattr(how, "progress", None)
+        stages = stages or getattr(how, "progress", None)
         # A callable for one stage is that of the work to come.
         progress = stages(f"{value}: prepare") if isinstance(stages, Stages) else None
         data = None if how is None else how.data

@@ -164,6 +164,9 @@ _DELTA = "Probability of error that sample sizes allow, in (0, 1)."
 _TARGET = Setting("Hypothesis to settle on; left out: what the network settles on now.", Text())
 
 
+_SECONDS = Setting("Time for all searches; what they have by then is shown.", SEARCH_TIME)
+
+
 def _group(name: str, value: object, kind: type[Settings]) -> dict[str, Any]:
     """The keywords of a group of settings that was given whole."""
     from theory.typed import require
@@ -291,7 +294,7 @@ class Limits(Settings):
     """Other keys of ``[design]``, by their names there."""
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Keys of ``[design]`` that are given another value."""
         names = [name for name in Limits.__annotations__ if name != "changes"]
         given = {name: getattr(self, name) for name in names}
@@ -305,19 +308,9 @@ class Limits(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Limits, Seeded, Output, Data, Feedback):
-    """The objective of a design, its limits, and how it is searched and tried."""
+class Variant(Settings):
+    """What only one objective of a design takes."""
 
-    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
-        "request": lambda value: _group("request", value, Design)
-    }
-
-    objective: Annotated[
-        str,
-        Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
-    ] = "rate"
-    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
-    target: Annotated[str | None, _TARGET] = None
     stationary: Annotated[
         str | Sequence[float | str] | None,
         Setting(
@@ -331,6 +324,41 @@ class Design(Limits, Seeded, Output, Data, Feedback):
     exact: Annotated[bool, Setting("With rate: prove the optimum in exact arithmetic.", Flag())] = (
         False
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Output, Data):
+    """What a problem draws from, and where the record goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filed(Settings):
+    """What is read and what is left, as one group."""
+
+    files: Annotated[
+        Files,
+        Setting("Images, batches, records.", Python("settings pb.Files()", group=Files)),
+    ] = Files()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Seeded, Filed, Feedback):
+    """The objective of a design, its limits, and how it is searched and tried."""
+
+    old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+        "request": lambda value: _group("request", value, Design)
+    }
+
+    objective: Annotated[
+        str,
+        Setting("rate, exponent, samples, mixing, trade-off, bytes or next-edge.", Text()),
+    ] = "rate"
+    delta: Annotated[float, Setting(_DELTA, ERROR)] = DEFAULT_DELTA
+    target: Annotated[str | None, _TARGET] = None
+    variant: Annotated[
+        Variant,
+        Setting("What only one objective takes.", Python("settings pb.Variant()", group=Variant)),
+    ] = Variant()
     replicates: Annotated[
         int | None,
         Setting(
@@ -338,18 +366,22 @@ class Design(Limits, Seeded, Output, Data, Feedback):
             Whole(0, "R"),
         ),
     ] = None
-    seconds: Annotated[
-        float | None,
-        Setting("Time for all searches; what they have by then is shown.", SEARCH_TIME),
-    ] = 120
+    seconds: Annotated[float | None, _SECONDS] = 120
     write: Annotated[
         str | Path | None,
         Setting("Write the problem with the designed weights, as .toml or .json.", FILE),
     ] = None
+    limits: Annotated[
+        Limits,
+        Setting(
+            "Limits in place of those of the problem's table [design].",
+            Python("settings pb.Limits()", group=Limits),
+        ),
+    ] = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement(Seeded, Output, Data, Feedback):
+class Placement(Seeded, Filed, Feedback):
     """The objective of a placement of data, and how it is searched and tried."""
 
     old: ClassVar[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
@@ -368,6 +400,7 @@ class Placement(Seeded, Output, Data, Feedback):
         int,
         Setting("Simulated runs of each class of placements; 0 for none.", Whole(0, "R")),
     ] = 1000
+    seconds: Annotated[float | None, _SECONDS] = 120
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,10 +124,11 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
         for path in sorted((ROOT / "docs").glob("**/*.md"))
         if not path.is_relative_to(ROOT / "docs/_build")
     }
+    runs = "```python", "```console", "{code-cell}", "{benchmark}"
     silent = {
         name
         for name, text in pages.items()
-        if not any(mark in text for mark in ("```python", "```console", "{code-cell}", "{benchmark}"))
+        if not any(mark in text for mark in runs)
         and "```{toctree}" not in text  # it leads on to others
         and not re.fullmatch(r"reference/api/\w+/[\w-]+\.md", name)  # docstrings have examples
     }
@@ -185,6 +187,36 @@ def test_a_reader_sees_whole_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "one\ntwo\none\ntwo\n````" in filled
     assert "ONE\nTWO\n````" in filled  # names are shared, also by blocks with prompts
     assert filled.count("```python") == 3
+
+
+PICTURE = """\
+```python
+from pathlib import Path
+
+Path("dot.svg").write_text("<svg/>")
+```
+
+![A dot, seen
+from above.](dot.svg)
+"""
+
+
+def test_a_reader_sees_what_a_page_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "![A dot, seen\nfrom above.](data:image/svg+xml;base64,PHN2Zy8+)" in fill(PICTURE)
+    with pytest.raises(FileNotFoundError, match=r"square\.svg"):
+        fill("![A square.](square.svg)\n")
+
+
+def test_a_picture_without_a_description_stops_the_build() -> None:
+    site = SimpleNamespace(filled_pages={})
+    for page, shown in (("![A dot.](dot.svg)", "*A dot.*"), ("![A dot.](../dot.png)", None)):
+        source = [page]
+        outputs.put_filled(site, "page", source)  # of what was not drawn, the description
+        assert source == [shown or page]
+    for page in ("![](dot.svg)", "![](../_static/dot.png)"):
+        with pytest.raises(RuntimeError, match="page: a picture without a description"):
+            outputs.put_filled(site, "page", [page])
 
 
 def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,8 +115,8 @@ LINES: dict[str, list[tuple[str, str]]] = {
         ("stations.json --objective rates", "did you mean 'rate'"),
         ("stations.json --target wett", "target … did you mean 'wet'"),
         ("stations.json --target dry", "dry"),
-        ("stations.json --objective mixing --stationary 1,0,0,0,0,0,0,0,0", "above 0"),
-        ("stations.json --objective mixing --stationary 1/2,1/2", "9 numbers"),
+        ("stations.json --objective mixing --stationary 1,0,0,0,0,0,0,0,0", "positive influence"),
+        ("stations.json --objective mixing --stationary 1/2,1/2", "9 agents"),
         ("stations.json --objective mixing --stationary 1,1,1,1,1,1,1,1,1", "sum to 1"),
         ("stations.json --objective mixing --stationary even", "'even'"),
         ("stations.json --stationary uniform", "mixing"),
@@ -144,7 +144,7 @@ LINES: dict[str, list[tuple[str, str]]] = {
         ("limits-5.json", "design … (1, 1)"),
         ("limits-6.json", "design … parts … {0, 1}, {2, 3}"),
         ("limits-7.json", "design.edges"),
-        *((f"twins.json --objective {x}", "'fair' and 'loaded' … K = 0 for every W")
+        *((f"twins.json --objective {x}", "'fair' from 'loaded' … no network separates them")
           for x in ("rate", "exponent", "samples", "trade-off")),
         ("p1-regression --objective samples", "rate or mixing"),
         ("restless-ring --objective mixing", "'rate'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -21,7 +22,8 @@ from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
-from peerbayes.settings.questions import Design, Placement
+from peerbayes.settings.declared import made_flat
+from peerbayes.settings.questions import Design, Files, Placement
 from tests.peerbayes.commands import Capture, Patch, text_of
 from tests.peerbayes.documents import STATIONS, changed
 from theory import Network, error_exponent, learning_rate
@@ -45,7 +47,7 @@ def designed(
     problem: Any = None, objective: str = "rate", *, replicates: int = 0, **options: Any
 ) -> dict[str, Any]:
     """The JSON of a design, checked against its schema."""
-    request = Design(objective=objective, replicates=replicates, **options)
+    request = made_flat(Design, dict(objective=objective, replicates=replicates, **options))
     result = design(stations() if problem is None else problem, request).as_json()
     SCHEMA.validate(json.loads(json.dumps(result)))
     return result
@@ -136,13 +138,13 @@ def test_one_agent_has_no_edges_to_choose() -> None:
 
 def test_the_record_is_complete_and_the_same_again(tmp_path: Path) -> None:
     request = Design(objective="rate", replicates=100, seed=3)
-    found = design(load_problem("two-coins"), request, out=tmp_path)
+    found = design(load_problem("two-coins"), request, files=Files(out=tmp_path))
     assert found.record_path == tmp_path / "design-two-coins-rate.json"
     first = found.record_path.read_bytes()
     body = read_record(found.record_path).body
     assert {"before", "after", "curves", "result", "seed", "delta"} <= set(body)
     assert next(curve["name"] for curve in body["curves"]) == "designed"
-    design(load_problem("two-coins"), request, out=tmp_path)
+    design(load_problem("two-coins"), request, files=Files(out=tmp_path))
     assert found.record_path.read_bytes() == first
 
 
@@ -261,8 +263,25 @@ def test_the_record_of_a_placement(tmp_path: Path, capsys: Capture) -> None:
     assert {"result", "network", "seed", "delta"} <= set(body)
 
 
-def check_twin(objective: str, folder: Path) -> None:
-    """That a hypothesis that is a twin of the target changes no placement."""
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("two-coins", "samples"),
+        ("two-coins", "trade-off"),
+        ("two-coins", "bytes"),
+        ("restless-ring delays", "rate"),
+    ],
+)
+def test_without_time_there_is_an_answer_that_says_so(name: str, objective: str) -> None:
+    result = design(load_problem(name), objective=objective, replicates=0, seconds=1e-6)
+    assert result.stopped
+    assert result.as_json()["stopped_by_time_budget"]
+    assert "stopped by the time budget of 1e-06 seconds" in result.notes[0]
+    assert result.document().weights
+
+
+def check_twin(ask: Callable[[Any, str | None], dict[str, Any]], folder: Path) -> None:
+    """That a hypothesis that is a twin of the target changes no answer about it."""
     claims = [[["3/5", "2/5"]], [["3/5", "2/5"]], [["1/2", "1/2"]]]
     agents = [
         {"truth": [["3/5", "2/5"]], "likelihood": claims},
@@ -270,23 +289,41 @@ def check_twin(objective: str, folder: Path) -> None:
     ]
     alone = [{**agent, "likelihood": claims[1:]} for agent in agents]
 
-    def result(given: list[Any], names: list[str], target: str | None) -> dict[str, Any]:
+    def result(given: list[Any], names: list[str], target: str | None) -> Any:
         document = {
             "network": {"weights": [["9/10", "1/10"], ["3/5", "2/5"]]},
             "model": {"hypotheses": names, "agents": given},
         }
         path = folder / f"{len(names)}.json"
         path.write_text(json.dumps(document))
-        options: dict[str, Any] = {"objective": objective, "target": target, "replicates": 0}
-        return place(load_problem(str(path)), Placement(**options)).as_json()
+        return ask(load_problem(str(path)), target)
 
     # The same problem without the twin is the oracle.
     expected = result(alone, ["b", "c"], "b")
     for target in (None, "a", "b"):
-        found = result(agents, ["a", "b", "c"], target)
-        assert found["value"] == expected["value"]
-        assert found["assignment"] == expected["assignment"]
+        assert result(agents, ["a", "b", "c"], target) == expected
+
+
+def placed_by(objective: str) -> Callable[[Any, str | None], dict[str, Any]]:
+    """What a placement says of the target."""
+
+    def ask(problem: Any, target: str | None) -> dict[str, Any]:
+        wanted = Placement(objective=objective, target=target, replicates=0)
+        found = place(problem, wanted).as_json()
+        return {key: found[key] for key in ("value", "assignment")}
+
+    return ask
 
 
 def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(tmp_path: Path) -> None:
-    check_twin("rate", tmp_path)
+    check_twin(placed_by("rate"), tmp_path)
+
+
+@pytest.mark.parametrize("objective", ["rate", "exponent"])
+def test_designs_for_a_target_with_a_twin(objective: str, tmp_path: Path) -> None:
+    def ask(problem: Any, target: str | None) -> dict[str, Any]:
+        found = designed(problem, objective, target=target)
+        assert found["samples"]["certified"]
+        return {key: found[key] for key in ("rate", "error_exponent", "weights", "certificate")}
+
+    check_twin(ask, tmp_path)

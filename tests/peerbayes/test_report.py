@@ -453,7 +453,7 @@ def test_a_variant_named_as_its_family_heads_once(tmp_path: Path) -> None:
 
 
 def test_rows_of_weights_leave_room_for_their_columns(tmp_path: Path) -> None:
-    record = pb.design("two-coins", replicates=0, out=tmp_path).record_path
+    record = pb.design("two-coins", replicates=0, files=pb.Files(out=tmp_path)).record_path
     assert record is not None
     text = write_report([record], tmp_path / "report.html").read_text(encoding="utf-8")
     # Statements are given 15 rem at the least; nine columns beside that do not fit a page.

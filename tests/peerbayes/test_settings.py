@@ -17,7 +17,7 @@ from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
 from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
 QUESTIONS = [getattr(settings, name) for name in settings.__all__]
-QUESTIONS += [pb.Examples, pb.Method, pb.Job]
+QUESTIONS += [pb.Examples, pb.Method, pb.Job, pb.Limits, pb.Variant, pb.Files]
 # Of a class, not counting those of its groups.
 MOST_FIELDS = 12
 
@@ -117,18 +117,37 @@ def test_old_keywords_work_with_a_note(old: Callable[[], Any], now: Callable[[],
         assert found.as_json() == now().as_json()
 
 
-def test_what_a_group_has_works_as_a_keyword_with_a_note() -> None:
-    """Of `pb.train`: at most 12 arguments, and each old keyword says where it went."""
-    assert len(inspect.signature(pb.train).parameters) <= 12
-    groups = {d.name: d.group for d in declared_in(settings.Train) if d.group}
-    moved = {one.name: (name, one) for name, kind in groups.items() for one in declared_in(kind)}
-    homes = {"batch": "examples", "codec": "method", "out": "job"}
+@pytest.mark.parametrize(
+    ("name", "kind", "homes"),
+    [
+        ("train", settings.Train, {"batch": "examples", "codec": "method", "out": "job"}),
+        ("design", settings.Design, {"fixed": "limits", "exact": "variant", "out": "files"}),
+        ("place", settings.Placement, {"batch": "files", "force": "files"}),
+    ],
+)
+def test_what_a_group_has_works_as_a_keyword_with_a_note(
+    name: str, kind: Any, homes: dict[str, str]
+) -> None:
+    """At most 12 arguments, and each old keyword says where it went."""
+    asked = getattr(pb, name)
+    assert len(inspect.signature(asked).parameters) <= 12
+    groups = {d.name: d.group for d in declared_in(kind) if d.group}
+    moved = {one.name: (home, one) for home, k in groups.items() for one in declared_in(k)}
     assert all(moved[old][0] == home for old, home in homes.items())
+    # Neither a module, nor a problem: refused, once the keywords have been read.
+    given: dict[str, Any] = {"rounds": 1, "local_steps": 1} if name == "train" else {}
+    subjects: list[Any] = [None, [], None] if name == "train" else [None]
     for old, (group, one) in moved.items():
         said = rf"{old} will go in the next version; give {group}=pb\.{group.title()}\({old}=...\)"
-        with pytest.warns(DeprecationWarning, match=said), pytest.raises(ValueError, match=r"^net"):
-            pb.train(None, [], None, rounds=1, local_steps=1, **{old: one.default})
-        assert f"`{old}`: " in " ".join(str(pb.train.__doc__).split())
+        with (
+            pytest.warns(DeprecationWarning, match=said),
+            pytest.raises(ValueError, match=r"^(net|pro)"),
+        ):
+            asked(*subjects, **given, **{old: one.default})
+        assert f"`{old}`: " in " ".join(str(asked.__doc__).split())
+
+
+def test_an_old_keyword_goes_into_its_group() -> None:
     made: list[Any] = []
     ask = question(settings.Train)(lambda how: made.append(how))
     with pytest.warns(DeprecationWarning, match="will go in the next version"):
@@ -166,9 +185,9 @@ def test_annotations_that_are_postponed_are_refused() -> None:
 
 def test_limits_are_keywords() -> None:
     limits = Limits(fixed=[0], edge_budget=3, changes={"cost_budget": 2})
-    assert limits.limits == {"fixed": [0], "edge_budget": 3, "cost_budget": 2}
-    found = pb.design("p2-grid", fixed=[0], replicates=0)
-    again = pb.design("p2-grid", changes={"fixed": [0]}, replicates=0)
+    assert limits.given == {"fixed": [0], "edge_budget": 3, "cost_budget": 2}
+    found = pb.design("p2-grid", limits=pb.Limits(fixed=[0]), replicates=0)
+    again = pb.design("p2-grid", limits=pb.Limits(changes={"fixed": [0]}), replicates=0)
     assert found.as_json() == again.as_json()
 
 

@@ -25,6 +25,7 @@ from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import ChangingProblem, Problem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import with_network, write_problem
+from peerbayes.settings.declared import made_flat
 from peerbayes.settings.questions import Design
 from tests.peerbayes.commands import Capture, Patch, complaint
 from tests.peerbayes.documents import STATIONS, changed
@@ -54,7 +55,7 @@ def uncertified(monkeypatch: Patch) -> None:
 
 def written(problem: Any, path: Path, objective: str = "rate", **options: Any) -> Any:
     """The problem of the file that a design wrote, with the document of the design."""
-    request = Design(objective=objective, replicates=0, **options)
+    request = made_flat(Design, dict(objective=objective, replicates=0, **options))
     result = design(problem, request, write=path)
     assert result.written_path == path
     return load_problem(path), result.document()
@@ -301,12 +302,14 @@ def test_problems_built_in_memory_are_written_too(tmp_path: Path) -> None:
 
 def test_names_are_those_of_the_command_line() -> None:
     assert checked_design(Design(objective="trade_off")).objective == "trade-off"
-    halves = checked_design(Design(objective="mixing", stationary="1/2,1/2"))
-    assert halves.stationary == (0.5, 0.5)
+    halves = checked_design(made_flat(Design, {"objective": "mixing", "stationary": "1/2,1/2"}))
+    assert halves.variant.stationary == (0.5, 0.5)
     # Whether these are names or numbers says the network.
-    limits = checked_design(Design(changes={"fixed": "0,2", "edge-budget": 3})).changes
+    limits = checked_design(
+        made_flat(Design, {"changes": {"fixed": "0,2", "edge-budget": 3}})
+    ).limits.changes
     assert limits == {"fixed_agents": ("0,2",), "edge_budget": 3}
     with pytest.raises(ValueError, match="edge_budget"):
-        checked_design(Design(changes={"edge_bugdet": 3}))
+        checked_design(made_flat(Design, {"changes": {"edge_bugdet": 3}}))
     with pytest.raises(ValueError, match="did you mean 'exponent'"):
         checked_design(Design(objective="exponnent"))

@@ -1,13 +1,14 @@
 """The documentation builds without a warning, every reference in it leads somewhere, and its pages
 need no network.
 
-Examples are not executed here: other tests do that (tests/pages.py, test_gallery.py).
+Examples are not executed here: other tests do that (tests/pages.py).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -30,12 +31,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a copy of the pages; the build writes next to its sources."""
     pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("site")
-    ignored = shutil.ignore_patterns("_build", "auto_gallery", "__pycache__")
+    ignored = shutil.ignore_patterns("_build", "__pycache__")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "plot_gallery=0", "-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
+            *("-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
             *(str(folder / "docs"), str(folder / "html")),
         ],
         capture_output=True,
@@ -49,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_built(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in ROOT.glob("docs/**/*.md")}
-    pages = {page for page in pages if page.parts[0] not in {"_build", "auto_gallery"}}
+    pages = {page for page in pages if page.parts[0] != "_build"}
     assert pages
     for page in pages:
         assert (site / page.with_suffix(".html")).is_file()
@@ -92,6 +93,17 @@ def test_the_figure_of_the_readme_is_small_enough_to_be_shown_with_it() -> None:
     assert f"{{image}} {figure.removeprefix('docs/')}" in (ROOT / "docs/index.md").read_text(
         "utf-8"
     )
+
+
+def test_the_figure_of_the_readme_can_be_drawn(tmp_path: Path) -> None:
+    draw = runpy.run_path(str(ROOT / "docs/figure.py"))["draw"]
+    draw(tmp_path / "overview.svg", replicates=200)
+    drawn, committed = (
+        set(re.findall(r">([^<>]*[a-z]{4}[^<>]*)</text>", path.read_text("utf-8")))
+        for path in (tmp_path / "overview.svg", ROOT / "docs/_static/overview.svg")
+    )
+    assert drawn == committed  # titles, labels, legend
+    assert any("predicted" in label for label in drawn)
 
 
 def test_the_citation_names_the_version_and_the_licence() -> None:

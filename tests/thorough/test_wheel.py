@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +65,26 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
 
 def test_the_wheel_is_of_the_version_that_the_program_says(installed: Path) -> None:
     assert (installed / f"peerbayes-{__version__}.dist-info").is_dir()
+
+
+def test_links_of_the_readme_lead_somewhere_on_an_index_page(installed: Path) -> None:
+    """Relative ones would not; without the repository's address they are words."""
+    metadata = installed / f"peerbayes-{__version__}.dist-info" / "METADATA"
+    description = metadata.read_text("utf-8").split("\n\n", 1)[1]
+    assert "# peerbayes" in description
+    assert "(https://arxiv.org" in description
+    assert re.findall(r"\]\((?!https?:)", description) == []
+
+
+def test_links_of_the_readme_are_absolute_once_there_is_an_address() -> None:
+    pytest.importorskip("hatchling")
+    absolute = runpy.run_path(str(ROOT / "hatch_build.py"))["absolute"]
+    text = "![two\nlines](docs/a.svg), [how](docs/b.md#c), [paper](https://arxiv.org/abs/1)"
+    assert absolute(text, None) == "two\nlines, how, [paper](https://arxiv.org/abs/1)"
+    assert absolute(text, "https://x.org/y") == (
+        "![two\nlines](https://x.org/y/raw/HEAD/docs/a.svg), "
+        "[how](https://x.org/y/blob/HEAD/docs/b.md#c), [paper](https://arxiv.org/abs/1)"
+    )
 
 
 def test_every_kind_of_command_runs_elsewhere(installed: Path, tmp_path: Path) -> None:

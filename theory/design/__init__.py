@@ -5,23 +5,23 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.design.changing_weights import ChangingWeights, changing_weights
-    from theory.design.constraints import Constraints, DesignGraph
+    from theory.design.constraints import Constraints
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
     from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
     from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges, rank_edges, rank_removals
     from theory.design.edges.edge_variants import ChosenEdges, choose_edges
     from theory.design.exponent.best_exponent import (
         BestExponent,
-        BindingHypothesis,
         BindingPair,
         WorstCaseExponent,
         best_exponent,
         worst_case_exponent,
     )
+    from theory.design.graph import Baseline, DesignGraph, baselines, star_centre, star_network
     from theory.design.influences.influence_set import InfluenceSet
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
+    from theory.design.rate.changing_weights import ChangingWeights, changing_weights
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets
@@ -35,14 +35,7 @@ if TYPE_CHECKING:
     )
     from theory.design.samples.sample_search import fewest_samples
     from theory.design.samples.trade_off import TradeOff, TradePoint, trade_off
-    from theory.design.time_budget import (
-        Baseline,
-        Certificate,
-        DesignFailed,
-        baselines,
-        star_centre,
-        star_network,
-    )
+    from theory.design.search import Certificate, DesignFailed
 else:
     show_lazily(__name__)
 
@@ -50,7 +43,6 @@ __all__ = [
     "Baseline",
     "BestEdgeConfidence",
     "BestExponent",
-    "BindingHypothesis",
     "BindingPair",
     "Certificate",
     "ChangingWeights",

@@ -13,25 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from theory.design.graph import DesignGraph
 from theory.network import Network
-from theory.network.graphs import links_of_edges
-from theory.network.labels import LABEL, as_layout, as_names, called
-from theory.network.structure import Weights, name_groups, off_diagonal
-from theory.network.topologies import MOST_AGENTS
-from theory.scientific import csgraph, sparse
+from theory.network.labels import called
+from theory.network.structure import as_dense
+from theory.scientific import sparse
 from theory.showing import Value
-from theory.typed import typed
 from theory.validation import (
     FloatArray,
     IntArray,
     as_distribution,
+    as_float_array,
     as_integer,
     as_positive,
     as_probability,
@@ -39,208 +37,16 @@ from theory.validation import (
     read_only,
 )
 
-# Who may listen to whom --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class DesignGraph(Value):
-    """The links that weights may be put on.
-
-    Parameters
-    ----------
-    agents
-        N.
-    links
-        Shape (L, 2), whole numbers: a row (i, j) says that agent i may listen to agent j. Links of
-        an agent to itself and repeated links change nothing. Stored sorted.
-    layout
-        Positions for drawing, shape (N, 2), if there are any.
-    names
-        What the agents are called, N distinct texts, if they have names.
-
-    Raises
-    ------
-    ValueError
-        If a link names an unknown agent, or the graph is not (strongly) connected; the message
-        names the parts.
-
-    Examples
-    --------
-    >>> path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
-    >>> path.is_undirected, path.edges.tolist(), path.degrees.tolist()
-    (True, [[0, 1], [1, 2]], [1, 2, 1])
-    """
-
-    agents: int
-    links: IntArray
-    layout: FloatArray | None = None
-    names: tuple[str, ...] | None = field(default=None, metadata=LABEL)
-
-    def __post_init__(self) -> None:
-        agents = as_integer("agents", self.agents, minimum=1, maximum=MOST_AGENTS)
-        links = np.array(self.links, dtype=np.int64).reshape(-1, 2)
-        if links.size and (links.min() < 0 or links.max() >= agents):
-            raise fail(
-                "links",
-                f"agents numbered 0 to {agents - 1}",
-                f"{int(links.min())} to {int(links.max())}",
-                "number the agents from 0, or give more agents",
-            )
-        links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
-        object.__setattr__(self, "agents", agents)
-        object.__setattr__(self, "links", read_only(links))
-        object.__setattr__(self, "layout", as_layout(self.layout, agents=agents))
-        object.__setattr__(self, "names", as_names(self.names, agents=agents))
-        self._check_connected()
-
-    @classmethod
-    @typed
-    def from_network(cls, network: Network) -> DesignGraph:
-        """The graph of a network: its positive weights."""
-        links = off_diagonal(network.weights)
-        pairs = np.column_stack([links.row, links.column])
-        return cls(network.agents, pairs, network.layout, network.names)
-
-    @classmethod
-    def from_edges(
-        cls,
-        edges: ArrayLike,
-        *,
-        agents: int,
-        directed: bool = False,
-        layout: FloatArray | None = None,
-        names: Sequence[str] | None = None,
-    ) -> DesignGraph:
-        """The graph of an edge list; a directed edge [a, b] leads from a to b, so that b hears a.
-
-        Raises
-        ------
-        ValueError
-            If the edges are no pairs of agents, or do not connect all agents.
-        """
-        count = as_integer("agents", agents, minimum=1, maximum=MOST_AGENTS)
-        links = links_of_edges(edges, agents=count, directed=directed)
-        return cls(count, links, layout, as_names(names, agents=count))
-
-    @cached_property
-    def is_undirected(self) -> bool:
-        """Whether listening is mutual on every link."""
-        return bool((self.reverse >= 0).all())
-
-    @cached_property
-    def reverse(self) -> IntArray:
-        """For each link the index of the link in the other direction, −1 if there is none; (L,)."""
-        if not len(self.links):
-            return read_only(np.zeros(0, dtype=np.int64))
-        keys = self.links[:, 0] * self.agents + self.links[:, 1]
-        wanted = self.links[:, 1] * self.agents + self.links[:, 0]
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return read_only(np.where(keys[place] == wanted, place, -1).astype(np.int64))
-
-    @cached_property
-    def edges(self) -> IntArray:
-        """The pairs i < j that listen to each other, shape (E, 2), sorted.
-
-        Raises
-        ------
-        ValueError
-            If some pair listens one way only.
-        """
-        if not self.is_undirected:
-            i, j = (int(x) for x in self.links[int(np.argmin(self.reverse))])
-            raise fail(
-                "graph",
-                "listening both ways on every link",
-                f"{called(i, self.names)} listens to {called(j, self.names)}, which does not "
-                "listen back",
-                "add the other direction, or use a method for directed graphs",
-            )
-        return read_only(self.links[self.links[:, 0] < self.links[:, 1]])
-
-    @cached_property
-    def degrees(self) -> IntArray:
-        """How many others each agent may listen to, shape (N,)."""
-        return read_only(np.bincount(self.links[:, 0], minlength=self.agents).astype(np.int64))
-
-    def restricted_to(self, rows: ArrayLike) -> DesignGraph:
-        """The graph with some of its edges (rows of `edges`; of `links` if it is directed).
-
-        Raises
-        ------
-        ValueError
-            If these do not connect all agents.
-        """
-        chosen = np.asarray(rows)
-        if not self.is_undirected:
-            return replace(self, links=self.links[chosen])
-        edges = self.edges[chosen]
-        return replace(self, links=np.concatenate([edges, edges[:, ::-1]]))
-
-    def with_edge(self, first: int, second: int) -> DesignGraph:
-        """The graph with one more edge (if directed, one more link: `first` hears `second`)."""
-        new = [[first, second], [second, first]] if self.is_undirected else [[first, second]]
-        links = np.concatenate([self.links, np.array(new, dtype=np.int64)])
-        return replace(self, links=links)
-
-    def tree_from(self, root: int) -> DesignGraph:
-        """A tree of shortest paths from an agent, both ways on every edge: the fewest links.
-
-        Of several neighbours that are as near, the one that was reached first is passed through,
-        and agents are reached in the order of their numbers.
-
-        Raises
-        ------
-        ValueError
-            If the graph is directed, or has no such agent.
-
-        Examples
-        --------
-        >>> ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], agents=4)
-        >>> ring.tree_from(1).edges.tolist()
-        [[0, 1], [0, 3], [1, 2]]
-        """
-        root = as_integer("root", root, minimum=0, maximum=self.agents - 1)
-        both_ways = np.concatenate([self.edges, self.edges[:, ::-1]])
-        places = (np.ones(len(both_ways), dtype=bool), both_ways.T)
-        pattern = sparse.csr_array(places, shape=(self.agents, self.agents))
-        order, parent = csgraph.breadth_first_order(pattern, root)
-        others = order[1:]
-        edges = np.column_stack([others, parent[others]]).astype(np.int64)
-        return replace(self, links=np.concatenate([edges, edges[:, ::-1]]))
-
-    def network(self, weights: ArrayLike | Weights, *, name: str = "network") -> Network:
-        """The network of weights on this graph, with the graph's names and layout.
-
-        Raises
-        ------
-        ValueError
-            As for `theory.Network`.
-        """
-        return Network(weights, name, self.layout, self.names)
-
-    def _title(self) -> str:
-        return f"DesignGraph, {self.agents} agents, {len(self.links)} links"
-
-    def _check_connected(self) -> None:
-        pattern = sparse.csr_array(
-            (np.ones(len(self.links)), (self.links[:, 0], self.links[:, 1])),
-            shape=(self.agents, self.agents),
-        )
-        parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-        if parts > 1:
-            named = name_groups(labels.astype(np.int64), self.names)
-            raise fail(
-                "graph",
-                "every agent reached from every other along links",
-                f"{parts} parts that do not all reach each other: {named}",
-                "add edges between the parts, or design each part by itself",
-            )
-
-
 # What a real network imposes on its weights, beside the graph ------------------------------------
 
 
 Pair = tuple[int, int]
+
+LEAST_INFLUENCE = 1e-280
+"""Weights are quotients of influences over degrees: above this they are normal doubles."""
+
+# Of a uniform v that was computed as quotients or typed as decimals, and of sums of costs.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,11 +134,91 @@ class Constraints(Value):
         return self.symmetric or self.doubly_stochastic
 
     @property
+    def never_fails(self) -> bool:
+        """Whether all links are always up."""
+        up = self.availability
+        return all(p == 1 for p in (up.values() if isinstance(up, Mapping) else (up,)))
+
+    @property
     def limits_edges(self) -> bool:
         """Whether edges must be chosen among those of the graph."""
         return not (self.edge_budget is None and self.degree_budget is None) or (
             self.cost_budget is not None
         )
+
+    def fits(self, graph: DesignGraph) -> bool:
+        """Whether all edges of the graph may carry weight at once."""
+        return all(used <= most for _, most, used, _ in self._used(graph))
+
+    def check_fits(self, graph: DesignGraph) -> None:
+        """See that no edges have to be chosen.
+
+        Raises
+        ------
+        ValueError
+            If all edges together are beyond a budget.
+        """
+        where, remedy = "here", "choose the edges first, with choose_edges"
+        if not graph.is_undirected:
+            where, remedy = "on directed graphs", "list fewer edges, or make them undirected"
+        for name, most, used, unit in self._used(graph):
+            if used > most:
+                raise fail(
+                    name,
+                    f"a graph within the budget of {most:g}: edges are not chosen {where}",
+                    f"{used:g} {unit}",
+                    remedy,
+                )
+
+    def _used(self, graph: DesignGraph) -> list[tuple[str, float, float, str]]:
+        """Of each budget its name and its limit, and what all edges of the graph take of it."""
+        what = "edges" if graph.is_undirected else "links"
+        count, most = len(self.costs_on(graph)), int(graph.degrees.max(initial=0))
+        used = (
+            ("edge_budget", self.edge_budget, count, what),
+            ("degree_budget", self.degree_budget, most, "neighbours of an agent"),
+            ("cost_budget", self.cost_budget, self.costs_on(graph).sum(), f"as cost of all {what}"),
+        )
+        # A cost is a sum that may be off by its rounding.
+        return [
+            (name, float(limit), float(taken) * (1 - _ROUNDING), unit)
+            for name, limit, taken, unit in used
+            if limit is not None
+        ]
+
+    def influence_on(self, graph: DesignGraph, v: ArrayLike, *, argument: str = "v") -> FloatArray:
+        """The stationary distribution asked for, shape (N,), checked; read-only.
+
+        Raises
+        ------
+        ValueError
+            If `v` is no distribution over the graph's agents, an entry is zero or below 1e-280, or
+            it is not uniform where that is forced.
+        """
+        values = as_float_array(argument, v, ndim=1)
+        if values.size != graph.agents:
+            wanted = f"one influence for each of {graph.agents} agents"
+            raise fail(argument, wanted, f"{values.size} numbers", "give one number for each agent")
+        if values.min() < LEAST_INFLUENCE:
+            least = int(np.argmin(values))
+            raise fail(
+                argument,
+                "positive influence of every agent, since each is heard",
+                f"{values[least]:g} at {called(least, graph.names)}",
+                "give it a small share, such as 1/(10 N), and rescale the sum to 1",
+            )
+        values = as_distribution(argument, values)
+        if not self.forces_uniform:
+            return values
+        if np.ptp(values) > _ROUNDING * values.max():
+            which = "symmetric" if self.symmetric else "doubly_stochastic"
+            raise fail(
+                argument,
+                f"the uniform distribution, which {which} forces",
+                f"influences from {values.min():g} to {values.max():g}",
+                f"drop {which}, or make v uniform",
+            )
+        return read_only(np.full(graph.agents, 1 / graph.agents))
 
     def check(self, graph: DesignGraph) -> None:
         """See that the constraints speak of this graph, and do not contradict it at a glance.
@@ -450,3 +336,19 @@ def _row(argument: str, places: IntArray, pair: Pair, what: str) -> int:
     if not found.size:
         raise fail(argument, f"{what} of the graph", pair, "correct it, or add it to the graph")
     return int(found[0])
+
+
+def expected_network(network: Network, graph: DesignGraph, limits: Constraints) -> Network:
+    """The network of E[W], E[W]_ij = p_ij W_ij on links: what is lost is said by the listener.
+
+    The same object where links do not fail.
+    """
+    if limits.never_fails:
+        return network
+    up = limits.availability_on(graph)
+    given = sparse.csr_array(network.weights)
+    lost = sparse.csr_array((1 - up, graph.links.T), shape=given.shape)
+    missing = sparse.csr_array(given * lost)
+    own = sparse.diags_array(np.asarray(missing.sum(axis=1), dtype=np.float64))
+    weights = sparse.csr_array(given - missing + own)
+    return replace(network, weights=weights if network.is_sparse else as_dense(weights))

@@ -14,19 +14,18 @@ x = v_centre = N a / (N a + N − 1), the others sharing 1 − x equally (docs: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from theory.design.constraints import DesignGraph
-from theory.design.time_budget import require_star, star_network
-from theory.learning.log_ratio import LogRatioLaw
+from theory.design.graph import DesignGraph, require_star, star_network
 from theory.learning.model import FiniteModel
-from theory.learning.rate import largest_decay
+from theory.learning.tilted import TiltedTable, exponents, shared_slots, tabulate
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_position, as_positive, fail
+from theory.validation import FloatArray, IntArray, as_position, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
 
@@ -205,9 +204,18 @@ class _Star:
         agents = self.graph.agents
         return 1.0 if x >= self.most else x * (agents - 1) / (agents * (1.0 - x))
 
-    def influence(self, x: float) -> FloatArray:
-        v = np.full(self.graph.agents, (1.0 - x) / (self.graph.agents - 1))
-        v[self.hub] = x
+    @cached_property
+    def table(self) -> TiltedTable:
+        """The laws of the target against the wrong hypotheses; the centre has a slot of its own."""
+        centre = np.arange(self.graph.agents) == self.hub
+        slots = shared_slots(self.model.assignment, centre.astype(np.float64))
+        first = np.full(len(self.wrong), self.target)
+        return tabulate(self.model, first, np.array(self.wrong), slots=slots)
+
+    def weights(self, x: float) -> FloatArray:
+        """V by slot, shape (S,)."""
+        v = np.full(self.table.counts.size, (1.0 - x) / (self.graph.agents - 1))
+        v[self.table.slots[self.hub]] = x
         return v
 
     def result(self, found: _Optimum, objective: Objective) -> BestEdgeConfidence:
@@ -270,80 +278,63 @@ def _best_rate(star: _Star) -> _Optimum:
     return _Optimum(x, float(heights.min()), tuple(star.wrong[k] for k in binding), low, high)
 
 
-@dataclass(frozen=True)
-class _Point:
-    """The smallest exponent at x, whose it is, and its slope in x."""
-
-    value: float
-    binding: int
-    slope: float
-
-
 def _best_exponent(star: _Star) -> _Optimum:
     """Bisection, first over the hypothesis that binds, then over all that turn out to matter."""
-    laws = {m: star.model.log_ratio_laws(star.target, m) for m in star.wrong}
-    first = _best_rate(star).binding[0]
-    active = [first]
+    active = [star.wrong.index(_best_rate(star).binding[0])]
     while True:
-        found = _bisect(star, {m: laws[m] for m in active})
-        values = {m: _exponent(star, m, laws[m], found.x).value for m in star.wrong}
-        worst = min(values, key=lambda m: values[m])
+        found = _bisect(star, np.array(active))
+        values = exponents(star.table, np.arange(len(star.wrong)), star.weights(found.x)).values
+        worst = int(values.argmin())
         if worst in active:
-            value = values[worst]
+            value = float(values[worst])
             # At a kink the two exponents agree to the width of the interval, times their slopes.
             slack = 1e3 * _WIDTH * value if np.isfinite(value) else 0.0
-            binding = tuple(m for m in star.wrong if values[m] <= value + slack)
+            binding = tuple(star.wrong[row] for row in np.flatnonzero(values <= value + slack))
             return _Optimum(found.x, value, binding, found.lowest, found.highest)
         active.append(worst)
 
 
-def _bisect(star: _Star, laws: dict[int, tuple[LogRatioLaw, ...]]) -> _Optimum:
-    def at(x: float) -> _Point:
-        points = {m: _exponent(star, m, law, x) for m, law in laws.items()}
-        return min(points.values(), key=lambda point: point.value)
-
+def _bisect(star: _Star, rows: IntArray) -> _Optimum:
+    """The best x for some hypotheses, and where it may be instead."""
     low, high = star.least, star.most
     # Uniform influence first: it is often the best, and always one of the best if all are equal.
     x = min(max(1.0 / star.graph.agents, low), high)
-    here = at(x)
+    tilts = np.zeros(rows.size)
+    value, slope = _exponent(star, rows, x, tilts)
     for end, outwards in ((low, -1), (high, 1)):
-        if here.slope * outwards > 0 and at(end).slope * outwards >= 0:
-            return _Optimum(end, at(end).value, (), end, end)
-    while here.slope != 0 and high - low > _WIDTH * low:
-        low, high = (x, high) if here.slope > 0 else (low, x)
+        if slope * outwards > 0:
+            value_there, there = _exponent(star, rows, end, tilts.copy())
+            if there * outwards >= 0:
+                return _Optimum(end, value_there, (), end, end)
+    while slope != 0 and high - low > _WIDTH * low:
+        low, high = (x, high) if slope > 0 else (low, x)
         x = (low + high) / 2
-        here = at(x)
-    if here.slope == 0:
-        return _Optimum(x, here.value, (), x, x)
-    return _Optimum(x, here.value, (), low, high)
+        value, slope = _exponent(star, rows, x, tilts)
+    return _Optimum(x, value, (), x if slope == 0 else low, x if slope == 0 else high)
 
 
-def _exponent(star: _Star, wrong: int, laws: tuple[LogRatioLaw, ...], x: float) -> _Point:
-    """E of one wrong hypothesis at x, with the sign of dE/dx in its slope.
+def _exponent(star: _Star, rows: IntArray, x: float, tilts: FloatArray) -> tuple[float, float]:
+    """The smallest E of some hypotheses at x, and a number of the sign of its dE/dx.
 
     By the envelope theorem dE/dx = t Σ_j κ_j'(−t v_j) dv_j/dx at the best t; the factor t is left
     out. Where E = 0 the mean Σ_j v_j I_j has to rise, where t is infinite the least Σ_j v_j z_j.
+    Starts from `tilts`, where they are positive, and leaves the best ones there.
     """
-    v = star.influence(x)
-    found = largest_decay(laws, star.model.assignment, v)
-    if found.tilt == 0:
-        slopes = np.array([law.mean for law in laws])
-    elif np.isinf(found.tilt):
-        if np.isinf(found.value):
-            return _Point(found.value, wrong, 0.0)
-        slopes = np.array([law.minimum for law in laws])
+    table, v = star.table, star.weights(x)
+    found = exponents(table, rows, v, guess=tilts)
+    tilts[:] = found.tilts
+    place = int(found.values.argmin())
+    row, value, tilt = rows[place], float(found.values[place]), float(found.tilts[place])
+    if np.isinf(value):
+        return value, 0.0
+    if tilt == 0:
+        each = table.facts.information[row]
+    elif np.isinf(tilt):
+        each = table.facts.minima[row]
     else:
-        each = np.empty(len(v))
-        for kind, law in enumerate(laws):
-            mine = star.model.assignment == kind
-            each[mine] = law.cumulant_slope(-found.tilt * v[mine])
-        return _Point(found.value, wrong, _along(star, each, laws))
-    return _Point(found.value, wrong, _along(star, slopes[star.model.assignment], laws))
-
-
-def _along(star: _Star, values: FloatArray, laws: tuple[LogRatioLaw, ...]) -> float:
-    """The centre's value less the others' mean; 0 if that is rounding."""
-    others = (float(values.sum()) - float(values[star.hub])) / (len(values) - 1)
-    difference = float(values[star.hub]) - others
-    means = np.abs(np.array([law.mean for law in laws]))
-    return difference if abs(difference) > _SLOPE * float(means.max()) else 0.0
+        each = table.tilted(rows[[place]], tilt * v[None]).means[0]
+    # The centre's value less the others' mean; 0 if that is rounding.
+    centre = float(each[table.slots[star.hub]])
+    slope = centre - (float(table.counts @ each) - centre) / (star.graph.agents - 1)
+    size = float(np.abs(table.facts.information[row]).max())
+    return value, slope if abs(slope) > _SLOPE * size else 0.0

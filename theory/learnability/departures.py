@@ -10,8 +10,9 @@ before, v'_i = v_i / (1 − v_j): K of the rest is the silent K divided by 1 −
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -19,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from theory.learnability.cover import Leaving, information, silent_exponents, silent_rates
 from theory.learning import FiniteModel
-from theory.learning.rate import check_same_agents, largest_decay
+from theory.learning.rate import check_same_agents
+from theory.learning.tilted import least_exponents, tabulate
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.structure import OffDiagonal, off_diagonal
@@ -253,8 +255,8 @@ def departures(
     network, v = influence_of(model, network_or_influence)
     others = np.array([m for m in range(size) if m not in (target, *reference)], dtype=np.int64)
     wrong = others[~np.isin(others, list(tied))]
-    before = _Question(model, target, wrong, exponents).answer(model.assignment, v)
-    question = _Question(model, target, others, exponents)
+    answers = partial(_answers, model, target, exponents=exponents)
+    (before,), (exponent,) = (one.values for one in answers(wrong, v[None]))
     rates = silent_rates(model, v, target=target, wrong=others)
     nothing = _not_computed(model.agents)
     decays = silent_exponents(model, v, target=target, wrong=others) if exponents else nothing
@@ -270,12 +272,12 @@ def departures(
         else:
             ranked = np.argsort(-v, kind="stable")[:most_removed]
             leavers = ranked[~np.isin(ranked, cut)]
-            removed_rates, removed_decays = _one_by_one(question, network, leavers)
+            removed_rates, removed_decays = _one_by_one(network, leavers, partial(answers, others))
     return Departures(
         target=target,
         wrong=tuple(wrong.tolist()),
-        rate=before.rate,
-        exponent=before.exponent,
+        rate=float(before),
+        exponent=float(exponent),
         silent_rates=read_only(rates.values),
         silent_binding=read_only(rates.binding),
         silent_exponents=read_only(decays.values),
@@ -312,53 +314,35 @@ def influence_of(
     return None, v
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """K and E of one set of agents, and the hypotheses that attain them."""
-
-    rate: float
-    binding: int
-    exponent: float
-    exponent_binding: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """K and E against the wrong hypotheses, for any set of agents of the model."""
-
-    model: FiniteModel
-    target: int
-    wrong: IntArray
-    exponents: bool
-
-    def answer(self, assignment: IntArray, v: FloatArray) -> _Answer:
-        if not self.wrong.size:
-            return _Answer(np.inf, -1, np.inf if self.exponents else np.nan, -1)
-        totals = v @ information(self.model, self.target)[:, self.wrong][assignment]
-        lowest = int(totals.argmin())
-        exponent, exponent_binding = np.nan, -1
-        if self.exponents:
-            values = [
-                largest_decay(
-                    self.model.log_ratio_laws(self.target, int(theta)), assignment, v
-                ).value
-                for theta in self.wrong
-            ]
-            place = int(np.argmin(values))
-            exponent, exponent_binding = values[place], int(self.wrong[place])
-        return _Answer(float(totals[lowest]), int(self.wrong[lowest]), exponent, exponent_binding)
+def _answers(
+    model: FiniteModel, target: int, wrong: IntArray, v: FloatArray, *, exponents: bool
+) -> tuple[Leaving, Leaving]:
+    """K and E against the wrong hypotheses for each row of v, shape (C, N); 0 for who is gone."""
+    if not wrong.size:
+        nothing = Leaving(np.full(len(v), np.inf), np.full(len(v), -1, dtype=np.int64))
+        return nothing, nothing if exponents else _not_computed(len(v))
+    totals = v @ information(model, target)[:, wrong][model.assignment]
+    lowest = totals.argmin(axis=1)
+    rates = Leaving(totals.min(axis=1), wrong[lowest])
+    if not exponents:
+        return rates, _not_computed(len(v))
+    table = tabulate(model, np.full(wrong.size, target), wrong)
+    values, rows = least_exponents(table, v)
+    return rates, Leaving(values, wrong[rows])
 
 
 def _one_by_one(
-    question: _Question, network: Network, leavers: IntArray
+    network: Network, leavers: IntArray, answers: Callable[[FloatArray], tuple[Leaving, Leaving]]
 ) -> tuple[Leaving, Leaving]:
-    rates, decays = _not_computed(network.agents), _not_computed(network.agents)
-    for j in leavers.tolist():
-        v = network_without(network, j).stationary_distribution
-        answer = question.answer(np.delete(question.model.assignment, j), v)
-        rates.values[j], rates.binding[j] = answer.rate, answer.binding
-        decays.values[j], decays.binding[j] = answer.exponent, answer.exponent_binding
-    return rates, decays
+    """K and E with each of some agents gone, and nothing of the others."""
+    rest = np.zeros((leavers.size, network.agents))
+    for row, j in zip(rest, leavers.tolist(), strict=True):
+        row[np.arange(network.agents) != j] = network_without(network, j).stationary_distribution
+    found = []
+    for answer in answers(rest):
+        found.append(_not_computed(network.agents))
+        found[-1].values[leavers], found[-1].binding[leavers] = answer.values, answer.binding
+    return found[0], found[1]
 
 
 def _not_computed(agents: int) -> Leaving:

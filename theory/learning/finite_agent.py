@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.learning.batches import alike, as_batch, totals, type_counts, type_law
-from theory.learning.log_ratio import SMALL, LogRatioLaw, second_order
+from theory.learning.batches import alike, as_batch, totals, type_counts, type_law, type_weights
+from theory.learning.log_ratio import SMALL, Atoms, LogRatioLaw, second_order
 from theory.learning.tables import (
     EPS,
     LARGEST,
@@ -357,6 +357,44 @@ class FiniteAgent(Value):
         mean = self._information(best, other, z)
         return LogRatioLaw(self.probabilities, z, np.zeros_like(z), self.batch, mean)
 
+    @property
+    def atom_count(self) -> int:
+        """How many atoms O the law of a log-ratio has."""
+        return int(self.probabilities.size)
+
+    def atoms(self, first: IntArray, second: IntArray, *, hypothetical: bool = False) -> Atoms:
+        """The laws of z(first[r], second[r]), shape (O, R).
+
+        If `hypothetical`, that of row r where first[r] is the truth.
+
+        Raises
+        ------
+        ValueError
+            If `hypothetical` and it is not known what the agent would see then.
+        """
+        means = np.asarray((self.log_likelihoods[first] - self.log_likelihoods[second]).T)
+        p = self._laws_if_true[:, first] if hypothetical else self.probabilities[:, None]
+        mean = (p * means).sum(axis=0)
+        cancels = np.abs(mean) < SMALL
+        for r in np.flatnonzero(cancels).tolist():
+            # Hypotheses that claim nearly the same: values and mean to all their digits.
+            pair = int(first[r]), int(second[r])
+            if pair not in self._close:
+                self._close[pair] = self.log_ratio_law(*pair)
+            means[:, r], mean[r] = self._close[pair].means, self._close[pair].mean
+            if hypothetical:  # E[e^{−z} − 1] is zero
+                mean[r] = p[:, r] @ second_order(-means[:, r])
+        return Atoms(p, means, None, mean, cancels)
+
+    @cached_property
+    def _close(self) -> dict[tuple[int, int], LogRatioLaw]:
+        return {}
+
+    @cached_property
+    def _laws_if_true(self) -> FloatArray:
+        """The probability of each outcome under each hypothesis, shape (O, M)."""
+        return np.exp(self.log_likelihoods.T) * input_probabilities(self)[:, None]
+
     def indistinguishable(self, first: int, second: int) -> bool:
         """Whether z(first, second) = 0 for every observation, to rounding of the logarithms."""
         if self.single is not None:
@@ -385,6 +423,63 @@ def _by_rows(table: FloatArray, function: Callable[[FloatArray], FloatArray]) ->
     step = max(1, _BLOCK // max(1, table.shape[1]))
     parts = [function(table[start : start + step]) for start in range(0, len(table), step)]
     return np.concatenate(parts)
+
+
+# What a finite agent would observe if a given hypothesis were the truth --------------------------
+
+
+# Sums of likelihoods given as decimals: the tolerance of `theory.validation`, and logarithms and
+# exponentials in between, a few units in the last place for each label.
+_TOLERANCE = 1e-11
+
+
+def input_probabilities(agent: FiniteAgent, *, name: str = "agent") -> FloatArray:
+    """P(x) for each stored outcome (x, y), shape (O,).
+
+    Of an agent of batches: what to multiply its likelihoods by, the number of sequences of a type
+    times the probability of their inputs.
+
+    Raises
+    ------
+    ValueError
+        If the likelihoods of successive outcomes do not sum to one under every hypothesis: the
+        agent holds a data set, or labels of probability zero were dropped.
+
+    Examples
+    --------
+    >>> coin = FiniteAgent.from_tables(
+    ...     inputs=[0.25, 0.75],
+    ...     truth=[[0.5, 0.5], [0.5, 0.5]],
+    ...     likelihood=[[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.9, 0.1]]],
+    ... )
+    >>> input_probabilities(coin).tolist()
+    [0.25, 0.25, 0.75, 0.75]
+    """
+    if agent.single is not None:
+        shares = input_probabilities(agent.single, name=name)
+        claims, group = alike(agent.single.log_likelihoods)
+        counts = type_counts(claims.shape[1], agent.batch, rows=len(claims))
+        return type_weights(totals(group, shares), counts)
+    likelihoods = np.exp(agent.log_likelihoods)
+    found = np.empty(agent.probabilities.size)
+    start, total = 0, np.zeros(agent.hypotheses)
+    for outcome in range(found.size):
+        total = total + likelihoods[:, outcome]
+        if (total > 1 + _TOLERANCE).any():
+            break
+        if (total >= 1 - _TOLERANCE).all():
+            labels = slice(start, outcome + 1)
+            found[labels] = agent.probabilities[labels].sum()
+            start, total = outcome + 1, np.zeros(agent.hypotheses)
+    if start < found.size:
+        raise fail(
+            name,
+            "likelihoods that sum to one over the labels of each input, under every hypothesis",
+            f"outcomes from number {start} on that do not",
+            "a data set does not say what it would look like under another truth: give tables "
+            "with a positive truth for every label, or name a target",
+        )
+    return found
 
 
 # What one agent observes, and how each hypothesis explains it ------------------------------------

@@ -27,9 +27,10 @@ given that the mean I has its digits (:mod:`theory.learning.tables`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,9 +85,141 @@ def beyond_mean(means: FloatArray, variances: FloatArray | None, u: FloatArray) 
     return values
 
 
-# Values of u handled at a time: bounds the table (u by atom) that one call allocates to about
-# 4 million entries, 32 MiB.
-_BLOCK = 1 << 22
+# Entries (atom, law) that are handled at a time: 1 MiB, which stays near the processor.
+_CACHED = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Many laws of z at once, and their cumulants: the only place in doubles that computes them.
+
+    Attributes
+    ----------
+    probabilities, means, variances
+        Shape (O, ...): atoms first, laws behind, as of :class:`LogRatioLaw`. An axis of laws may be
+        1 where all are alike; `variances` is None where all atoms are points.
+    mean, cancels
+        Shape (...): E z of each law, and whether it may have terms far above itself.
+    """
+
+    probabilities: FloatArray
+    means: FloatArray
+    variances: FloatArray | None
+    mean: FloatArray
+    cancels: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, laws: Sequence[LogRatioLaw]) -> Atoms:
+        """Some laws of as many atoms each, shape (O, laws, 1)."""
+        bounded = all(law.is_bounded for law in laws)
+        return cls(
+            np.array([law.probabilities for law in laws]).T[:, :, None],
+            np.array([law.means for law in laws]).T[:, :, None],
+            None if bounded else np.array([law.variances for law in laws]).T[:, :, None],
+            np.array([law.mean for law in laws])[:, None],
+            np.array([law.mean_cancels for law in laws])[:, None],
+        )
+
+    @classmethod
+    def together(cls, kinds: Sequence[Atoms]) -> Atoms:
+        """Laws of shape (O, R) for each of K kinds, as one of shape (O, R, K, 1)."""
+        columns = [[getattr(kind, name) for kind in kinds] for name in cls.__dataclass_fields__]
+        found = [None if c[0] is None else np.stack(c, axis=-1)[..., None] for c in columns]
+        return cls(*found)  # type: ignore[arg-type]  # only variances may be None
+
+    def __getitem__(self, which: IntArray | slice) -> Atoms:
+        """The laws numbered `which` on their first axis; all, where that is 1."""
+        if self.means.shape[1] == 1:
+            return self
+        if isinstance(which, slice):
+            which = np.arange(len(self.mean))[which]
+        p, s = self.probabilities, self.variances
+        return Atoms(
+            p if p.shape[1] == 1 else p.take(which, axis=1),
+            self.means.take(which, axis=1),
+            None if s is None else s.take(which, axis=1),
+            self.mean.take(which, axis=0),
+            self.cancels.take(which, axis=0),
+        )
+
+    def _at(self, where: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, Any, FloatArray]:
+        """Probabilities, means, variances and E z of the laws where an array of them is true."""
+        places, s = np.nonzero(where), self.variances
+
+        def at(table: FloatArray) -> FloatArray:
+            if table.shape[1:] == where.shape:
+                return table[:, where]
+            axes = zip(places, table.shape[1:], strict=True)
+            found = table[:, *(place if size > 1 else 0 for place, size in axes)]
+            return found if found.ndim == 2 else found[:, None]  # one law for all
+
+        p, z, mean = at(self.probabilities), at(self.means), at(self.mean[None])[0]
+        return p, z, None if s is None else at(s), mean
+
+    def cumulants(self, u: FloatArray, order: int = 2) -> tuple[FloatArray, ...]:
+        """κ(u), and κ' and κ'' as far as `order` goes, for u of the laws' shape or that shape's.
+
+        Accurate to rounding, κ also where it is far below one: there E z is added to what remains.
+        """
+        step = max(1, _CACHED // max(1, len(self.means) * u[:1].size))
+        if step >= len(u):
+            return self._cumulants(u, order)
+        parts = [slice(start, start + step) for start in range(0, len(u), step)]
+        found = [self[part]._cumulants(u[part], order) for part in parts]
+        return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+    def _cumulants(self, u: FloatArray, order: int) -> tuple[FloatArray, ...]:
+        p, z, s = self.probabilities, self.means, self.variances
+        x = z * u
+        if s is not None:
+            x += (0.5 * u * u) * s
+        top = x.max(axis=0)
+        x -= top
+        weights = np.exp(x, out=x)
+        weights *= p
+        total = weights.sum(axis=0)
+        logs = np.asarray(np.log(total))
+        logs += top
+        small = np.abs(logs) < SMALL
+        found = [self._far_below_one(u, small, logs) if small.any() else logs]
+        if order == 0:
+            return (found[0],)
+        if s is not None:
+            z = z + u * s
+        means = (weights * z).sum(axis=0)
+        means /= total
+        near = self.cancels & (np.abs(logs) < HALF)
+        if near.any():
+            means[near] = self._cancelling(u, near)
+        found.append(means)
+        if order == 2:
+            centred = z - means
+            centred *= centred
+            if s is not None:
+                centred += s
+            centred *= weights
+            found.append(centred.sum(axis=0) / total)
+        return tuple(found)
+
+    def _far_below_one(
+        self, u: FloatArray, small: NDArray[np.bool_], logs: FloatArray
+    ) -> FloatArray:
+        """κ where it is small, by E z and what is beyond it."""
+        p, z, spread, mean = self._at(small)
+        at = u[small] if u.shape == small.shape else np.broadcast_to(u, small.shape)[small]
+        beyond = p * beyond_mean(z, spread, at)
+        values = logs.copy()
+        values[small] = np.log1p(at * mean + beyond.sum(axis=0))
+        return values
+
+    def _cancelling(self, u: FloatArray, near: NDArray[np.bool_]) -> FloatArray:
+        """κ' where the terms of E z cancel, by E z and what tilting adds to it."""
+        p, z, spread, mean = self._at(near)
+        at = np.broadcast_to(u, near.shape)[near]
+        moved = np.zeros_like(z) if spread is None else at * spread
+        grown = np.expm1(at * (z + 0.5 * moved))
+        rest = (p * (grown * (z + moved) + moved)).sum(axis=0)
+        return np.asarray((mean + rest) / (1.0 + (p * grown).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,15 +340,15 @@ class LogRatioLaw(Value):
         >>> bool(np.isclose(coin.cumulant(2.0), np.log(np.cosh(2.0))))
         True
         """
-        return self._over_blocks(u, lambda part: self._stack(_ALL, part[None])[0])
+        return self.cumulants(u, 0)[0]
 
     def cumulant_slope(self, u: ArrayLike) -> FloatArray:
         """κ'(u) for each entry of `u`: the mean of z under the law tilted by e^{uz}."""
-        return self._over_blocks(u, lambda part: self._stack.slope(_ALL, part[None])[0])
+        return self.cumulants(u, 1)[1]
 
     def cumulant_curvature(self, u: ArrayLike) -> FloatArray:
         """κ''(u) for each entry of `u`: the variance of z under the law tilted by e^{uz}."""
-        return self._over_blocks(u, self._curvature_block)
+        return self.cumulants(u, 2)[2]
 
     def tilted(self, u: float) -> LogRatioLaw:
         """The law of density e^{uz − κ(u)} with respect to this one, again a mixture of normals.
@@ -229,157 +362,20 @@ class LogRatioLaw(Value):
         >>> coin.tilted(-np.log(3) / 2).probabilities.round(12).tolist()
         [0.75, 0.25]
         """
-        exponents = self._exponents(np.array([float(u)]))[0]
+        exponents = u * self.means
+        if not self.is_bounded:
+            exponents += 0.5 * u * u * self.variances
         weights = self.probabilities * np.exp(exponents - exponents.max())
         means = self.means + u * self.variances
         mean = float(self.cumulant_slope(u)) if self.mean_cancels else None
         return LogRatioLaw(weights / weights.sum(), means, self.variances, self.terms, mean)
 
     @cached_property
-    def _stack(self) -> LawStack:
-        return LawStack.of([self])
+    def _atoms(self) -> Atoms:
+        return Atoms.of([self])
 
-    def _over_blocks(
-        self, u: ArrayLike, function: Callable[[FloatArray], FloatArray]
-    ) -> FloatArray:
+    def cumulants(self, u: ArrayLike, order: int = 2) -> tuple[FloatArray, ...]:
+        """κ(u), κ'(u) and κ''(u), as far as `order` goes."""
         points = np.asarray(u, dtype=np.float64)
-        flat = points.ravel()
-        result = np.empty_like(flat)
-        step = max(1, _BLOCK // self.means.size)
-        for start in range(0, flat.size, step):
-            result[start : start + step] = function(flat[start : start + step])
-        return result.reshape(points.shape)
-
-    def _exponents(self, u: FloatArray) -> FloatArray:
-        exponents = np.multiply.outer(u, self.means)
-        if not self.is_bounded:
-            exponents += np.multiply.outer(0.5 * u * u, self.variances)
-        return exponents
-
-    def _curvature_block(self, u: FloatArray) -> FloatArray:
-        exponents = self._exponents(u)
-        exponents -= exponents.max(axis=1, keepdims=True)
-        np.exp(exponents, out=exponents)
-        exponents *= self.probabilities
-        exponents /= exponents.sum(axis=1, keepdims=True)
-        means = self.means + np.multiply.outer(u, self.variances)
-        means -= (exponents * means).sum(axis=1, keepdims=True)
-        values: FloatArray = (exponents * (means * means + self.variances)).sum(axis=1)
-        return values
-
-
-@dataclass(frozen=True, eq=False)
-class LawStack:
-    """Laws of as many atoms each, whose cumulants are taken together.
-
-    Attributes
-    ----------
-    probabilities, means, variances
-        Shape (P, O), as of :class:`LogRatioLaw`; `variances` is None where all atoms are points.
-    mean, cancels
-        Shape (P,): E z of each law, and whether it has terms far above itself.
-    """
-
-    probabilities: FloatArray
-    means: FloatArray
-    variances: FloatArray | None
-    mean: FloatArray
-    cancels: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, laws: Sequence[LogRatioLaw]) -> LawStack:
-        """The stack of some laws of as many atoms each."""
-        variances = None
-        if not all(law.is_bounded for law in laws):
-            variances = np.array([law.variances for law in laws])
-        return cls(
-            np.array([law.probabilities for law in laws]),
-            np.array([law.means for law in laws]),
-            variances,
-            np.array([law.mean for law in laws]),
-            np.array([law.mean_cancels for law in laws]),
-        )
-
-    def __call__(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
-        """κ(u) of the laws numbered `which`, shape (L,), each at points of its own, shape (L, U).
-
-        `slice(None)` stands for all laws. As accurate as :meth:`LogRatioLaw.cumulant`.
-        """
-        return self._in_blocks(self._cumulants, which, u)
-
-    def slope(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
-        """κ'(u) of the laws numbered `which`, each at points of its own, shape (L, U)."""
-        return self._in_blocks(self._slopes, which, u)
-
-    def _in_blocks(
-        self, function: Callable[..., FloatArray], which: IntArray | slice, u: FloatArray
-    ) -> FloatArray:
-        step = max(1, _CACHED // max(1, self.means.shape[1] * u.shape[1]))
-        if step >= len(u):
-            return function(which, u)
-        which = np.arange(len(u)) if isinstance(which, slice) else which
-        parts = [slice(start, start + step) for start in range(0, len(u), step)]
-        return np.concatenate([function(which[part], u[part]) for part in parts])
-
-    def _exponentials(
-        self, which: IntArray | slice, u: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Σ_o p_o e^{x_o} has these terms without p_o, shape (L, O, U), over e to the largest x."""
-        exponents = self.means[which][:, :, None] * u[:, None, :]
-        if self.variances is not None:
-            exponents += self.variances[which][:, :, None] * (0.5 * u * u)[:, None, :]
-        largest = exponents.max(axis=1)
-        exponents -= largest[:, None, :]
-        return np.exp(exponents, out=exponents), largest
-
-    def _cumulants(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
-        terms, largest = self._exponentials(which, u)
-        values = largest + np.log(_sums(self.probabilities[which], terms))
-        small = np.abs(values) < SMALL
-        if small.any():
-            at = u[small]
-            law = _ONLY if len(self.means) == 1 else _numbers(which, small)
-            atoms = self.means[law].T, None if self.variances is None else self.variances[law].T
-            beyond = beyond_mean(*atoms, at)
-            beyond *= self.probabilities[law].T
-            values[small] = np.log1p(at * self.mean[law] + beyond.sum(axis=0))
-        return np.asarray(values)
-
-    def _slopes(self, which: IntArray | slice, u: FloatArray) -> FloatArray:
-        terms, largest = self._exponentials(which, u)
-        p, m, s = self.probabilities[which], self.means[which], self.variances
-        total, slopes = _sums(p, terms), _sums(p * m, terms)
-        if s is not None:
-            slopes += u * _sums(p * s[which], terms)
-        values = slopes / total
-        if not self.cancels.any():
-            return np.asarray(values)
-        near = self.cancels[which][:, None] & (np.abs(largest + np.log(total)) < HALF)
-        if near.any():
-            rows = np.nonzero(near)[0]
-            law = _numbers(which, near)
-            at, p, m = u[near][:, None], p[rows], m[rows]
-            moved = 0.0 * m if s is None else at * s[law]
-            grown = np.expm1(at * (m + 0.5 * moved))
-            rest = (p * (grown * (m + moved) + moved)).sum(axis=1)
-            values[near] = (self.mean[law] + rest) / (1.0 + (p * grown).sum(axis=1))
-        return np.asarray(values)
-
-
-_ONLY = np.zeros(1, dtype=np.int64)
-_ALL = slice(None)
-# Entries that stay near the processor: 1 MiB.
-_CACHED = 1 << 17
-
-
-def _numbers(which: IntArray | slice, where: NDArray[np.bool_]) -> IntArray:
-    """The law of each entry that is true; shape (L, U)."""
-    rows = np.nonzero(where)[0]
-    return rows if isinstance(which, slice) else which[rows]
-
-
-def _sums(weights: FloatArray, terms: FloatArray) -> FloatArray:
-    """Σ_o weights_o terms_o, shape (L, U) for shapes (L, O) and (L, O, U)."""
-    if len(weights) == 1:
-        return np.asarray((weights[0] @ terms[0])[None])
-    return np.asarray((weights[:, None, :] @ terms)[:, 0])
+        found = self._atoms.cumulants(points.reshape(-1, 1), order)
+        return tuple(values.reshape(points.shape) for values in found)

@@ -32,6 +32,7 @@ from theory.learning.lattice import LatticePhases, lattice_span
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.learning.rate import ErrorExponent, error_exponent
+from theory.learning.tilted import shared_slots, tabulate
 from theory.network import Network
 from theory.network.network import require_fixed
 from theory.showing import Shown
@@ -126,36 +127,34 @@ def tilted_pair(
             "choose another hypothesis",
         )
     v = network.stationary_distribution
-    plain = model.log_ratio_laws(best, theta)
-    pairs, inverse = np.unique(np.column_stack([model.assignment, v]), axis=0, return_inverse=True)
-    counts = np.bincount(inverse.ravel())
-    kinds, weights = pairs[:, 0].astype(np.int64), pairs[:, 1]
-
-    def laws(t: float) -> tuple[LogRatioLaw, ...]:
-        return tuple(plain[k].tilted(-t * w) for k, w in zip(kinds, weights, strict=True))
-
+    slots = shared_slots(model.assignment, v)
+    table = tabulate(model, np.array([best]), np.array([theta]), slots=slots)
+    weights, only = table.by_slot(v), np.zeros(1, dtype=np.int64)
     # In units of the largest weight that bears on the matter nothing underflows.
-    random = np.array([plain[k].variance > 0 for k in kinds])
-    unit = float(weights[random].max())
-    shares = weights / unit
+    unit = float(weights[table.facts.spreads[0] > 0].max())
+    facts = table.facts
+    shares = np.where((facts.spreads[0] > 0) | (facts.information[0] != 0), weights, 0.0) / unit
 
-    def moments(tilted: tuple[LogRatioLaw, ...]) -> tuple[float, float]:
-        mean = float((counts * shares) @ np.array([law.mean for law in tilted]))
-        variances = np.array([law.variance for law in tilted])[random]
-        return mean, float((counts[random] * shares[random] ** 2) @ variances)
+    def moments(t: float) -> tuple[float, float]:
+        found = table.tilted(only, t * unit * shares[None])
+        random = found.variances[0] > 0
+        squares = np.where(random, shares, 0.0) ** 2
+        mean = float((table.counts * shares) @ found.means[0])
+        return mean, float((table.counts * squares) @ found.variances[0])
 
-    # The exponent's tilt is right to 1e-9, enough for E; one Newton step balances S to rounding.
-    mean, variance = moments(laws(tilt))
+    # One Newton step balances S to rounding.
+    mean, variance = moments(tilt)
     tilt += mean / variance / unit
-    tilted = laws(tilt)
-    mean, variance = moments(tilted)
+    mean, variance = moments(tilt)
+    plain, kinds = model.log_ratio_laws(best, theta), np.empty(weights.size, dtype=np.int64)
+    kinds[slots] = model.assignment
     return TiltedLaw(
         hypothesis=theta,
         reference=best,
         tilt=tilt,
         exponent=float(exponent.exponents[theta]),
-        laws=tilted,
-        assignment=read_only(inverse.ravel().astype(np.int64)),
+        laws=tuple(plain[k].tilted(-tilt * w) for k, w in zip(kinds, weights, strict=True)),
+        assignment=read_only(slots),
         weights=v,
         mean=mean * unit,
         variance=variance * unit * unit,
@@ -374,9 +373,10 @@ class _Sums:
         for law, members in self.kinds:
             u = tilts[:, None] * rows[:, members]
             with np.errstate(over="ignore", invalid="ignore"):
-                total[0] += law.cumulant(-u).sum(axis=1)
-                total[1] -= (u * law.cumulant_slope(-u)).sum(axis=1)
-                total[2] += (u * u * law.cumulant_curvature(-u)).sum(axis=1)
+                cumulant, slope, curvature = law.cumulants(-u)
+                total[0] += cumulant.sum(axis=1)
+                total[1] -= (u * slope).sum(axis=1)
+                total[2] += (u * u * curvature).sum(axis=1)
         return total
 
     def _is_settled(self, power: FloatArray, k: int) -> bool:

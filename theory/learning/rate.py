@@ -14,14 +14,13 @@ the network changes, the influence u of each agent stands in place of v
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from theory.learning.log_ratio import LawStack, LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import exponents, shared_slots, tabulate
 from theory.network.network import Network
-from theory.scientific import brentq
 from theory.showing import Value
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, fail, read_only
@@ -36,7 +35,15 @@ if TYPE_CHECKING:
 # How fast the network rejects wrong hypotheses ---------------------------------------------------
 
 
-def check_same_agents(network: Network | ChangingNetwork | Rhythm, model: FiniteModel) -> None:
+class HasAgents(Protocol):
+    """What has a number of agents: a network, a graph or a model, in doubles or in fractions."""
+
+    @property
+    def agents(self) -> int:
+        """N."""
+
+
+def check_same_agents(network: HasAgents, model: HasAgents) -> None:
     """Check that network and model have equally many agents.
 
     Raises
@@ -234,67 +241,6 @@ class ErrorExponent(Value):
         return frame({"hypothesis": numbers, **columns})
 
 
-@dataclass(frozen=True)
-class _Maximum:
-    value: float
-    tilt: float
-
-
-def _stacked(
-    laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray
-) -> list[tuple[LawStack, FloatArray]]:
-    """Laws of as many atoms and agents together, and the weights of each law's agents."""
-    counts = np.bincount(assignment, minlength=len(laws))
-    members = np.split(np.argsort(assignment, kind="stable"), np.cumsum(counts)[:-1])
-    alike: dict[tuple[int, bool, int], list[int]] = {}
-    for kind in np.flatnonzero(counts).tolist():
-        law = laws[kind]
-        key = law.means.size, law.is_bounded, int(counts[kind])
-        alike.setdefault(key, []).append(kind)
-    return [
-        (LawStack.of([laws[k] for k in kinds]), v[np.array([members[k] for k in kinds])])
-        for kinds in alike.values()
-    ]
-
-
-def largest_decay(laws: tuple[LogRatioLaw, ...], assignment: np.ndarray, v: FloatArray) -> _Maximum:
-    """max_{t ≥ 0} −Σ_j κ_j(−t v_j); the objective is concave in t and zero at t = 0."""
-    per_kind = np.bincount(assignment, weights=v, minlength=len(laws))
-    present = np.bincount(assignment, minlength=len(laws))
-    used = [k for k in range(len(laws)) if present[k]]
-    floor = sum(per_kind[k] * laws[k].minimum for k in used)
-    scale = sum(per_kind[k] * abs(laws[k].minimum) for k in used)
-    if np.isfinite(floor) and floor >= -1e-14 * scale:
-        # Σ v_j z_j is never negative (to rounding of the sum): the maximum is the limit t → ∞,
-        # −log P(Σ v_j z_j = 0), or +∞ if even zero is impossible.
-        if floor > 1e-14 * scale:
-            return _Maximum(np.inf, np.inf)
-        value = -sum(present[k] * np.log(laws[k].probability_of_minimum) for k in used)
-        return _Maximum(float(value), np.inf)
-    mean = sum(per_kind[k] * laws[k].mean for k in used)
-    if mean <= 0:
-        return _Maximum(0.0, 0.0)
-    # Scaling all weights scales the best tilt and leaves the maximum: in units of the largest
-    # weight that bears on the matter nothing under- or overflows, however small it is.
-    random = np.array([law.variance > 0 for law in laws])[assignment]
-    silent = np.array([law.is_silent for law in laws])[assignment]
-    unit = float(v[random].max())
-    v, mean = np.where(silent, 0.0, v) / unit, mean / unit
-    variances = np.array([law.variance for law in laws])[assignment[random]]
-    upper = mean / float(v[random] ** 2 @ variances)  # exact for normal z
-    parts, every = _stacked(laws, assignment, v), slice(None)
-
-    def slope(t: float) -> float:
-        return -sum(float((w * stack.slope(every, -t * w)).sum()) for stack, w in parts)
-
-    while slope(upper) < 0:
-        upper *= 2.0
-    # The objective is flat at its maximum: a tilt right to 1e-9 gives the value to 1e-17.
-    tilt = brentq(slope, 0.0, upper, xtol=1e-300, rtol=1e-9)
-    value = -sum(float(stack(every, -tilt * w).sum()) for stack, w in parts)
-    return _Maximum(value, min(tilt / unit, float(np.finfo(float).max)))
-
-
 @typed
 def error_exponent(
     network: Network | ChangingNetwork,
@@ -363,27 +309,24 @@ def _largest_decays(
     reference: tuple[int, ...],
 ) -> ErrorExponent:
     """max_t of the average over `rounds` in which these agents' observations weigh so much."""
-    assignment = model.assignment[agents]
     count = len(model.hypotheses)
-    exponents = np.full(count, np.inf)
-    tilts = np.zeros(count)
-    against = np.arange(count, dtype=np.int64)
-    for theta in range(count):
-        if theta in reference:
-            continue
-        found = {
-            best: largest_decay(model.log_ratio_laws(best, theta), assignment, weights)
-            for best in reference
-        }
-        against[theta] = max(found, key=lambda best: found[best].value)
-        largest = found[int(against[theta])]
-        exponents[theta], tilts[theta] = largest.value / rounds, largest.tilt
     wrong = [m for m in range(count) if m not in reference]
-    binding = min(wrong, key=lambda m: float(exponents[m])) if wrong else None
+    values, tilts = np.full(count, np.inf), np.zeros(count)
+    against = np.arange(count, dtype=np.int64)
+    if wrong:
+        slots = shared_slots(model.assignment[agents], weights)
+        first, second = np.repeat(reference, len(wrong)), np.tile(wrong, len(reference))
+        table = tabulate(model, first, second, slots=slots, agents=agents)
+        found = exponents(table, np.arange(table.rows), table.by_slot(weights))
+        best = found.values.reshape(len(reference), -1).argmax(axis=0)
+        rows = best * len(wrong) + np.arange(len(wrong))
+        values[wrong], tilts[wrong] = found.values[rows] / rounds, found.tilts[rows]
+        against[wrong] = first[rows]
+    binding = min(wrong, key=lambda m: float(values[m])) if wrong else None
     return ErrorExponent(
-        exponent=np.inf if binding is None else float(exponents[binding]),
+        exponent=np.inf if binding is None else float(values[binding]),
         binding=binding,
-        exponents=read_only(exponents),
+        exponents=read_only(values),
         tilts=read_only(tilts),
         against=read_only(against),
     )

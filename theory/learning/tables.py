@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theory.learning.batches import as_batch, type_counts, type_law
-from theory.learning.log_ratio import LogRatioLaw, second_order
+from theory.learning.log_ratio import Atoms, LogRatioLaw, second_order
 from theory.showing import Shown, Value
 from theory.validation import (
     FloatArray,
@@ -390,17 +390,36 @@ class GaussianAgent(Value):
         )
         return single if self.batch == 1 else single.times(self.batch)
 
+    @property
+    def atom_count(self) -> int:
+        """How many atoms O the law of a log-ratio has."""
+        possible = int((self.inputs > 0).sum())
+        return possible if self.batch == 1 else len(self.input_counts)
+
+    def atoms(self, first: IntArray, second: IntArray, *, hypothetical: bool = False) -> Atoms:
+        """The laws of z(first[r], second[r]), shape (O, R): one atom an input or type of a batch.
+
+        If `hypothetical`, that of row r where first[r] is the truth, of the hypotheses' variance.
+        """
+        used = self.inputs > 0
+        claims, p = self.means[:, used].T, self.inputs[used]
+        gap = (claims[:, first] - claims[:, second]) / self.std
+        truth = claims[:, first] if hypothetical else self.truth_means[used, None]
+        near, rest = exact_difference(truth, np.stack([claims[:, first], claims[:, second]]))
+        means = gap * ((near.sum(axis=0) + rest.sum(axis=0)) / (2.0 * self.std))
+        variances = (gap * (1.0 if hypothetical else self.truth_std / self.std)) ** 2
+        if self.batch > 1:
+            counts = self.input_counts
+            p, means, variances = type_law(p, counts), counts @ means, counts @ variances
+        mean = p @ means
+        return Atoms(p[:, None], means, variances, mean, np.zeros(mean.shape, dtype=bool))
+
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
-        """The law of z(best, other): one normal atom per input, or per type of a batch's inputs."""
-        gap = (self.means[best] - self.means[other]) / self.std
-        near, rest = exact_difference(self.truth_means, self.means[[best, other]])
-        mean = gap * ((near.sum(axis=0) + rest.sum(axis=0)) / (2.0 * self.std))
-        variance = (gap * self.truth_std / self.std) ** 2
-        if self.batch == 1:
-            return LogRatioLaw(self.inputs, mean, variance)
-        used, counts = self.inputs > 0, self.input_counts
-        law = type_law(self.inputs[used], counts)
-        return LogRatioLaw(law, counts @ mean[used], counts @ variance[used], self.batch)
+        """The law of z(best, other)."""
+        one = self.atoms(np.array([best]), np.array([other]))
+        assert one.variances is not None
+        p, mean, variance = one.probabilities[:, 0], one.means[:, 0], one.variances[:, 0]
+        return LogRatioLaw(p, mean, variance, self.batch)
 
     def indistinguishable(self, first: int, second: int) -> bool:
         """Whether the two hypotheses claim the same mean at every possible input."""

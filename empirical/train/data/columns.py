@@ -291,7 +291,7 @@ def layout_of(
         else:
             for table in tables:
                 table.require([name], **how)
-                otherwise = f"list {name!r} under categories"
+                otherwise = f"leave its cell empty, or list {name!r} under categories"
                 if table.is_text(name) and table.texts(name).written == "missing":
                     otherwise = how["otherwise"] or otherwise
                 table.require_numbers([name], otherwise=otherwise, missing=missing)

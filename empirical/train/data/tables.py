@@ -240,6 +240,11 @@ def _check_csv(source: SourceFile, separator: str, decimal: str) -> None:
         got = f"Excel's line {first.decode(errors='replace')!r}"
         remedy = f'take the line out, and write separator = "{first[4:5].decode()}"'
         raise fail(source.path, "names of columns in the first line", got, remedy)
+    other = next((mark for mark in ";\t" if mark.encode() in first), "")
+    if other and separator.encode() not in first:
+        wanted = f"names of columns with {separator!r} between them in the first line"
+        remedy = f"write separator = {json.dumps(other)}"
+        raise fail(source.path, wanted, f"{other!r} between them", remedy)
     if b"\0" in source.content:
         remedy = "save it as text in UTF-8"
         raise fail(source.path, "a table in CSV", "zero bytes, as in UTF-16", remedy)

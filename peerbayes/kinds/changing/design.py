@@ -2,8 +2,8 @@
 
 Where links fail and a lost message counts as one's own, E[W] takes the place of W, and the design
 is that of a fixed network, certificate included. Otherwise a local search moves the weights
-(`theory.design.changing_weights`), below a bound that holds for all of them. Data are placed by the
-influence of each agent.
+(`theory.design.rate.changing_weights`), below a bound that holds for all of them. Data are placed
+by the influence of each agent.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ def design_changing(
     ValueError
         If the objective is another than the rate, or the problem sets limits.
     """
-    if request.objective != "rate" or request.exact:
+    if request.objective != "rate" or request.variant.exact:
         raise fail(
             "objective",
             "'rate', in floating point, for a network that changes",
-            repr(request.objective) + " --exact" * request.exact,
+            repr(request.objective) + " --exact" * request.variant.exact,
             "choose it",
         )
-    if section_in(problem) is not None or request.changes:
+    if section_in(problem) is not None or request.limits.changes:
         raise fail("design", "no limits for a network that changes", "some", "leave out [design]")
     network, model, target = problem.network, problem.model, target_of(request, problem)
     lossy = network if isinstance(network, RandomLinks) and network.on_loss == "own" else None

@@ -66,7 +66,7 @@ def design_regression(problem: RegressionProblem, request: Design) -> Regression
             repr(request.objective),
             "choose one of these",
         )
-    if request.target is not None or request.exact:
+    if request.target is not None or request.variant.exact:
         raise fail("target or exact", "finitely many hypotheses", problem.name, "leave it out")
     task = DesignTask.of(request, problem)
     remarks: tuple[str, ...] = ()

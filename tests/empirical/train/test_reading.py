@@ -49,6 +49,13 @@ def written(path: Path, rows: list[list[Any]], separator: str = ",") -> Path:
     return path
 
 
+@pytest.mark.parametrize(("mark", "written_as"), [(";", '";"'), ("\t", r'"\\t"')])
+def test_another_mark_between_cells_is_named(tmp_path: Path, mark: str, written_as: str) -> None:
+    path = written(tmp_path / "a.csv", ROWS, mark)
+    with pytest.raises(ValueError, match=rf"between them; write separator = {written_as}$"):
+        read_table(path)
+
+
 @pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.tsv", "\t"), ("b.csv", ";")])
 def test_a_table_is_read_as_it_was_written(tmp_path: Path, name: str, separator: str) -> None:
     path = written(tmp_path / name, ROWS, separator)
@@ -162,7 +169,10 @@ NUMBERS: list[tuple[list[Any], str]] = [
     ([1, "", 3], f"got none in row 2; fill it in, or leave the row or the column out, {MEAN}"),
     ([1, "NaN", 3], f"finite numbers, got nan in row 2; replace it, or leave the row out, {MEAN}"),
     (["NA"] * 3, "the text 'NA' in row 1; correct it"),
-    ([1, 2, "many"], "the text 'many' in row 3; correct it, or list 'x' under categories"),
+    (
+        [1, 2, "many"],
+        "the text 'many' in row 3; correct it, or leave its cell empty, or list 'x' under cat",
+    ),
 ]
 
 

@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.theory.learning.decay import largest_decay
 from theory import FiniteAgent, FiniteModel, GaussianAgent
-from theory.learning.rate import largest_decay
 
 Atoms = list[tuple[Any, Any, Any]]  # (probability, mean, variance)
 
@@ -95,9 +95,7 @@ def recheck(
 
 def exponent(model: FiniteModel, best: int, wrong: Sequence[int], v: NDArray[np.float64]) -> float:
     """E(v) by its definition, one pair at a time."""
-    return min(
-        largest_decay(model.log_ratio_laws(best, m), model.assignment, v).value for m in wrong
-    )
+    return min(largest_decay(model.log_ratio_laws(best, m), model.assignment, v) for m in wrong)
 
 
 def grid(agents: int, floor: float, steps: int) -> NDArray[np.float64]:

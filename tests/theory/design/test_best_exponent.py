@@ -25,7 +25,7 @@ from theory.design import (
     InfluenceSet,
     best_exponent,
 )
-from theory.design.exponent.log_ratio_table import tabulate
+from theory.learning.tilted import tabulate
 
 
 def table_model(seed: int, agents: int, hypotheses: int, *, realizable: bool) -> FiniteModel:
@@ -247,7 +247,7 @@ def test_the_table_at_scales_that_plain_logarithms_lose() -> None:
     agent = FiniteAgent.from_log_likelihoods(logs, probabilities=[0.5 + small, 0.5 - small, 0.0])
     normal = GaussianAgent([0.3, 0.7], [0.2, -0.1], 0.8, [[0.0, 0.1], [1.0, -0.4]], 0.6)
     model = FiniteModel.from_agents(["a", "b"], [agent, normal])
-    table = tabulate(model, np.array([0]), np.array([1]), share_slots=True)
+    table = tabulate(model, np.array([0]), np.array([1]), slots=model.assignment)
     u = np.array([[0.5, 0.7]])
     found = table.tilted(np.array([0]), u)
     with mpmath.workdps(50):

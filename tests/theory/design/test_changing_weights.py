@@ -23,7 +23,7 @@ from theory.changing import (
     rotating_star,
 )
 from theory.design import changing_weights
-from theory.design.changing_weights import observing_rounds, rate_bound
+from theory.design.rate.changing_weights import observing_rounds, rate_bound
 
 Build = Callable[[np.random.Generator], ChangingNetwork]
 PRESENT = np.array([0.9, 0.2, 0.6])

@@ -21,8 +21,8 @@ from theory.design.directed.directed_mixing import (
     free_deviation_limit,
     modulus_limit,
 )
-from theory.design.directed.flow_coordinates import FlowCoordinates
-from theory.design.directed.flow_descent import FlowDescent, Influence, modulus_bound
+from theory.design.directed.flow_descent import FlowDescent, modulus_bound
+from theory.design.directed.flow_weights import FlowWeights
 from theory.network.structure import as_dense
 
 # In each of three rounds an agent hears two more agents each: after three, all eight alike.
@@ -49,19 +49,20 @@ def summed(network: Network, rounds: int = 3000) -> np.ndarray:
 def test_no_network_beats_the_limits(network: Network) -> None:
     graph = DesignGraph.from_network(network)
     v = network.stationary_distribution
-    coordinates = FlowCoordinates.of(graph, Constraints())
+    plain = FlowWeights(graph, Constraints(), v)
     # Weights of 1e-9 make D a sum of 1e9 rounds: relative rounding is what remains.
     upper = network.deviation.upper
-    assert (deviation_limit(coordinates, v) <= upper * (1 + 1e-9) + 1e-9).all()
-    free = free_deviation_limit(coordinates, float(v.min()))
+    assert (deviation_limit(plain, v) <= upper * (1 + 1e-9) + 1e-9).all()
+    free = free_deviation_limit(graph, float(v.min()))
     assert free <= upper.max() * (1 + 1e-9) + 1e-9
     own = float(as_dense(network.weights).diagonal().min())
-    kept = FlowCoordinates.of(graph, Constraints(minimum_self_weight=min(own, 0.999)))
+    limits = Constraints(minimum_self_weight=min(own, 0.999))
+    kept = FlowWeights(graph, limits, v)
     assert (deviation_limit(kept, v) <= upper * (1 + 1e-6) + 1e-6).all()
     if v.min() > 1e-6:
         slem = float(certify_network(network).slem.upper)
-        assert modulus_limit(kept, v) <= slem + 1e-9
-        assert modulus_limit(kept, None) <= slem + 1e-9
+        assert modulus_limit(kept) <= slem + 1e-9
+        assert modulus_limit(FlowWeights(graph, limits, None)) <= slem + 1e-9
 
 
 def test_limits_that_are_attained() -> None:
@@ -71,14 +72,14 @@ def test_limits_that_are_attained() -> None:
     for i in range(8):
         W[i, [2 * i % 8, (2 * i + 1) % 8]] = 0.5
     assert np.allclose(np.linalg.matrix_power(W, 3), 1 / 8)
-    limits = deviation_limit(FlowCoordinates.of(DE_BRUIJN, Constraints()), v)
+    limits = deviation_limit(FlowWeights(DE_BRUIJN, Constraints(), v), v)
     # Agents 0 and 7, who hear themselves, do as well as the others; the limit is theirs too.
     assert np.allclose(summed(Network(W)), 2.5)
     assert limits.max() == pytest.approx(2.5)
     # Two agents, who keep .8 each: nothing is left to choose but to trade the rest.
     pair = DesignGraph.from_edges([[0, 1]], agents=2)
-    keep = FlowCoordinates.of(pair, Constraints(minimum_self_weight=0.8))
-    assert modulus_limit(keep, np.full(2, 0.5)) == pytest.approx(0.6, abs=1e-5)
+    keep = FlowWeights(pair, Constraints(minimum_self_weight=0.8), np.full(2, 0.5))
+    assert modulus_limit(keep) == pytest.approx(0.6, abs=1e-5)
     assert deviation_limit(keep, np.full(2, 0.5)).max() <= 0.6 / 0.4 + 1e-12
 
 
@@ -86,21 +87,19 @@ def test_limits_that_are_attained() -> None:
 @pytest.mark.parametrize("free", [False, True])
 def test_derivatives(measure: str, free: bool) -> None:
     constraints = Constraints(minimum_self_weight=0.1, availability={(0, 3): 0.6, (2, 3): 0.9})
-    coordinates = FlowCoordinates.of(RING, constraints)
     generator = np.random.default_rng(5)
     v = generator.dirichlet(np.full(7, 5.0))
-    influence = Influence(None, 7, 0.01) if free else Influence(v, 7)
-    search = FlowDescent(coordinates, influence, measure)
-    point = generator.standard_normal(coordinates.size + influence.size)
+    search = FlowDescent(FlowWeights(RING, constraints, None if free else v, 0.01), measure)
+    point = generator.standard_normal(search.weights.size)
     direction = generator.standard_normal(len(point))
     step = 1e-5
     for stage in range(3):
-        value = search.objective(point, stage, 5.0)
-        ahead = search.objective(point + step * direction, stage, 5.0).value
-        behind = search.objective(point - step * direction, stage, 5.0).value
+        _, slopes = search.objective(point, stage, 5.0)
+        ahead, _ = search.objective(point + step * direction, stage, 5.0)
+        behind, _ = search.objective(point - step * direction, stage, 5.0)
         slope = (ahead - behind) / (2 * step)
         # Central differences: an error of step², and of rounding over the step.
-        assert value.slope @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)
+        assert slopes @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
 def test_flows_keep_their_promises() -> None:
@@ -151,6 +150,42 @@ def test_not_reversible_may_be_faster() -> None:
     assert found.modulus_bound >= float(certified.lower) - 1e-9
     named = {start.name for start in found.starts}
     assert {"realisation", "fastest reversible", "even flows", "random flows 2"} <= named
+    # Two weights of some 1e-9, which nothing needs, are gone; v is as wanted.
+    weights = as_dense(found.network.weights)
+    assert weights[(weights > 0) & ~np.eye(9, dtype=bool)].min() >= 1e-6
+    assert np.count_nonzero(weights) < 9 + len(GRID.links)
+    assert np.allclose(found.expected.stationary_distribution, v, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Constraints(minimum_self_weight=0.1),
+        Constraints(symmetric=True),
+        Constraints(fixed_rows={0: np.array([0.4, 0.2, 0.4, 0.0])}),
+    ],
+    ids=["self", "symmetric", "fixed"],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_weights_that_are_hardly_there_may_go(limits: Constraints, given: bool) -> None:
+    graph = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], agents=4)
+    weights = np.zeros((4, 4))
+    for i, j in graph.links:
+        weights[i, j] = 1e-9 if {int(i), int(j)} == {1, 2} else 0.2
+    for i, row in limits.fixed_rows.items():
+        weights[i] = row
+    weights[np.arange(4), np.arange(4)] += 1 - weights.sum(axis=1)
+    v = Network(weights).stationary_distribution
+    flows = FlowWeights(graph, limits, v if given else None, 0.01)
+    fewer = flows.sparser(weights, v)
+    assert fewer is not None
+    found = fewer[0].weights(fewer[1])
+    assert found[1, 2] == found[2, 1] == 0
+    assert np.allclose(found, weights, atol=1e-7)
+    assert np.allclose(Network(found).stationary_distribution, v, atol=1e-14 if given else 1e-7)
+    # Without the path around, the two weights are needed.
+    line = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3]], agents=4)
+    assert FlowWeights(line, Constraints(), None).sparser(weights, v) is None
 
 
 def test_on_a_tree_every_network_is_reversible() -> None:
@@ -192,7 +227,7 @@ def test_the_seed_decides() -> None:
     ("v", "options", "message"),
     [
         (None, {"measure": "gap"}, r"^measure: expected one of modulus"),
-        ([0.5, 0.5], {}, r"^v: expected one number for each of 7"),
+        ([0.5, 0.5], {}, r"^v: expected one influence for each of 7"),
         ([0, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1], {}, r"^v: expected positive influence"),
         (None, {"minimum_influence": 0.2}, r"^minimum_influence: expected less than 1/7"),
         (None, {"restarts": -1}, r"^restarts: "),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
+from itertools import combinations, count
 
 import networkx as nx
 import numpy as np
@@ -17,6 +17,7 @@ from theory.design.edges.edge_limits import EdgeLimits, without_budgets
 from theory.design.edges.edge_master import SOLVER_TOLERANCE, EdgeMaster
 from theory.design.edges.edge_search import frobenius_bound
 from theory.design.mixing.mixing_problem import mixing_problem
+from theory.design.search import time_budget
 
 # What the search leaves of a gap, and what fastest_mixing does.
 SEARCHED = 1e-4
@@ -185,6 +186,16 @@ def test_nothing_to_choose() -> None:
     chosen = choose_edges(K4, V4, constraints=Constraints(edge_budget=6))
     assert chosen.method == "all"
     assert chosen.rows.tolist() == list(range(6))
+
+
+def test_the_time_given_ends_a_trial_of_all_sets() -> None:
+    constraints = Constraints(edge_budget=4)
+    with time_budget(0.5, clock=count().__next__):
+        found = choose_edges(K4, V4, constraints=constraints, method="exhaustive")
+    assert found.certificate.value >= every_choice(K4, V4, constraints) - SOLVED
+    assert found.certificate.bound <= every_choice(K4, V4, constraints) + SOLVED
+    assert "1 of" in found.certificate.note
+    assert "in the time given" in found.certificate.note
 
 
 @pytest.mark.parametrize(

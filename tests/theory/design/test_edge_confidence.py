@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from tests.oracles import exact_stationary
 from theory import FiniteAgent, FiniteModel, GaussianAgent, error_exponent, learning_rate
 from theory.design import DesignGraph, baselines, best_edge_confidence, star_network
-from theory.design.time_budget import EDGE_CONFIDENCES, star_centre
+from theory.design.graph import EDGE_CONFIDENCES, star_centre
 from theory.network import Network
 from theory.network.structure import as_dense
 

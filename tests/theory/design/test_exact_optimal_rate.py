@@ -23,11 +23,13 @@ from tests.theory.design.rate_oracles import (
     vertices,
 )
 from tests.theory.design.test_optimal_rate import divergences
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
+from theory.design.rate.exact_optimal_rate import exact_optimal_rate
 from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly
 from theory.design.rate.optimal_rate import optimal_rate
+from theory.design.rate.rate_program import Groups, LeastProgram
 from theory.numbers import LogSum, precision
 from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
@@ -197,39 +199,26 @@ def test_rows_that_were_left_out_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     table = np.column_stack([np.zeros(6), rng.integers(1, 1000, (6, 500)) / 1024])
     model = model_of(table)
     plain = exact_optimal_rate(model, influences=InfluenceSet(6, 0))
-    whole = module.maximise_least
-    narrow = whole
-    rows = np.arange(2)
 
-    def few(*args: object, **kwargs: object) -> object:
-        polytope, payoffs = args
-        return narrow(polytope, payoffs[:, rows], **kwargs)
+    def narrow(groups: Groups) -> LeastProgram:
+        return LeastProgram(groups.rows, groups.payoffs[:, :2], start=groups.centre)
 
-    monkeypatch.setattr(module, "maximise_least", few)
-    mended = exact_optimal_rate(model, influences=InfluenceSet(6, 0), most_pivots=500)
+    with monkeypatch.context() as patch:
+        patch.setattr(Groups, "program", narrow)
+        mended = exact_optimal_rate(model, influences=InfluenceSet(6, 0), most_pivots=500)
     assert mended.rate == plain.rate
     assert mended.pivots > 0
-    given_up = exact_optimal_rate_interval(model, monkeypatch, whole)
+
+    def refuse(*args: object, **kwargs: object) -> object:
+        raise BasisError("refused")
+
+    monkeypatch.setattr(module, "solve_exactly", refuse)
+    given_up = exact_optimal_rate(model, influences=InfluenceSet(6, 0))
     assert given_up.rate is None
     assert given_up.enclosure.contains(plain.rate)
     assert given_up.enclosure.relative_width < 1e-12
     assert given_up.certificate.kind == "certified"
     assert "not verified" in given_up.certificate.note
-
-
-def exact_optimal_rate_interval(
-    model: object, monkeypatch: pytest.MonkeyPatch, whole: object
-) -> ExactOptimalRate:
-    """What comes out if no basis can be verified."""
-
-    def refuse(*args: object, **kwargs: object) -> object:
-        raise BasisError("refused")
-
-    monkeypatch.setattr(module, "maximise_least", whole)
-    monkeypatch.setattr(
-        import_module("theory.design.rate.exact_optimal_rate"), "solve_exactly", refuse
-    )
-    return exact_optimal_rate(model, influences=InfluenceSet(6, 0))
 
 
 @settings(max_examples=40)

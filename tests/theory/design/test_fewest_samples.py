@@ -12,8 +12,9 @@ from scipy.special import logsumexp
 from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
-from theory.design.samples.smooth_errors import SmoothErrors, stationary_of
-from theory.design.samples.weight_variables import expected_weights, weight_variables
+from theory.design.constraints import expected_network
+from theory.design.directed.flow_weights import FlowWeights
+from theory.design.samples.smooth_errors import SmoothErrors
 
 FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
 PAIR = DesignGraph.from_edges([[0, 1]], agents=2)
@@ -97,7 +98,7 @@ def test_constraints_are_respected(limits: Constraints) -> None:
         assert np.abs(weights.sum(axis=0) - 1).max() <= 1e-12
     if limits.edge_budget is not None:
         assert len(DesignGraph.from_network(found.network).edges) <= limits.edge_budget
-    v = stationary_of(expected_weights(weights, SQUARE, limits))
+    v = expected_network(found.network, SQUARE, limits).stationary_distribution
     assert v.min() >= (1 - 1e-8) / 40
     assert ("E[W]" in found.note) == (limits.availability == 0.6)
     assert found.certificate.bound <= found.certificate.value
@@ -150,7 +151,9 @@ def smooth() -> tuple[FiniteModel, SmoothErrors, np.ndarray, np.ndarray]:
         priors=[[0.4, 0.2, 0.2, 0.2], None, [0.1, 0.3, 0.3, 0.3]],
     )
     weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.0, 0.6, 0.4]])
-    errors = SmoothErrors(model, best=0, wrong=[1, 2, 3], v=stationary_of(weights), rounds=9)
+    errors = SmoothErrors(
+        model, best=0, wrong=[1, 2, 3], v=Network(weights).stationary_distribution, rounds=9
+    )
     return model, errors, weights, errors.best_tilts(weights)
 
 
@@ -193,23 +196,38 @@ def test_derivatives_of_the_stand_in() -> None:
         Constraints(minimum_self_weight=0.2, availability={(0, 1): 0.5}),
         Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
         Constraints(symmetric=True, availability=0.7),
+        Constraints(symmetric=True, fixed_rows={1: np.array([0.25, 0.5, 0.25, 0.0])}),
         Constraints(doubly_stochastic=True),
     ],
 )
-def test_variables_there_and_back(limits: Constraints) -> None:
-    variables = weight_variables(SQUARE, limits)
-    rng = np.random.default_rng(1)
+def test_weights_there_and_back(limits: Constraints) -> None:
     start = np.array(
         [[0.5, 0.25, 0, 0.25], [0.25, 0.5, 0.25, 0], [0, 0.25, 0.5, 0.25], [0.25, 0, 0.25, 0.5]]
     )
-    x = variables.of(start)
-    assert np.allclose(variables.weights(x), start, atol=1e-14)
-    assert np.allclose(variables.expected(x), expected_weights(start, SQUARE, limits), atol=1e-14)
-    towards = rng.normal(size=start.shape)
-    d = rng.normal(size=x.size)
-    slope = (towards * (variables.expected(x + 1e-6 * d) - variables.expected(x - 1e-6 * d))).sum()
-    assert np.isclose(slope / 2e-6, variables.pull(x, towards) @ d, rtol=1e-6)
-    if variables.linear is not None:
-        A, a, B, b = variables.linear
-        assert (A @ x <= a + 1e-15).all()
-        assert np.allclose(B @ x, b)
+    network = expected_network(Network(start), SQUARE, limits)
+    v = network.stationary_distribution
+    flows = FlowWeights(SQUARE, limits, v if limits.forces_uniform else None, 0.01)
+    theta = flows.of(start, v)
+    here = flows.at(theta)
+    assert np.allclose(flows.weights(here), start, atol=1e-12)
+    assert np.allclose(flows.expected(here), np.asarray(network.weights), atol=1e-12)
+    assert np.allclose(here.v, v, atol=1e-12)
+    rng = np.random.default_rng(1)
+    far = theta + rng.normal(size=theta.size)
+    # Wherever it goes: v is what it says, no less than it may be, and limits are met.
+    there = flows.at(far)
+    assert np.allclose(Network(flows.expected(there)).stationary_distribution, there.v)
+    assert there.v.min() >= 0.01 - 1e-12
+    weights = flows.weights(there)
+    free = [i for i in range(4) if i not in limits.fixed_rows]
+    assert np.diag(weights)[free].min() >= limits.minimum_self_weight - 1e-12
+    for agent, row in limits.fixed_rows.items():
+        assert np.array_equal(weights[agent], row)
+    if limits.symmetric:
+        assert np.allclose(weights, weights.T, atol=1e-12)
+    by_weights, by_v = rng.normal(size=start.shape), rng.normal(size=4)
+    d = rng.normal(size=theta.size)
+    ahead, behind = flows.at(far + 1e-6 * d), flows.at(far - 1e-6 * d)
+    slope = (by_weights * (flows.expected(ahead) - flows.expected(behind))).sum()
+    slope += by_v @ (ahead.v - behind.v)
+    assert np.isclose(slope / 2e-6, flows.pull(there, by_weights, by_v) @ d, rtol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from scipy.optimize import linprog
 
 from tests.strategies import connected_edges, seeds
 from theory import Network
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet, lagrangian_bound, simplex_bound
 
 
@@ -182,7 +184,7 @@ def test_the_floor_that_is_meant() -> None:
     assert InfluenceSet(7, 0.1).floor == Fraction(0.1)
     uniform = InfluenceSet(5, 0, Constraints(symmetric=True))
     assert (uniform.floor, uniform.is_point, uniform.is_simple) == (Fraction(1, 5), True, True)
-    assert uniform.with_minimum(0).is_point
+    assert replace(uniform, minimum_influence=0).is_point
     assert InfluenceSet(1).is_point is False
     assert InfluenceSet(1).maximise([2.0]).value == 2.0
 

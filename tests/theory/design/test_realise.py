@@ -265,15 +265,15 @@ def test_the_nearest_flow_has_the_form_of_the_optimum() -> None:
 
 
 BAD = {
-    "zero": ([0.5, 0.0, 0.5], r"v: expected positive influences.*got 0 at \[1\]; give each agent"),
-    "negative": ([0.7, -0.2, 0.5], r"v: expected positive influences.*got -0.2 at \[1\]"),
-    "length": ([0.5, 0.5], "v: expected one influence for each of 3 agents, got 2; use"),
+    "zero": ([0.5, 0.0, 0.5], r"v: expected positive influence.*got 0 at agent 1; give it"),
+    "negative": ([0.7, -0.2, 0.5], r"v: expected positive influence.*got -0.2 at agent 1"),
+    "length": ([0.5, 0.5], "v: expected one influence for each of 3 agents, got 2 numbers; give"),
     "sum": ([0.5, 0.5, 0.5], "v: expected probabilities that sum to 1, got a sum of 1.5; rescale"),
     "nan": ([0.5, float("nan"), 0.5], r"v: expected finite numbers, got nan at \[1\]; replace"),
     "infinite": ([0.5, float("inf"), 0.5], r"v: expected finite numbers, got inf at \[1\]"),
     "nested": ([[0.5, 0.25, 0.25]], r"v: expected an array with 1 axes, got shape \(1, 3\)"),
     "text": (["a", "b", "c"], "v: expected a rectangular array of numbers"),
-    "vanishing": ([1.0, 1e-300, 1e-300], r"v: expected positive influences.*got 1e-300 at \[1\]"),
+    "vanishing": ([1.0, 1e-300, 1e-300], r"v: expected positive influence.*got 1e-300 at agent 1"),
 }
 
 
@@ -289,7 +289,7 @@ def test_bad_influences_are_named(case: str) -> None:
 @pytest.mark.parametrize(
     ("v", "message"),
     [
-        (["1/2", "0", "1/2"], r"v: expected positive influences.*got 0 at \[1\]"),
+        (["1/2", "0", "1/2"], r"v: expected positive influence.*got 0 at agent 1"),
         (["1/2", "1/4"], "v: expected one influence for each of 3 agents, got 2"),
         (["1/2", "1/4", "1/3"], "v: expected probabilities that sum to 1"),
         (["1/2", "3/4", "-1/4"], "v: expected probabilities of at least 0"),

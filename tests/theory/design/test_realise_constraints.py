@@ -238,10 +238,13 @@ LIMITED = {
     "degree_budget": (Constraints(degree_budget=2), "degree_budget: .* got 3 neighbours"),
     "cost_budget": (
         Constraints(cost_budget=3, link_costs={(0, 1): 2}),
-        "cost_budget: .* got 4 as the cost of all edges; choose edges first",
+        "cost_budget: .* got 4 as cost of all edges; choose the edges first",
     ),
-    "symmetric": (Constraints(symmetric=True), "v: expected uniform v.* got 0.4"),
-    "doubly": (Constraints(doubly_stochastic=True), "v: expected uniform v"),
+    "symmetric": (
+        Constraints(symmetric=True),
+        "v: .* uniform .*, which symmetric .* to 0.4",
+    ),
+    "doubly": (Constraints(doubly_stochastic=True), "v: expected the uniform"),
     "unknown": (Constraints(availability={(1, 2): 0.5}), "availability: .* of the graph"),
 }
 

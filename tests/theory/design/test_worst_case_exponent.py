@@ -11,7 +11,7 @@ from tests.models import coins
 from tests.theory.design.exponent_oracles import grid
 from theory import FiniteAgent, FiniteModel, GaussianAgent
 from theory.design import Constraints, DesignGraph, InfluenceSet, worst_case_exponent
-from theory.design.exponent.log_ratio_table import input_probabilities
+from theory.learning.finite_agent import input_probabilities
 
 
 def tables(seed: int, *, agents: int = 3, hypotheses: int = 3) -> tuple[FiniteModel, list]:  # type: ignore[type-arg]

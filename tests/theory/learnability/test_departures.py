@@ -13,9 +13,9 @@ from scipy import sparse
 from tests.models import COIN, FAIR, coin, coins
 from tests.strategies import Problem, networks, problems
 from tests.theory.learnability.test_separation import LEFT, RIGHT
+from tests.theory.learning.decay import largest_decay
 from theory import FiniteModel, Network
 from theory.learnability import departures, network_without
-from theory.learning.rate import largest_decay
 
 FLAT = ("positive", "directed", "reversible", "symmetric", "star", "sparse")
 
@@ -106,7 +106,7 @@ def test_exponents_are_those_of_the_smaller_sums(network: Network, seed: int) ->
     for j in range(network.agents):
         rest = np.delete(np.arange(network.agents), j)
         values = [
-            largest_decay(model.log_ratio_laws(0, theta), assignment[rest], v[rest]).value
+            largest_decay(model.log_ratio_laws(0, theta), assignment[rest], v[rest])
             for theta in (1, 2)
         ]
         # Both solvers know the tilt to 1e-9, and the sums to rounding.
@@ -208,7 +208,7 @@ def test_hundreds_of_agents_of_their_own_weights() -> None:
     for j in (0, 17, 299):
         rest = np.delete(np.arange(300), j)
         value = min(
-            largest_decay(model.log_ratio_laws(0, m), model.assignment[rest], v[rest]).value
+            largest_decay(model.log_ratio_laws(0, m), model.assignment[rest], v[rest])
             for m in (1, 2)
         )
         assert found.silent_exponents[j] == pytest.approx(value, rel=1e-10)

@@ -43,7 +43,7 @@ def test_atoms_of_probability_zero_do_not_count() -> None:
 def test_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.linspace(-3, 3, 50).reshape(5, 10)
     whole = MIXTURE.cumulant(points)
-    monkeypatch.setattr("theory.learning.log_ratio._BLOCK", 4)
+    monkeypatch.setattr("theory.learning.log_ratio._CACHED", 4)
     # The library multiplies short blocks by other code than long ones, and may round the sum of the
     # two atoms otherwise: a unit in its last place, and one more of the logarithm.
     unit = 2 * np.finfo(np.float64).eps

@@ -31,6 +31,7 @@ from tests.peerbayes.test_design import (
     check_weights,
     designed,
     designed_stations,
+    placed_by,
     stations,
 )
 from tests.peerbayes.test_written_designs import DICE, _analysis, check_file, written
@@ -331,4 +332,4 @@ def test_regressions_learnt_from_data() -> None:
 def test_a_target_with_a_twin_where_no_hypothesis_is_best_for_all(
     objective: str, tmp_path: Path
 ) -> None:
-    check_twin(objective, tmp_path)
+    check_twin(placed_by(objective), tmp_path)

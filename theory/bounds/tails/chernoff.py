@@ -25,7 +25,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
-from theory.learning.log_ratio import LawStack, LogRatioLaw
+from theory.learning.log_ratio import Atoms, LogRatioLaw
 from theory.validation import FloatArray, IntArray
 
 # Rows of W^k that agree to this change no mean by more than rounding does.
@@ -181,8 +181,12 @@ def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
 def _together(laws: Sequence[LogRatioLaw], lowest: float) -> Cumulants:
     """κ of one kind of agent for every wrong hypothesis: of a stack, or of tables one by one."""
     if laws[0].means.size <= DIRECT_ATOMS:
-        return LawStack.of(laws)
+        return partial(_numbered, Atoms.of(laws))
     return partial(_one_by_one, [tabulated(law, lowest) for law in laws])
+
+
+def _numbered(laws: Atoms, which: IntArray, u: FloatArray) -> FloatArray:
+    return laws[which].cumulants(u, 0)[0]
 
 
 def _one_by_one(tables: list[Cumulant], which: IntArray, u: FloatArray) -> FloatArray:

@@ -10,24 +10,27 @@ is measured by the library's own rigorous means, and stands beside a bound that 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csgraph, csr_array
 
-from theory.design.constraints import Constraints, DesignGraph
-from theory.design.directed.flow_coordinates import FlowCoordinates, check_influence
-from theory.design.directed.flow_descent import Descent, FlowDescent, Influence, modulus_bound
+from theory.design.constraints import Constraints
+from theory.design.directed.flow_descent import Descent, FlowDescent, modulus_bound
+from theory.design.directed.flow_weights import FlowWeights
+from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import LinearProgram, simplex
 from theory.design.mixing import fastest_mixing
-from theory.design.time_budget import Certificate, DesignFailed, is_spent
+from theory.design.rate.rate_program import LeastProgram
+from theory.design.search import Certificate, DesignFailed, Search
 from theory.network import Deviation, Network
 from theory.network.structure import as_dense
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_distribution, as_integer, as_positive, fail
+from theory.validation import FloatArray, as_integer, as_positive, fail
 
 # What no W on a graph can do, reversible or not --------------------------------------------------
 
@@ -37,51 +40,47 @@ _SLACK = 1e-6
 _MOST_ROUNDS = 10_000
 
 
-def distances(coordinates: FlowCoordinates) -> FloatArray:
+def distances(graph: DesignGraph) -> FloatArray:
     """d(i, j): how many links evidence needs from j to i, shape (N, N)."""
-    links, agents = coordinates.graph.links, coordinates.graph.agents
+    links, agents = graph.links, graph.agents
     pattern = csr_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(agents, agents))
     return np.asarray(csgraph.shortest_path(pattern, unweighted=True))
 
 
-def least_own(coordinates: FlowCoordinates) -> FloatArray:
+def least_own(weights: FlowWeights) -> FloatArray:
     """s_i ≤ E[W]_ii for every W, shape (N,)."""
-    agents = coordinates.graph.agents
-    i = coordinates.graph.links[:, 0]
+    agents = weights.graph.agents
+    i = weights.graph.links[:, 0]
     most = np.zeros(agents)
-    np.maximum.at(most, i, coordinates.availability)
-    free = 1.0 - coordinates.listening * most
-    fixed = 1.0 - np.bincount(i, coordinates.prescribed, minlength=agents)
-    return np.asarray(np.where(coordinates.own_row, free, fixed))
+    np.maximum.at(most, i, weights.availability)
+    free = 1.0 - (1.0 - weights.limits.minimum_self_weight) * most
+    fixed = 1.0 - np.bincount(i, weights.prescribed, minlength=agents)
+    return np.asarray(np.where(weights.is_free, free, fixed))
 
 
-def modulus_limit(coordinates: FlowCoordinates, v: FloatArray | None) -> float:
-    """No W on these links has a smaller subdominant modulus; up to rounding of a linear program."""
-    agents = coordinates.graph.agents
+def modulus_limit(weights: FlowWeights) -> float:
+    """No W of these has a smaller subdominant modulus; up to rounding of a linear program."""
+    agents, v = weights.graph.agents, weights.given
     if agents == 1:
         return 0.0
-    trace = float(least_own(coordinates).sum())
-    if v is not None and coordinates.size:
-        # The most that all agents together can listen: Σ F_ij / v_i over balanced flows.
-        i = coordinates.graph.links[coordinates.free, 0]
-        gain = np.concatenate([1.0 / v[i], np.zeros(int(coordinates.own_row.sum()))])
-        scale = np.concatenate([v[i], v[coordinates.own_row]])
-        sides = coordinates.right_side @ v
-        # In units of each agent's influence.
-        found = milp(
-            -gain * scale,
-            constraints=LinearConstraint(coordinates.matrix * scale, sides, sides),
-            bounds=Bounds(0.0, np.inf),
-        )
-        if found.x is not None:
-            listened = float(coordinates.prescribed.sum()) - float(found.fun)
+    trace = float(least_own(weights).sum())
+    if v is not None and weights.size:
+        # The most that all agents together can listen, Σ F_ij / v_i over balanced flows, in units
+        # of each agent's influence.
+        listens = np.arange(weights.size) < weights.links.size
+        program = LinearProgram(listens.astype(float), np.zeros(weights.size))
+        points, scale = weights.points, weights.owners_of(v)
+        program.add(points.A * scale, points.b, points.b)
+        found = program.solve()
+        if found is not None:
+            listened = float(weights.prescribed.sum() + found.x[listens].sum())
             trace = max(trace, agents - listened - _SLACK * agents)
     return max(0.0, (trace - 1.0) / (agents - 1))
 
 
-def deviation_limit(coordinates: FlowCoordinates, v: FloatArray) -> FloatArray:
-    """No W on these links with this v has a smaller D_i, shape (N,)."""
-    d, own = distances(coordinates), least_own(coordinates)
+def deviation_limit(weights: FlowWeights, v: FloatArray) -> FloatArray:
+    """No W of these with this v has a smaller D_i, shape (N,)."""
+    d, own = distances(weights.graph), least_own(weights)
     far = np.asarray(2.0 * np.maximum(d - 1.0, 0.0) @ v)
     # Where an agent has to keep much to itself, that may bind instead: the larger, round by round.
     keeps = own > v
@@ -98,23 +97,13 @@ def deviation_limit(coordinates: FlowCoordinates, v: FloatArray) -> FloatArray:
     return np.asarray(total)
 
 
-def free_deviation_limit(coordinates: FlowCoordinates, least: float) -> float:
+def free_deviation_limit(graph: DesignGraph, least: float) -> float:
     """No W whose v has no entry below `least` has a smaller max_i D_i: a linear program over v."""
-    agents = coordinates.graph.agents
-    reach = 2.0 * np.maximum(distances(coordinates) - 1.0, 0.0)
-    matrix = np.zeros((agents + 1, agents + 1))
-    matrix[:agents, 0], matrix[:agents, 1:] = 1.0, -reach
-    matrix[agents, 1:] = 1.0
-    found = milp(
-        np.eye(agents + 1)[0],
-        constraints=LinearConstraint(
-            matrix,
-            np.append(np.zeros(agents), 1.0),
-            np.append(np.full(agents, np.inf), 1.0),
-        ),
-        bounds=Bounds(np.append(0.0, np.full(agents, least)), np.inf),
-    )
-    return max(0.0, float(found.fun) - _SLACK) if found.x is not None else 0.0
+    reach = 2.0 * np.maximum(distances(graph) - 1.0, 0.0)
+    # max_i (reach v)_i is at its least where min_i (−reach v)_i is at its largest.
+    even = np.full(graph.agents, 1 / graph.agents)
+    v = simplex(np.full(graph.agents, least))
+    return max(0.0, -LeastProgram(v, -reach.T, start=even).solve().value - _SLACK)
 
 
 # Fast mixing where W need not be reversible ------------------------------------------------------
@@ -122,6 +111,8 @@ def free_deviation_limit(coordinates: FlowCoordinates, least: float) -> float:
 
 Measure = Literal["modulus", "deviation"]
 MEASURES: tuple[Measure, ...] = ("modulus", "deviation")
+# What weights below 1e-6 may be worth, as a part of the measure, and be left out.
+_SPARE = 1e-6
 # Newton's method for flows factorises matrices of twice this size at every step.
 MOST_AGENTS = 150
 
@@ -236,15 +227,17 @@ def local_mixing(
             "symmetric weights, which are reversible",
             "use fastest_mixing, which finds the best of these",
         )
-    coordinates = FlowCoordinates.of(graph, constraints)
-    influence = _influence(graph, v, constraints, minimum_influence)
-    search = FlowDescent(coordinates, influence, measure)
-    reached: list[Descent | None] = []
-    for start in search.starts(constraints, count, generator):
-        if any(one is not None for one in reached) and is_spent():
-            break
-        reached.append(search.minimised(start))
-    found = sorted((r for r in reached if r is not None), key=lambda r: r.after)
+    constraints.check(graph)
+    weights = _weights(graph, v, constraints, minimum_influence)
+    search = FlowDescent(weights, measure)
+    best = Search[Descent]("minimise")
+    found: list[Descent] = []
+    for start in best.over(search.starts(count, generator)):
+        reached = search.minimised(start)
+        if reached is not None:
+            found.append(reached)
+            best.offer(reached.after, reached)
+    found.sort(key=lambda r: r.after)
     if not found:
         raise DesignFailed(
             "no feasible flow",
@@ -252,75 +245,62 @@ def local_mixing(
             best=None,
             remedy="change the fixed rows, or v",
         )
-    best = found[0]
-    pair = coordinates.networks(best.flow, name="locally fastest mixing")
-    expected = pair.expected
-    limit, note = _limit(coordinates, influence, measure, constraints)
-    value = search.measured(best.flow)
+    named, point = "locally fastest mixing", found[0].point
+    fewer = weights.sparser(weights.weights(point), point.v)
+    if fewer is not None:
+        after = FlowDescent(fewer[0], measure).measured(fewer[1])
+        if after <= best.value * (1 + _SPARE):
+            (weights, point), best.value = fewer, after
+    expected = weights.network(point, name=named, expected=True)
+    limit, note = _limit(weights, measure)
+    best.raise_bound(limit, note)
     return LocalMixing(
-        network=pair.network,
+        network=expected if constraints.never_fails else weights.network(point, name=named),
         expected=expected,
         measure=measure,
-        value=value,
-        certificate=Certificate(value, min(limit, value), "minimise", "local", note),
+        value=best.value,
+        certificate=best.certificate("local"),
         modulus_bound=modulus_bound(as_dense(expected.weights), expected.stationary_distribution),
         deviation=expected.deviation,
         starts=tuple(LocalStart(r.name, r.before, r.after) for r in found),
-        notes=_notes(measure, influence),
+        notes=_notes(measure, weights),
     )
 
 
-def _influence(
+def _weights(
     graph: DesignGraph, v: ArrayLike | None, constraints: Constraints, least: float | None
-) -> Influence:
+) -> FlowWeights:
     agents = graph.agents
     if v is None and constraints.forces_uniform:
         v = np.full(agents, 1.0 / agents)
-    if v is None:
-        floor = 0.1 / agents if least is None else as_positive("minimum_influence", least)
-        if floor * agents >= 1.0:
-            raise fail("minimum_influence", f"less than 1/{agents}", floor, "lower it")
-        return Influence(None, agents, floor)
-    given = as_distribution("v", v)
-    if given.size != agents:
-        raise fail(
-            "v",
-            f"one number for each of {agents} agents",
-            f"{given.size} numbers",
-            "give every agent of the graph its influence",
-        )
-    check_influence(given, constraints)
-    return Influence(given, agents)
+    if v is not None:
+        return FlowWeights(graph, constraints, constraints.influence_on(graph, v))
+    floor = 0.1 / agents if least is None else as_positive("minimum_influence", least)
+    if floor * agents >= 1.0:
+        raise fail("minimum_influence", f"less than 1/{agents}", floor, "lower it")
+    return FlowWeights(graph, constraints, None, floor)
 
 
-def _limit(
-    coordinates: FlowCoordinates, influence: Influence, measure: Measure, constraints: Constraints
-) -> tuple[float, str]:
+def _limit(weights: FlowWeights, measure: Measure) -> tuple[float, str]:
     """What no W can beat, and why."""
-    v, graph = influence.given, coordinates.graph
+    v, graph = weights.given, weights.graph
     if measure == "deviation":
         why = "evidence travels one link a round, and agents keep what they must"
         if v is not None:
-            return float(deviation_limit(coordinates, v).max()), why
-        return free_deviation_limit(coordinates, influence.least), why
+            return float(deviation_limit(weights, v).max()), why
+        return free_deviation_limit(graph, weights.least), why
     if v is not None and graph.is_undirected and len(graph.edges) == graph.agents - 1:
         # What flows into a branch of a tree flows out along the same edge.
-        try:
-            fastest = fastest_mixing(graph, v, constraints=constraints)
-        except (ValueError, DesignFailed):
-            pass
-        else:
-            return (
-                fastest.certificate.bound,
-                "on a tree every W is reversible",
-            )
-    return modulus_limit(coordinates, v), "tr W − 1 is the sum of the other eigenvalues"
+        with suppress(ValueError, DesignFailed):
+            fastest = fastest_mixing(graph, v, constraints=weights.limits)
+            return fastest.certificate.bound, "on a tree every W is reversible"
+    return modulus_limit(weights), "tr W − 1 is the sum of the other eigenvalues"
 
 
-def _notes(measure: Measure, influence: Influence) -> tuple[str, ...]:
+def _notes(measure: Measure, weights: FlowWeights) -> tuple[str, ...]:
     notes = ["a local minimum: another W may be better"]
     if measure == "modulus":
         notes.append("where W is far from normal the floating-point modulus is not to be trusted")
-    if influence.given is None:
-        notes.append(f"v was free, but for entries of at least {influence.least:g}")
+    if weights.given is None:
+        notes.append(f"v was free, but for entries of at least {weights.least:g}")
     return tuple(notes)

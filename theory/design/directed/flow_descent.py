@@ -1,19 +1,19 @@
-"""Minimising a measure of mixing over flows, from one start after another."""
+"""Smooth stand-ins for measures of mixing, and going down on them from one start."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import softmax
 
-from theory.design.constraints import Constraints
-from theory.design.directed.flow_coordinates import Flow, FlowCoordinates, UnbalancedError
+from theory.design.directed.flow_weights import NOWHERE, FlowWeights, Point, UnbalancedError
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, descended, is_spent
 from theory.network import Network
 from theory.network.graphs import weights_on_links
 from theory.network.structure import as_dense
@@ -114,7 +114,7 @@ def modulus_bound(weights: FloatArray, v: FloatArray) -> float:
     return float(np.exp(least))
 
 
-# Minimising a measure of mixing over flows, from one start after another -------------------------
+# Going down from one start ------------------------------------------------------------------------
 
 
 # Sharper and sharper: powers of two for the modulus; for the deviation how sharp the maximum is, in
@@ -122,57 +122,16 @@ def modulus_bound(weights: FloatArray, v: FloatArray) -> float:
 _DOUBLINGS = (2, 5, 8)
 _SHARPNESS = ((5.0, 0.3), (50.0, 0.02), (500.0, 0.001))
 _ITERATIONS = 150
-# log x is kept this near to 0; weights of a start are lifted to at least this.
-_REACH = 40.0
-_LEAST = 1e-4
 # The scale of random starts: weights on an agent's links differ by factors of about e².
 _SCATTER = 2.0
-# What a flow that Newton's method cannot balance counts as; line searches then turn back.
-_NOWHERE = 1e6
-
-
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """Either a given v, shape (N,), or any v with no entry below `least`."""
-
-    given: FloatArray | None
-    agents: int
-    least: float = 0.0
-
-    @property
-    def size(self) -> int:
-        """The number of coordinates of v."""
-        return 0 if self.given is not None else self.agents
-
-    def at(self, coordinates: FloatArray) -> FloatArray:
-        """The v at some coordinates, shape (`size`,)."""
-        if self.given is not None:
-            return self.given
-        share = (1.0 - self.agents * self.least) * softmax(coordinates)
-        return np.asarray(self.least + share)
-
-    def pulled_back(self, coordinates: FloatArray, by_v: FloatArray) -> FloatArray:
-        """The derivative by coordinates from that by v."""
-        if self.given is not None:
-            return np.zeros(0)
-        part = softmax(coordinates)
-        return np.asarray((1.0 - self.agents * self.least) * part * (by_v - float(part @ by_v)))
-
-    def coordinates(self, v: FloatArray) -> FloatArray:
-        """Coordinates at which `at` is about v."""
-        if self.given is not None:
-            return np.zeros(0)
-        part = np.maximum(v - self.least, 1e-3 / self.agents)
-        return np.asarray(np.log(part / part.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to start: coordinates of flows, shape (X,), and of v."""
+    """Where to start: θ of a W."""
 
     name: str
     theta: FloatArray
-    eta: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,80 +141,70 @@ class Descent:
     name: str
     before: float
     after: float
-    flow: Flow
-
-
-@dataclass(frozen=True, eq=False)
-class Objective:
-    """A value, its derivative, and the prices that balance the flow, to start the next from."""
-
-    value: float
-    slope: FloatArray
-    prices: FloatArray | None
+    point: Point
 
 
 class FlowDescent:
-    """Minimises "modulus" or "deviation" over the flows of `coordinates` with their `influence`."""
+    """Minimises "modulus" or "deviation" over `weights`."""
 
-    def __init__(self, coordinates: FlowCoordinates, influence: Influence, measure: str) -> None:
-        self.coordinates = coordinates
-        self.influence = influence
+    def __init__(self, weights: FlowWeights, measure: str) -> None:
+        self.weights = weights
         self.measure = measure
+        self._prices: FloatArray | None = None
 
-    def starts(
-        self, constraints: Constraints, restarts: int, generator: np.random.Generator
-    ) -> Iterator[Start]:
+    def starts(self, restarts: int, generator: np.random.Generator) -> Iterator[Start]:
         """Natural starts, then random flows."""
-        coordinates, influence = self.coordinates, self.influence
-        graph = coordinates.graph
-        middle = influence.at(np.zeros(influence.size))
-        try:
-            realised = realise(graph, middle, constraints=constraints)
-        except (ValueError, DesignFailed):
-            pass
-        else:
-            yield self._from("realisation", realised, middle)
-        if influence.given is None and not constraints.fixed_rows:
-            links = graph.links
-            uniform = weights_on_links(links, agents=graph.agents, sparse_result=False)
+        graph, limits = self.weights.graph, self.weights.limits
+        given = self.weights.given
+        middle = np.full(graph.agents, 1 / graph.agents) if given is None else given
+
+        def at(name: str, network: Network, v: FloatArray) -> Start:
+            return Start(name, self.weights.of(as_dense(network.weights), v))
+
+        with suppress(ValueError, DesignFailed):
+            yield at("realisation", realise(graph, middle, constraints=limits), middle)
+        if given is None and not limits.fixed_rows:
+            uniform = weights_on_links(graph.links, agents=graph.agents, sparse_result=False)
             network = graph.network(as_dense(uniform))
-            yield self._from("uniform rule", network, network.stationary_distribution)
+            yield at("uniform rule", network, network.stationary_distribution)
         if graph.is_undirected:
-            try:
-                fastest = fastest_mixing(graph, middle, constraints=constraints, tolerance=1e-4)
-            except (ValueError, DesignFailed):
-                pass
-            else:
-                yield self._from("fastest reversible", fastest.network, middle)
-        even = np.zeros(coordinates.size)
-        yield Start("even flows", even, np.zeros(influence.size))
+            with suppress(ValueError, DesignFailed):
+                fastest = fastest_mixing(graph, middle, constraints=limits, tolerance=1e-4)
+                yield at("fastest reversible", fastest.network, middle)
+        yield Start("even flows", np.zeros(self.weights.size))
         for number in range(1, restarts + 1):
-            theta = _SCATTER * generator.standard_normal(coordinates.size)
-            yield Start(f"random flows {number}", theta, generator.standard_normal(influence.size))
+            theta = _SCATTER * generator.standard_normal(self.weights.size)
+            yield Start(f"random flows {number}", theta)
 
     def minimised(self, start: Start) -> Descent | None:
         """Where a start leads; None if it is not feasible."""
-        point = np.concatenate([start.theta, start.eta])
-        flow = self._flow(point, None)
-        if flow is None:
+        theta, point = start.theta, self._at(start.theta)
+        if point is None:
             return None
-        before = self.measured(flow)
-        best = Descent(start.name, before, before, flow)
-        for stage in range(len(_DOUBLINGS)):
+        before = self.measured(point)
+        best = Descent(start.name, before, before, point)
+        # Where rows and v are given there is nothing to move.
+        for stage in range(len(_DOUBLINGS) if len(theta) else 0):
             if stage and is_spent():
                 break
-            point = self._stage(point, stage, max(best.after, 1e-3))
-            flow = self._flow(point, None)
-            if flow is None:
+            self._prices = None
+            theta = descended(
+                partial(self.objective, stage=stage, scale=max(best.after, 1e-3)),
+                theta,
+                bounds=[self.weights.bounds] * len(theta),
+                iterations=_ITERATIONS,
+            )
+            point = self._at(theta)
+            if point is None:
                 break
-            after = self.measured(flow)
+            after = self.measured(point)
             if after < best.after:
-                best = Descent(start.name, before, after, flow)
+                best = Descent(start.name, before, after, point)
         return best
 
-    def measured(self, flow: Flow) -> float:
+    def measured(self, point: Point) -> float:
         """The measure itself: max_i D_i from above, or the floating-point subdominant modulus."""
-        network = Network(np.maximum(self.coordinates.expected(flow), 0.0))
+        network = Network(np.maximum(self.weights.expected(point), 0.0))
         if self.measure == "deviation":
             return float(network.deviation.upper.max())
         return network.slem
@@ -267,54 +216,17 @@ class FlowDescent:
             return smoothed_deviation(weights, v, sharpness=sharpness / scale, rounding=rounding)
         return smoothed_modulus(weights, v, doublings=_DOUBLINGS[stage])
 
-    def objective(
-        self, z: FloatArray, stage: int, scale: float, prices: FloatArray | None = None
-    ) -> Objective:
-        """The stand-in of a stage and its derivative at coordinates z of flows and influence."""
-        size = self.coordinates.size
-        flow = self._flow(z, prices)
-        if flow is None:
-            return Objective(_NOWHERE, np.zeros_like(z), None)
-        weights, v = self.coordinates.expected(flow), flow.v
-        found = self.smoothed(weights, v, stage, scale)
-        # W_ij = F_ij / v_i, and what an agent listens to others it takes from its own weight.
-        i, j = self.coordinates.graph.links.T
-        by_weight = found.by_weights[i, j] - found.by_weights[i, i]
-        moved = np.bincount(i, by_weight * weights[i, j] / v[i], minlength=len(v))
-        pulled = self.coordinates.pulled_back(flow, by_weight / v[i], found.by_influence - moved)
-        by_eta = self.influence.pulled_back(z[size:], pulled.by_influence)
-        return Objective(found.value, np.concatenate([pulled.by_coordinates, by_eta]), flow.prices)
+    def objective(self, theta: FloatArray, stage: int, scale: float) -> tuple[float, FloatArray]:
+        """The stand-in of a stage at θ, and its derivative."""
+        point = self._at(theta, self._prices)
+        if point is None:
+            return NOWHERE, np.zeros_like(theta)
+        self._prices = point.prices
+        found = self.smoothed(self.weights.expected(point), point.v, stage, scale)
+        return found.value, self.weights.pull(point, found.by_weights, found.by_influence)
 
-    def _stage(self, point: FloatArray, stage: int, scale: float) -> FloatArray:
-        if not len(point):
-            return point  # rows and v are given: there is nothing to move
-        prices: FloatArray | None = None
-
-        def function(z: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal prices
-            here = self.objective(z, stage, scale, prices)
-            prices = here.prices if here.prices is not None else prices
-            return here.value, here.slope
-
-        result = minimize(
-            function,
-            point,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(-_REACH, _REACH)] * len(point),
-            options={"maxiter": _ITERATIONS},
-        )
-        return np.asarray(result.x)
-
-    def _flow(self, z: FloatArray, prices: FloatArray | None) -> Flow | None:
-        size = self.coordinates.size
+    def _at(self, theta: FloatArray, prices: FloatArray | None = None) -> Point | None:
         try:
-            return self.coordinates.flow(z[:size], self.influence.at(z[size:]), prices)
+            return self.weights.at(theta, prices)
         except UnbalancedError:
             return None
-
-    def _from(self, name: str, network: Network, v: FloatArray) -> Start:
-        links, up = self.coordinates.graph.links, self.coordinates.availability
-        flows = as_dense(network.weights)[links[:, 0], links[:, 1]] * up * v[links[:, 0]]
-        theta = self.coordinates.coordinates(flows, v, least=_LEAST)
-        return Start(name, theta, self.influence.coordinates(v))

@@ -17,11 +17,12 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csgraph, csr_array
+from scipy.sparse import csgraph, csr_array, vstack
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import DesignFailed
+from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
 from theory.validation import FloatArray, IntArray, fail
 
@@ -90,13 +91,27 @@ class EdgeLimits:
             shape=(self.graph.agents, count),
         )
 
+    @cached_property
+    def budgets(self) -> csr_array[np.float64]:
+        """Shape (N + 2, E): what an edge uses of each budget; edges, neighbours by agent, cost."""
+        ones, costs = np.ones((1, len(self.costs))), self.costs[None, :]
+        return csr_array(vstack([csr_array(ones), self.incidence, csr_array(costs)]))
+
+    @cached_property
+    def most(self) -> FloatArray:
+        """How much there is of each budget, shape (N + 2,)."""
+        neighbours = np.full(self.graph.agents, self.most_neighbours)
+        return np.concatenate([[self.most_edges], neighbours, [self.most_cost]])
+
+    @cached_property
+    def least(self) -> FloatArray:
+        """What connected agents use at least: N − 1 edges, and each agent one; shape (N + 2,)."""
+        agents = self.graph.agents
+        return np.concatenate([[agents - 1.0], np.full(agents, min(1.0, agents - 1.0)), [-np.inf]])
+
     def within_budgets(self, chosen: Mask) -> bool:
         """Whether a set of edges is within all budgets."""
-        return bool(
-            chosen.sum() <= self.most_edges
-            and (self.incidence @ chosen <= self.most_neighbours).all()
-            and self.costs @ chosen <= self.most_cost
-        )
+        return bool((self.budgets @ chosen <= self.most).all())
 
     def parts(self, chosen: Mask) -> IntArray:
         """Labels of the parts that a set of edges connects, shape (N,)."""
@@ -118,21 +133,14 @@ class EdgeLimits:
 
     def is_excess(self, chosen: Mask, edge: int) -> bool:
         """Whether leaving out this edge brings a set nearer to the budgets."""
-        crowded = self.incidence @ chosen > self.most_neighbours
-        return bool(
-            chosen.sum() > self.most_edges
-            or self.costs @ chosen > self.most_cost
-            or crowded[self.graph.edges[edge]].any()
-        )
+        over = self.budgets @ chosen > self.most
+        return bool(over[[0, -1]].any() or over[1:-1][self.graph.edges[edge]].any())
 
-    def is_full(self, chosen: Mask) -> bool:
-        """Whether no edge can be added within the budgets."""
-        for edge in np.flatnonzero(~chosen & ~self.forbidden):
-            more = chosen.copy()
-            more[edge] = True
-            if self.within_budgets(more):
-                return False
-        return True
+    def addable(self, chosen: Mask) -> IntArray:
+        """Edges each of which can be added within the budgets."""
+        left = self.most - self.budgets @ chosen
+        fits = (self.budgets.toarray() <= left[:, None]).all(axis=0)
+        return np.flatnonzero(fits & ~chosen & ~self.forbidden)
 
     def filled(self, chosen: Mask, wish: FloatArray) -> Mask:
         """An allowed set with edges added by falling `wish`, shape (E,), as far as budgets go."""
@@ -252,10 +260,7 @@ class EdgeLimits:
     def _by_programming(self, wish: FloatArray) -> Mask:
         """An allowed set by integer programming: parts that come out are forbidden in turn."""
         count = len(self.costs)
-        rows = [np.ones((1, count)), self.incidence.toarray(), self.costs[None, :]]
-        upper = [self.most_edges, *np.full(self.graph.agents, self.most_neighbours), self.most_cost]
-        lower = [self.graph.agents - 1.0, *np.ones(self.graph.agents), -np.inf]
-        matrix = np.concatenate(rows)
+        matrix, lower, upper = self.budgets.toarray(), self.least.tolist(), self.most.tolist()
         for _ in range(_ROUNDS):
             found = milp(
                 -wish / max(float(np.abs(wish).max()), 1e-300),
@@ -368,8 +373,5 @@ def _swapped(limits: EdgeLimits, chosen: Mask, generator: np.random.Generator) -
     here = np.arange(len(pairs))
     sets[here, pairs[:, 0]] = False
     sets[here, pairs[:, 1]] = True
-    fits = (sets @ limits.costs <= limits.most_cost) & (
-        (limits.incidence @ sets.T <= limits.most_neighbours).all(axis=0)
-    )
-    within: Mask = sets[fits]
+    within: Mask = sets[(limits.budgets @ sets.T <= limits.most[:, None]).all(axis=0)]
     return within

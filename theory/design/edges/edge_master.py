@@ -76,38 +76,14 @@ class EdgeMaster:
         room = (problem.budget[problem.graph.edges] / problem.load).min(axis=1) / problem.unit
         self._most = np.where(np.isnan(problem.known), room, known)
         self._least = known
-        nothing = csr_array((problem.graph.agents, edges))
-        identity = diags_array(np.ones(edges))
-        zero = csr_array((1, edges))
-        rows = [
-            # Budgets of the agents, as shares of their influence.
-            hstack([problem.loads.T, nothing]),
-            # An edge carries something only if it is kept.
-            hstack([identity, -diags_array(self._most)]),
-            hstack([zero, csr_array(np.ones((1, edges)))]),
-            hstack([nothing, limits.incidence]),
-            hstack([zero, csr_array(limits.costs[None, :])]),
-        ]
-        agents = problem.graph.agents
-        self._matrix = csr_array(vstack(rows))
-        self._upper = np.concatenate(
-            [
-                problem.budget / v,
-                np.zeros(edges),
-                [limits.most_edges],
-                np.full(agents, limits.most_neighbours),
-                [limits.most_cost],
-            ]
-        )
-        # N agents are connected by N − 1 edges at least, and each by one.
-        self._lower = np.concatenate(
-            [
-                np.full(agents + edges, -np.inf),
-                [agents - 1.0],
-                np.full(agents, min(1.0, agents - 1.0)),
-                [-np.inf],
-            ]
-        )
+        # Budgets of the agents, as shares of their influence; an edge carries something only if it
+        # is kept; and the budgets of edges.
+        agents, identity = len(v), diags_array(np.ones(edges))
+        none = csr_array((agents, edges)), csr_array((agents + 2, edges))
+        carried = [hstack([problem.loads.T, none[0]]), hstack([identity, -diags_array(self._most)])]
+        self._matrix = csr_array(vstack([*carried, hstack([none[1], limits.budgets])]))
+        self._upper = np.concatenate([problem.budget / v, np.zeros(edges), limits.most])
+        self._lower = np.concatenate([np.full(agents + edges, -np.inf), limits.least])
 
     def add_bound(self, bound: MixingBound) -> None:
         """The cut that a bound for any subgraph gives, since places are places of all agents."""
@@ -155,27 +131,18 @@ class EdgeMaster:
         edges = len(self.limits.costs)
         cuts = csr_array(np.array([cut.stress for cut in self._cuts]).reshape(-1, edges))
         constants = np.array([cut.constant for cut in self._cuts])
-        connections = csr_array(np.array(self._connections, dtype=np.float64).reshape(-1, edges))
-        matrix = vstack(
-            [
-                hstack([csr_array((self._matrix.shape[0], 1)), self._matrix]),
-                hstack([csr_array(np.ones((len(constants), 1))), cuts, csr_array(cuts.shape)]),
-                hstack(
-                    [
-                        csr_array((connections.shape[0], 1)),
-                        csr_array(connections.shape),
-                        connections,
-                    ]
-                ),
-            ]
-        )
-        lower = np.concatenate([self._lower, constants, np.ones(connections.shape[0])])
-        upper = np.concatenate(
-            [self._upper, np.full(len(constants) + connections.shape[0], np.inf)]
-        )
+        parts = csr_array(np.array(self._connections, dtype=np.float64).reshape(-1, edges))
+        slems = csr_array(np.ones((len(constants), 1)))
+        rows = [
+            hstack([csr_array((self._matrix.shape[0], 1)), self._matrix]),
+            hstack([slems, cuts, csr_array(cuts.shape)]),
+            hstack([csr_array((parts.shape[0], 1 + edges)), parts]),
+        ]
+        lower = np.concatenate([self._lower, constants, np.ones(parts.shape[0])])
+        upper = np.concatenate([self._upper, np.full(lower.size - self._upper.size, np.inf)])
         found = milp(
             np.concatenate([[1.0], np.zeros(2 * edges)]),
-            constraints=LinearConstraint(matrix, lower, upper),
+            constraints=LinearConstraint(vstack(rows), lower, upper),
             integrality=np.repeat([0, int(whole)], [1 + edges, edges]),
             bounds=Bounds(
                 np.concatenate([[0.0], self._least, self.limits.required.astype(float)]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from theory.bounds.accounting import CertifiedSampleSize, account
-from theory.design.constraints import DesignGraph
 from theory.design.edges.edge_variants import (
     FASTEST,
     Variants,
@@ -23,7 +22,9 @@ from theory.design.edges.quick_chernoff import (
     learning_effects,
     subdominant_moduli,
 )
+from theory.design.graph import DesignGraph
 from theory.learning.model import FiniteModel
+from theory.learning.rate import check_same_agents
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
@@ -115,49 +116,61 @@ class RankedEdges(Shown):
         return self.ranked[0] if self.ranked else None
 
 
-class EdgeRanking:
-    """Networks on variants of one graph, by what they would do.
+@dataclass(frozen=True, eq=False)
+class _Ranking:
+    """Networks on variants of one graph, by what they would do; `notes` are for the result."""
 
-    Raises
-    ------
-    ValueError
-        If `order` is none, `delta` is not in (0, 1) or `certify_best` no whole number.
-    """
+    variants: Variants
+    model: FiniteModel
+    order: Order
+    delta: float
+    certify_best: int
+    notes: tuple[str, ...]
 
-    def __init__(
-        self,
-        variants: Variants,
+    @classmethod
+    def of(
+        cls,
+        network: Network | DesignGraph,
         model: FiniteModel,
+        rule: str | None,
         *,
+        directed: bool | None = None,
         order: Order,
         delta: float,
         certify_best: int,
-    ) -> None:
+    ) -> _Ranking:
+        check_same_agents(network, model)
+        variants = variants_of(network, rule, directed=directed, most_agents=_MOST_AGENTS)
+        note = difference_note(network, variants) if isinstance(network, Network) else None
+        notes = () if note is None else (note,)
+        if not variants.directed and variants.rule != "uniform":
+            notes = (*notes, f"{variants.rule} keeps v, so that no edge changes K or E")
         if order not in ORDERS:
             raise fail("order", f"one of {', '.join(ORDERS)}", repr(order), "choose one")
-        self.variants = variants
-        self.model = model
-        self.order: Order = order
-        self.delta = as_probability("delta", delta)
-        self.certify_best = as_integer("certify_best", certify_best, minimum=0)
+        best = as_integer("certify_best", certify_best, minimum=0)
+        return cls(variants, model, order, as_probability("delta", delta), best, notes)
 
-    def of(
+    def ranked(
         self,
         pairs: IntArray,
-        graphs: Sequence[IntArray],
+        limit: int | None,
+        change: Callable[[int, int], IntArray],
         *,
-        skipped: int,
-        notes: tuple[str, ...],
+        largest: bool,
         bridges: tuple[tuple[int, int], ...] = (),
     ) -> RankedEdges:
-        """The effects of the changes at `pairs`, which lead to `graphs` (links), best first."""
+        """The effects of a `change` at some pairs, best first.
+
+        Of more than `limit` pairs those across which the slowest mode differs most, or least.
+        """
+        kept = _preselected(self.variants, pairs, limit, largest=largest)
+        skipped, pairs = len(pairs) - len(kept), pairs[kept]
         # The first is the graph as it is.
-        graphs = [self.variants.graph.links, *graphs]
+        graphs = [self.variants.graph.links, *(change(int(i), int(j)) for i, j in pairs)]
         effects, slem = self._effects(graphs)
         guess = self._guess(effects, slem)
         computed = self._affordable(effects, slem, guess)
         samples = self._samples(graphs, effects, computed)
-        edges = [None, *((int(i), int(j)) for i, j in pairs)]
         found = [
             EdgeEffect(
                 edge=edge,
@@ -169,23 +182,19 @@ class EdgeRanking:
                 binding=int(effects.binding[row]) if effects.binding[row] >= 0 else None,
                 reference=int(effects.reference[row]),
             )
-            for row, edge in enumerate(edges)
+            for row, edge in enumerate([None, *((int(i), int(j)) for i, j in pairs)])
         ]
-        first = sorted(
-            range(1, len(found)), key=lambda row: self._key(found[row], float(guess[row]))
-        )
-        if self.certify_best:
-            for row in [0, *first[: self.certify_best]]:
-                enclosed = self._certified(graphs[row], found[row].samples)
-                found[row] = replace(found[row], certified=enclosed)
-        missing = len(found) - len(computed)
+        keys = [self._key(effect, float(near)) for effect, near in zip(found, guess, strict=True)]
+        first = sorted(range(1, len(found)), key=lambda row: keys[row])
+        for row in [0, *first[: self.certify_best]] if self.certify_best else []:
+            enclosed = self._certified(graphs[row], found[row].samples)
+            found[row] = replace(found[row], certified=enclosed)
+        missing, notes = len(found) - len(computed), self.notes
         if skipped:
             notes = (*notes, f"{skipped} candidates were not looked at: raise limit to see them")
         if missing:
-            notes = (
-                *notes,
-                f"samples: computed for the {len(computed) - 1} that E and the gap put first",
-            )
+            count = len(computed) - 1
+            notes = (*notes, f"samples: computed for the {count} that E and the gap put first")
         if np.ptp(effects.reference):
             notes = (*notes, "some edges change the hypothesis that the network settles on")
         return RankedEdges(
@@ -342,12 +351,18 @@ def rank_edges(
     >>> found.best.edge, round(found.base.slem, 4), round(found.best.slem, 4)
     ((0, 4), 0.8333, 0.5393)
     """
-    variants, notes = _prepared(network, model, rule, directed=directed)
+    ranking = _Ranking.of(
+        network,
+        model,
+        rule,
+        directed=directed,
+        order=order,
+        delta=delta,
+        certify_best=certify_best,
+    )
+    variants = ranking.variants
     pairs = chosen_candidates(variants, candidates)
-    kept = _preselected(variants, pairs, limit, largest=True)
-    graphs = [variants.with_edge(int(i), int(j)) for i, j in pairs[kept]]
-    ranking = EdgeRanking(variants, model, order=order, delta=delta, certify_best=certify_best)
-    return ranking.of(pairs[kept], graphs, skipped=len(pairs) - len(kept), notes=notes)
+    return ranking.ranked(pairs, limit, variants.with_edge, largest=True)
 
 
 @typed
@@ -371,34 +386,13 @@ def rank_removals(
     ValueError
         As for :func:`rank_edges`.
     """
-    variants, notes = _prepared(network, model, rule, directed=None)
-    bridge = variants.is_bridge
-    bridges = tuple((int(i), int(j)) for i, j in variants.edges[bridge])
-    pairs = variants.edges[~bridge]
-    kept = _preselected(variants, pairs, limit, largest=False)
-    graphs = [variants.without_edge(int(i), int(j)) for i, j in pairs[kept]]
-    ranking = EdgeRanking(variants, model, order=order, delta=delta, certify_best=certify_best)
-    return ranking.of(
-        pairs[kept], graphs, skipped=len(pairs) - len(kept), notes=notes, bridges=bridges
+    ranking = _Ranking.of(network, model, rule, order=order, delta=delta, certify_best=certify_best)
+    variants = ranking.variants
+    edges, bridge = variants.edges, variants.is_bridge
+    bridges = tuple((int(i), int(j)) for i, j in edges[bridge])
+    return ranking.ranked(
+        edges[~bridge], limit, variants.without_edge, largest=False, bridges=bridges
     )
-
-
-def _prepared(
-    network: Network | DesignGraph, model: FiniteModel, rule: str | None, *, directed: bool | None
-) -> tuple[Variants, tuple[str, ...]]:
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"as many agents as the network, {network.agents}",
-            model.agents,
-            "change the agents' counts or the network's size",
-        )
-    variants = variants_of(network, rule, directed=directed, most_agents=_MOST_AGENTS)
-    note = difference_note(network, variants) if isinstance(network, Network) else None
-    notes = () if note is None else (note,)
-    if not variants.directed and variants.rule != "uniform":
-        notes = (*notes, f"{variants.rule} keeps v, so that no edge changes K or E")
-    return variants, notes
 
 
 def _preselected(

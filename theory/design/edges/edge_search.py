@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, vstack
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import (
     EdgeLimits,
     Mask,
@@ -24,10 +23,11 @@ from theory.design.edges.edge_limits import (
     without_budgets,
 )
 from theory.design.edges.edge_master import EdgeMaster
+from theory.design.graph import DesignGraph
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.mixing.fastest import edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.time_budget import Certificate, DesignFailed, is_spent, seconds_left
+from theory.design.search import Certificate, DesignFailed, Search, is_spent, seconds_left
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
@@ -170,15 +170,9 @@ def frobenius_bound(limits: EdgeLimits, v: FloatArray) -> FrobeniusBound:
     """The best of the bounds along a minimisation of tr W² over parts of edges."""
     edges = limits.graph.edges
     i, j = edges.T
-    agents, count = len(v), len(edges)
-    matrix = vstack(
-        [csr_array(np.ones((1, count))), limits.incidence, csr_array(limits.costs[None, :])]
-    )
-    most = np.concatenate(
-        [[limits.most_edges], np.full(agents, limits.most_neighbours), [limits.most_cost]]
-    )
-    finite = np.isfinite(most)
-    matrix, most = csr_array(matrix)[np.flatnonzero(finite)], most[finite]
+    agents = len(v)
+    finite = np.isfinite(limits.most)
+    matrix, most = limits.budgets[np.flatnonzero(finite)], limits.most[finite]
     least, largest = limits.required.astype(float), 1.0 - limits.forbidden.astype(float)
     best = FrobeniusBound(0.0, read_only(np.zeros(agents)), 0.0)
     # The same part of every edge, as much as budgets allow: for symmetric graphs the optimum.
@@ -244,15 +238,13 @@ class EdgeSearch:
         self.sets = sets
         self.generator = np.random.default_rng(seed)
         self.effort = effort
-        self.best: Mask | None = None
-        self.slem = np.inf
-        everything = ~sets.limits.forbidden
-        whole = sets.mixing(everything)
+        self.search = Search[Mask]("minimise", worth=_TOLERANCE * 1e-2, close=_TOLERANCE)
+        whole = sets.mixing(~sets.limits.forbidden)
         # What all edges together do not achieve, no set of them does.
-        self.bound = whole.certificate.bound
-        self.note = "bound: the fastest mixing on all edges"
+        bound = whole.certificate.bound
+        self.search.raise_bound(bound, "bound: the fastest mixing on all edges")
         few = frobenius_bound(sets.limits, sets.problem.v)
-        self._raise(few.value, "bound: so few edges make tr W² large")
+        self.search.raise_bound(few.value, "bound: so few edges make tr W² large")
 
     def run(self, *, whole: bool) -> ChosenEdges:
         """Search, then bound; `whole` is whether to solve integer programs."""
@@ -261,38 +253,27 @@ class EdgeSearch:
         everything = ~limits.forbidden
         flows = self.sets.flows(everything)
         share = self._relax() if edges <= _MOST_RELAXED else None
-        self._try(limits.start(flows))
+        self._try(self.search, limits.start(flows))
         if share is not None:
             # Where the relaxation does not care, flows of the whole graph decide.
-            self._try(limits.start(share + 1e-3 * flows))
+            self._try(self.search, limits.start(share + 1e-3 * flows))
         thinned = self._thinned(everything)
         if thinned is not None:
-            self._try(thinned)
+            self._try(self.search, thinned)
         budget = self.sets.evaluated + int(_SETS * self.effort)
         self._swap(budget)
         if whole and edges <= _MOST_WHOLE:
             self._programs(int(np.ceil(_PROGRAMS * self.effort)))
-            if not self._is_done:
+            if not self.search.is_proved:
                 self._swap(budget)
-        assert self.best is not None
-        note = f"{self.note}; stopped by the time budget" if is_spent() else self.note
-        return self.sets.result(self.best, self.bound, "search", note)
+        best, note = self.search.best, self.search.note
+        assert best is not None
+        note = f"{note}; stopped by the time budget" if is_spent() else note
+        return self.sets.result(best, self.search.bound, "search", note)
 
-    @property
-    def _is_done(self) -> bool:
-        return self.slem - self.bound <= _TOLERANCE
-
-    def _try(self, chosen: Mask) -> bool:
+    def _try(self, search: Search[Mask], chosen: Mask) -> bool:
         """Whether a set is better than the best so far, which it then becomes."""
-        slem = self.sets.mixing(chosen).slem
-        if self.best is not None and slem >= self.slem - _TOLERANCE * 1e-2:
-            return False
-        self.best, self.slem = chosen, slem
-        return True
-
-    def _raise(self, bound: float, note: str) -> None:
-        if bound > self.bound:
-            self.bound, self.note = bound, note
+        return search.offer(self.sets.mixing(chosen).slem, chosen)
 
     def _relax(self) -> FloatArray | None:
         """The relaxation's x, with cuts added until eigenvectors violate none; shape (E,)."""
@@ -301,7 +282,7 @@ class EdgeSearch:
             if is_spent():
                 break
             found = self.sets.master.solve(whole=False, nodes=0)
-            self._raise(found.bound, "bound: the relaxation that keeps parts of edges")
+            self.search.raise_bound(found.bound, "bound: the relaxation that keeps parts of edges")
             if found.flows is None:
                 break
             share = found.share
@@ -339,16 +320,15 @@ class EdgeSearch:
         The other sets are random ones that share edges with the best, after a quick descent.
         """
         limits, v = self.sets.limits, self.sets.problem.v
-        self._descend(budget)
+        self._descend(self.search, budget)
         for attempt in range(budget):
-            if self.sets.evaluated >= budget or self._is_done or is_spent():
+            if self.sets.evaluated >= budget or self.search.is_over:
                 return
-            kept, slem = self.best, self.slem
-            assert kept is not None
             luck = _LUCK[attempt % len(_LUCK)]
             starts = []
             for _ in range(_DESCENTS):
-                wish = kept + luck * self.generator.random(len(limits.costs))
+                assert self.search.best is not None
+                wish = self.search.best + luck * self.generator.random(len(limits.costs))
                 start = descended(limits, v, limits.start(wish), self.generator)
                 starts.append(limits.filled(start, wish))
             start = starts[int(surrogate_slem(limits, v, np.array(starts)).argmin())]
@@ -359,23 +339,25 @@ class EdgeSearch:
                 start = limits.start(self.generator.random(len(limits.costs)))
             else:
                 continue
-            self.best, self.slem = None, np.inf
-            self._try(start)
-            if self.slem < slem + _PROMISING * (1.0 - slem):
-                self._descend(budget)
-            if self.slem >= slem:
-                self.best, self.slem = kept, slem
+            other = Search[Mask]("minimise", worth=self.search.worth, close=_TOLERANCE)
+            other.raise_bound(self.search.bound, self.search.note)
+            self._try(other, start)
+            if other.value < self.search.value + _PROMISING * (1.0 - self.search.value):
+                self._descend(other, budget)
+            if other.value < self.search.value:
+                self.search.best, self.search.value = other.best, other.value
 
-    def _descend(self, budget: int) -> None:
+    def _descend(self, search: Search[Mask], budget: int) -> None:
         """Swap pairs of edges by prices while that helps."""
-        while self.sets.evaluated < budget and not self._is_done:
-            if not any(not is_spent() and self._try(chosen) for chosen in self._neighbours()):
+        while self.sets.evaluated < budget and not search.is_proved:
+            assert search.best is not None
+            neighbours = self._neighbours(search.best)
+            if not any(not is_spent() and self._try(search, chosen) for chosen in neighbours):
                 return
 
-    def _neighbours(self) -> list[Mask]:
+    def _neighbours(self, chosen: Mask) -> list[Mask]:
         """Sets that differ in one edge, those first of which prices promise most."""
-        chosen, limits = self.best, self.sets.limits
-        assert chosen is not None
+        limits = self.sets.limits
         flows = self.sets.flows(chosen)
         stress = self.sets.stress(chosen)
         inside = [e for e in np.argsort(np.where(chosen, flows * stress, np.inf)) if chosen[e]]
@@ -398,9 +380,9 @@ class EdgeSearch:
         """Integer programs over all cuts: each proposes a set, until none can be better."""
         limits, master = self.sets.limits, self.sets.master
         nodes = int(np.ceil(_NODES * self.effort))
-        while programs > 0 and not self._is_done and not is_spent():
+        while programs > 0 and not self.search.is_over:
             found = master.solve(whole=True, nodes=nodes, seconds=seconds_left())
-            self._raise(found.bound, "bound: integer programming over cuts")
+            self.search.raise_bound(found.bound, "bound: integer programming over cuts")
             if found.share is None or found.flows is None:
                 return
             chosen = found.share > 0.5
@@ -410,5 +392,5 @@ class EdgeSearch:
                 programs -= 1
                 continue
             master.add_eigenvectors(found.flows, max(found.bound, 0.0))
-            self._try(limits.filled(chosen, found.share))
+            self._try(self.search, limits.filled(chosen, found.share))
             programs -= 1

@@ -12,11 +12,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
 from theory.design.edges.edge_search import ChosenEdges, EdgeSearch, EdgeSets
+from theory.design.graph import DesignGraph
 from theory.design.mixing import fastest_mixing
 from theory.design.mixing.mixing_problem import mixing_problem
+from theory.design.search import until_spent
 from theory.network import RULES, Network
 from theory.network.graphs import weights_on_links
 from theory.network.stationary import eliminate
@@ -123,7 +125,7 @@ def _full_sets(limits: EdgeLimits) -> list[Mask]:
         for some in combinations(open_rows, size):
             chosen = limits.required.copy()
             chosen[list(some)] = True
-            if limits.within_budgets(chosen) and limits.is_full(chosen) and limits.allows(chosen):
+            if limits.allows(chosen) and not limits.addable(chosen).size:
                 found.append(chosen)
     return found
 
@@ -137,10 +139,16 @@ def _exhaustive(sets: EdgeSets, full: list[Mask]) -> ChosenEdges:
             "none among all sets of edges",
             "raise one of them",
         )
-    mixings = [sets.mixing(chosen) for chosen in full]
-    best = min(range(len(full)), key=lambda index: mixings[index].slem)
+    mixings = [sets.mixing(chosen) for chosen in until_spent(full, least=1)]
+    best = min(range(len(mixings)), key=lambda index: mixings[index].slem)
     bound = min(mixing.certificate.bound for mixing in mixings)
     note = f"bound: all {len(full)} sets of edges to which none can be added"
+    if len(mixings) < len(full):
+        bound = sets.mixing(~sets.limits.forbidden).certificate.bound
+        note = (
+            f"bound: the fastest mixing on all edges; {len(mixings)} of {len(full)} sets of edges"
+        )
+        note += " were tried in the time given"
     return sets.result(full[best], bound, "exhaustive", note)
 
 

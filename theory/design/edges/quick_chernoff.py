@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory.bounds.tails.events import ErrorBound
-from theory.design.exponent.interior import exponents as exponents_of
-from theory.design.exponent.log_ratio_table import tabulate
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import exponents as exponents_of
+from theory.learning.tilted import tabulate
 from theory.network import Network
 from theory.validation import FloatArray, IntArray
 
@@ -76,16 +76,15 @@ def learning_effects(model: FiniteModel, influence: FloatArray) -> LearningEffec
     for index, shape in enumerate(shapes):
         rows = np.flatnonzero(group.ravel() == index)
         v, here = influence[alike[rows]], np.arange(len(rows))
-        unit = v.max(axis=1)
         best = np.flatnonzero(~shape)
-        rays = np.tile(v / unit[:, None], (best.size, 1))
+        rays = np.tile(v, (best.size, 1))
         for theta in np.flatnonzero(shape):
-            table = tabulate(model, best, np.full(best.size, theta), share_slots=False)
+            table = tabulate(model, best, np.full(best.size, theta))
             found = exponents_of(table, np.repeat(np.arange(best.size), rows.size), rays)
             values = found.values.reshape(best.size, rows.size)
             largest = values.argmax(axis=0)
             exponents[rows, theta] = values[largest, here]
-            tilts[rows, theta] = found.tilts.reshape(values.shape)[largest, here] / unit
+            tilts[rows, theta] = found.tilts.reshape(values.shape)[largest, here]
     return LearningEffects(
         rate=rate,
         exponent=exponents.min(axis=1)[representative],

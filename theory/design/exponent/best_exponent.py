@@ -16,26 +16,26 @@ the exponent wants every informed agent heard (docs: mathematics/best-exponent).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from theory.design.exponent.exponent_optimum import (
+from theory.design.exponent.exponent_search import (
+    ExponentBound,
     Optimum,
     check_floor,
     largest_exponent,
-    least_exponent,
 )
-from theory.design.exponent.exponent_search import ExponentBound
-from theory.design.exponent.interior import exponents
-from theory.design.exponent.log_ratio_table import LogRatioTable, check_pairs, tabulate
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
+from theory.learning.finite_agent import FiniteAgent, input_probabilities
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import TiltedTable, exponents, least_exponents, shared_slots, tabulate
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, as_positive, fail, read_only
+from theory.validation import FloatArray, IntArray, as_positive, fail, read_only
 
 # The stationary distribution with the largest error exponent -------------------------------------
 
@@ -44,23 +44,24 @@ NOTE = "tilted laws of the binding hypotheses, under which no v has positive evi
 
 
 @dataclass(frozen=True, eq=False)
-class BindingHypothesis(Shown):
-    """A wrong hypothesis that keeps the exponent from being larger.
+class BindingPair(Shown):
+    """A truth and a wrong hypothesis that keep the exponent from being larger.
 
     Attributes
     ----------
-    hypothesis
-        θ.
+    truth, hypothesis
+        θ* and θ.
     multiplier
         λ_θ > 0 of the certificate; they sum to one.
     share
-        By how much the largest exponent would rise, to first order, if this hypothesis' exponent
-        alone rose by one for every v; they sum to one.
+        By how much the largest exponent would rise, to first order, if this pair's exponent alone
+        rose by one for every v; they sum to one.
     tilts
         u^θ, shape (N,), at least 0: agent j's observations bent by the density
         e^{−u_j z_j − κ_j(−u_j)} are those that defeat every v; infinite if they are its rarest.
     """
 
+    truth: int
     hypothesis: int
     multiplier: float
     share: float
@@ -103,7 +104,7 @@ class BestExponent(Shown):
     certificate: Certificate | None
     target: int
     reference: tuple[int, ...]
-    binding: tuple[BindingHypothesis, ...]
+    binding: tuple[BindingPair, ...]
     uniform_exponent: float
     rate: float
     iterations: int
@@ -158,76 +159,57 @@ def best_exponent(
     check_floor(allowed)
     aim = rate_target(model, target)
     first = np.full(aim.wrong.size, aim.target)
-    table = tabulate(model, first, aim.wrong, share_slots=allowed.is_simple)
+    table = tabulate(model, first, aim.wrong, slots=_slots(model, allowed))
     start = allowed.centre
     if rate_of(table, start) <= 0:
         start = _with_rate(table, optimal_rate(model, target=target, influences=allowed), allowed)
     found = largest_exponent(table, allowed, start)
-    result = BestExponent(
-        stationary_distribution=found.influence,
-        exponent=found.exponent,
-        certificate=certificate(found),
-        target=aim.target,
-        reference=aim.reference,
-        binding=tuple(
-            BindingHypothesis(int(aim.wrong[one.row]), one.multiplier, one.share, one.tilts)
-            for one in binding_rows(table, found.bound)
-        ),
-        uniform_exponent=least_exponent(table, np.full(model.agents, 1 / model.agents)),
-        rate=rate_of(table, found.influence),
-        iterations=found.iterations,
-    )
-    check_gap(result, result.certificate, accepted)
-    return result
+    proved = _proved(table, found)
+    return _close(BestExponent(target=aim.target, reference=aim.reference, **proved), accepted)
 
 
-def rate_of(table: LogRatioTable, v: FloatArray) -> float:
+def _slots(model: FiniteModel, allowed: InfluenceSet) -> IntArray | None:
+    """Agents of one kind share a slot where the set of influences is symmetric."""
+    return shared_slots(model.assignment) if allowed.is_simple else None
+
+
+def rate_of(table: TiltedTable, v: FloatArray) -> float:
     """Min over the rows of Σ_j v_j E z_j, in nats."""
-    weights = np.bincount(table.slots, weights=v, minlength=table.counts.size)
-    return float((table.information(np.arange(table.rows)) @ weights).min())
+    return float((table.facts.information @ (table.counts * table.by_slot(v))).min())
 
 
-def certificate(found: Optimum) -> Certificate | None:
-    """The certificate of an optimum that is finite."""
-    if found.bound is None:
-        return None
-    bound = max(found.bound.value, found.exponent)
-    return Certificate(found.exponent, bound, "maximise", "rounded", NOTE)
+def _proved(table: TiltedTable, found: Optimum) -> dict[str, Any]:
+    """What is said of every optimum, by name of the attribute."""
+    certificate, binding, bound = None, [], found.bound
+    if bound is not None:
+        value = max(bound.value, found.exponent)
+        certificate = Certificate(found.exponent, value, "maximise", "rounded", NOTE)
+        for k in np.argsort(-bound.shares, kind="stable"):
+            row = int(bound.rows[k])
+            pair = int(table.first[row]), int(table.second[row])
+            weights = float(bound.multipliers[k]), float(bound.shares[k])
+            binding.append(BindingPair(*pair, *weights, read_only(bound.tilts[k][table.slots])))
+    uniform = np.full((1, table.counts.size), 1 / table.slots.size)
+    return {
+        "stationary_distribution": found.influence,
+        "exponent": found.exponent,
+        "certificate": certificate,
+        "binding": tuple(binding),
+        "uniform_exponent": float(least_exponents(table, uniform)[0][0]),
+        "rate": rate_of(table, found.influence),
+        "iterations": found.iterations,
+    }
 
 
-@dataclass(frozen=True, eq=False)
-class BindingRow:
-    """A row of the certificate: see :class:`BindingHypothesis`."""
-
-    row: int
-    multiplier: float
-    share: float
-    tilts: FloatArray
-
-
-def binding_rows(table: LogRatioTable, bound: ExponentBound | None) -> tuple[BindingRow, ...]:
-    """The rows of a certificate, the largest share first."""
-    if bound is None:
-        return ()
-    return tuple(
-        BindingRow(
-            int(bound.rows[k]),
-            float(bound.multipliers[k]),
-            float(bound.shares[k]),
-            read_only(bound.tilts[k][table.slots]),
-        )
-        for k in np.argsort(-bound.shares, kind="stable")
-    )
-
-
-def check_gap(result: object, proof: Certificate | None, tolerance: float) -> None:
-    """Refuse a result whose gap is larger than was asked for.
+def _close(result: R, tolerance: float) -> R:
+    """The result, unless its gap is larger than was asked for.
 
     Raises
     ------
     DesignFailed
         With the result as its `best`.
     """
+    proof = result.certificate
     if proof is not None and proof.gap > tolerance * proof.bound:
         raise DesignFailed(
             "the gap did not close",
@@ -235,9 +217,10 @@ def check_gap(result: object, proof: Certificate | None, tolerance: float) -> No
             best=result,
             remedy="ask for less with `tolerance`",
         )
+    return result
 
 
-def _with_rate(table: LogRatioTable, best: OptimalRate, allowed: InfluenceSet) -> FloatArray:
+def _with_rate(table: TiltedTable, best: OptimalRate, allowed: InfluenceSet) -> FloatArray:
     """A v in the interior, between that of the best rate and the centre, whose rate is positive.
 
     K is concave, so that its line from the best to the centre lies below it.
@@ -255,27 +238,10 @@ def _with_rate(table: LogRatioTable, best: OptimalRate, allowed: InfluenceSet) -
 _ROUNDING = 1e-12
 # Of evidence below this, in nats, the sums over outcomes leave nothing in doubles.
 _LEAST = 1e-12
+# Pairs of hypotheses times kinds of agents, all that a machine holds.
+_MOST_ENTRIES = 50_000_000
 # From an error of 1e-8 a step of Newton's method leads below rounding; another for safety.
 _POLISH = 2
-
-
-@dataclass(frozen=True, eq=False)
-class BindingPair(Shown):
-    """A truth and a wrong hypothesis that keep the exponent from being larger.
-
-    Attributes
-    ----------
-    truth, hypothesis
-        θ* and θ.
-    multiplier, share, tilts
-        As for :class:`theory.design.BindingHypothesis`.
-    """
-
-    truth: int
-    hypothesis: int
-    multiplier: float
-    share: float
-    tilts: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +267,9 @@ class WorstCaseExponent(Shown):
     uniform_exponent: float
     rate: float
     iterations: int
+
+
+R = TypeVar("R", BestExponent, WorstCaseExponent)
 
 
 @typed
@@ -342,29 +311,10 @@ def worst_case_exponent(
         found = _uniform(table)
     else:
         found = largest_exponent(table, allowed, allowed.centre)
-    result = WorstCaseExponent(
-        stationary_distribution=found.influence,
-        exponent=found.exponent,
-        certificate=certificate(found),
-        binding=tuple(
-            BindingPair(
-                int(table.first[one.row]),
-                int(table.second[one.row]),
-                one.multiplier,
-                one.share,
-                one.tilts,
-            )
-            for one in binding_rows(table, found.bound)
-        ),
-        uniform_exponent=least_exponent(table, np.full(model.agents, 1 / model.agents)),
-        rate=rate_of(table, found.influence),
-        iterations=found.iterations,
-    )
-    check_gap(result, result.certificate, accepted)
-    return result
+    return _close(WorstCaseExponent(**_proved(table, found)), accepted)
 
 
-def _uniform(table: LogRatioTable) -> Optimum:
+def _uniform(table: TiltedTable) -> Optimum:
     """Uniform v, and the proof: halfway between two hypotheses the data speak for neither.
 
     Under the laws q_j ∝ ℓ_j(θ*)^{1−s} ℓ_j(θ)^s both z_j(θ*, θ) and z_j(θ, θ*) = −z_j(θ*, θ) have
@@ -394,7 +344,7 @@ def _uniform(table: LogRatioTable) -> Optimum:
     return Optimum(read_only(bound.support), float(found.values[least]), bound, 0)
 
 
-def _balanced(table: LogRatioTable, row: int, share: float) -> float:
+def _balanced(table: TiltedTable, row: int, share: float) -> float:
     """The s at which evidence between two hypotheses is zero on average, by Newton's method.
 
     The exponent is flat there, and right long before s is; the two costs are not.
@@ -406,12 +356,23 @@ def _balanced(table: LogRatioTable, row: int, share: float) -> float:
     return share
 
 
-def _table(model: FiniteModel, allowed: InfluenceSet) -> LogRatioTable:
+def _table(model: FiniteModel, allowed: InfluenceSet) -> TiltedTable:
     count = len(model.hypotheses)
-    check_pairs(count * (count - 1), model)
+    pairs = count * (count - 1)
+    if pairs * len(model.kinds) > _MOST_ENTRIES:
+        raise fail(
+            "model",
+            f"at most {_MOST_ENTRIES} pairs of hypotheses times kinds of agents",
+            f"{pairs} times {len(model.kinds)}",
+            "name a target, which leaves one pair a hypothesis",
+        )
+    for kind in np.unique(model.assignment):
+        agent = model.kinds[kind]
+        if isinstance(agent, FiniteAgent):
+            input_probabilities(agent, name=f"agents of kind {kind}")
     first, second = np.nonzero(~np.eye(count, dtype=bool))
-    table = tabulate(model, first, second, share_slots=allowed.is_simple, hypothetical=True)
-    information = table.information(np.arange(table.rows)).max(axis=1)
+    table = tabulate(model, first, second, slots=_slots(model, allowed), hypothetical=True)
+    information = table.facts.information.max(axis=1)
     blind = np.flatnonzero(information <= _LEAST)
     if blind.size:
         a, b = (model.hypotheses[int(side[blind[0]])] for side in (first, second))

@@ -1,10 +1,20 @@
-"""The search for the largest exponent: interior points, with hypotheses and vertices as needed.
+"""The largest exponent over a set of influences: interior points, with rows and vertices as needed.
 
 Few hypotheses bind, so that the interior point method (:mod:`theory.design.exponent.interior`)
 sees a few rows at a time; those that its answer violates join. Where the set of influences is no
 simplex, it sees the hull of a few vertices; the vertex that defeats the bound joins. Each round
 adds a row or a vertex or ends, and there are finitely many of both. What is returned was computed
 afresh from v alone: E(v) over all rows, and the bound (docs: mathematics/best-exponent).
+
+Three kinds of pairs (θ*, θ) are told apart by the least values of their z_j:
+
+* no z_j is ever negative: E_θ is Σ_j −log P(z_j = 0) for every positive v, infinite if some z_j is
+  always positive. Such a pair can bind, but v makes no difference to it;
+* min Σ_j v_j z_j > 0 for some v only: E_θ jumps to infinity there. The search copes, as the worst
+  mean φ under a budget is finite and continuous;
+* all others: E_θ is finite.
+
+Errors can be made impossible if some v has min Σ_j v_j z_j > 0 for all pairs: a linear program.
 """
 
 from __future__ import annotations
@@ -13,10 +23,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.exponent.interior import Exponents, Program, budget_tilts, centre, exponents
-from theory.design.exponent.log_ratio_table import LogRatioTable
+from theory.design.exponent.interior import Program, budget_tilts, centre
 from theory.design.influences.influence_set import InfluenceSet
-from theory.validation import FloatArray, IntArray
+from theory.design.rate.rate_program import LeastProgram
+from theory.design.search import until_spent
+from theory.learning.tilted import TiltedTable, exponents, least_exponents
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 # What no v exceeds -------------------------------------------------------------------------------
 
@@ -59,7 +71,7 @@ class ExponentBound:
 
 
 def exponent_bound(
-    table: LogRatioTable,
+    table: TiltedTable,
     influences: InfluenceSet,
     rows: IntArray,
     multipliers: FloatArray,
@@ -86,7 +98,7 @@ def exponent_bound(
 
 
 def _bound(
-    table: LogRatioTable,
+    table: TiltedTable,
     influences: InfluenceSet,
     rows: IntArray,
     multipliers: FloatArray,
@@ -133,40 +145,28 @@ _SAME_VERTEX = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentSearch:
-    """A v and what is known of it.
+class _Solved:
+    """The best v over some rows and vertices, shape (S,), its exponent, and a bound over the set.
 
-    Attributes
-    ----------
-    influence
-        Shape (S,): v by slot.
-    exponent
-        min over all rows of E_θ(v): finite.
-    bound
-        No v of the set has a larger one.
-    iterations
-        Newton steps of the interior point method, all rounds together.
+    `shares` are those of the vertices, `is_closed` whether the bound is met as far as they go.
     """
 
-    influence: FloatArray
+    shares: FloatArray
+    v: FloatArray
     exponent: float
     bound: ExponentBound
-    iterations: int
+    steps: int
+    is_closed: bool
 
 
-class Search:
+class _Search:
     """One table and set of influences; `start` of shape (S,) must have a positive exponent.
 
     The search ends early where the exponent reaches `enough`.
     """
 
     def __init__(
-        self,
-        table: LogRatioTable,
-        influences: InfluenceSet,
-        start: FloatArray,
-        *,
-        enough: float = np.inf,
+        self, table: TiltedTable, influences: InfluenceSet, start: FloatArray, enough: float
     ) -> None:
         self.table, self.influences, self.enough = table, influences, enough
         # Two Newton steps from the normal approximation tell which rows matter.
@@ -176,32 +176,36 @@ class Search:
         self.rows = np.sort(order[: _BATCH + start.size // 8])
         self.vertices, self.shares = self._first_vertices(start)
 
-    def run(self) -> ExponentSearch:
-        """Rounds of interior points, until the bound is met or nothing can be added."""
-        best: FloatArray = self.vertices @ self.shares
+    def run(self) -> tuple[_Solved, int]:
+        """Rounds of interior points, until the bound is met or nothing can be added; Newton steps.
+
+        Of all rounds the best v and the best bound.
+        """
         # Whatever becomes of the search, the start is not lost.
-        exponent = float(exponents(self.table, np.arange(self.table.rows), best).values.min())
-        bound, steps = None, 0
-        for _ in range(_MOST_ROUNDS):
+        best = self.vertices @ self.shares
+        exponent, bound, steps = float(least_exponents(self.table, best[None])[0][0]), None, 0
+        for _ in until_spent(range(_MOST_ROUNDS), least=1):
             found = self._solved()
             steps += found.steps
-            violated = self._violated(found.v, found.exponent)
-            reached = min(found.exponent, float(violated.values.min(initial=np.inf)))
+            # The rows not in use whose exponent is lower.
+            others = np.setdiff1d(np.arange(self.table.rows), self.rows)
+            values = self._exponents(found.v, others, enough=found.exponent)
+            reached = min(found.exponent, float(values.min(initial=np.inf)))
             if reached > exponent:
                 best, exponent = found.v, reached
             if bound is None or found.bound.value < bound.value:
                 bound = found.bound
             if exponent >= min(self.enough, bound.value * (1 - 4 * ACCURACY)):
                 break
-            grown = self._add_rows(violated, found.exponent)
-            grown |= self._add_vertex(found.bound)
-            if not grown:
+            lower = others[np.argsort(values, kind="stable")[:_BATCH]]
+            lower = lower[np.isin(lower, others[values < found.exponent * (1 - ACCURACY)])]
+            self.rows = np.union1d(self.rows, lower)
+            if not (self._add_vertex(found) or lower.size):
                 break
-            size = self.shares.size
-            kept = np.append(found.shares, np.zeros(size - found.shares.size))
+            kept = np.append(found.shares, np.zeros(self.shares.size - found.shares.size))
             self.shares = _inward(kept)
         assert bound is not None
-        return ExponentSearch(best, exponent, bound, steps)
+        return replace(found, v=best, exponent=exponent, bound=bound), steps
 
     def _solved(self) -> _Solved:
         """The best over the rows and vertices in use.
@@ -210,7 +214,7 @@ class Search:
         frozen budgets, which are concave, and whose budgets rise to the best (Dinkelbach).
         """
         solved = self._from(self.shares)
-        for _ in range(_MOST_FROZEN):
+        for _ in until_spent(range(_MOST_FROZEN)):
             if solved.is_closed:
                 break
             new = self._from(_inward(solved.shares), above=solved)
@@ -226,25 +230,19 @@ class Search:
 
     def _from(self, shares: FloatArray, *, above: _Solved | None = None) -> _Solved:
         """The end of the path from `shares`, with a moving budget or one frozen at `above`."""
-        v = self.vertices @ shares
-        budget = float(self.exponents_at(v, self.rows).values.min())
-        tilts = self.finite_tilts(self.rows, v)
-        program = Program(self.table, self.rows, self.vertices)
+        rows, v = self.rows, self.vertices @ shares
+        budget = float(self._exponents(v, rows).min())
+        tilts = self._finite_tilts(v)
+        program = Program(self.table, rows, self.vertices)
         if above is not None:
-            self.exponents_at(above.v, self.rows)
-            slopes = 1 / self.finite_tilts(self.rows, above.v)
+            self._exponents(above.v, rows)
+            slopes = 1 / self._finite_tilts(above.v)
             program = replace(program, frozen=above.exponent, slopes=slopes)
         found = centre(program, shares, budget, tilts, accuracy=ACCURACY)
         v = self.vertices @ found.shares
-        exponent = float(self.exponents_at(v, self.rows).values.min())
+        exponent = float(self._exponents(v, rows).min())
         bound = exponent_bound(
-            self.table,
-            self.influences,
-            self.rows,
-            found.multipliers,
-            v,
-            exponent,
-            guess=found.tilts,
+            self.table, self.influences, rows, found.multipliers, v, exponent, guess=found.tilts
         )
         closed = bound.value <= exponent * (1 + _CLOSED)
         if not self.influences.is_simple:
@@ -252,59 +250,26 @@ class Search:
             closed |= found.converged and abs(exponent - found.budget) <= _CLOSED * exponent
         return _Solved(found.shares, v, exponent, bound, found.steps, closed)
 
-    def exponents_at(self, v: FloatArray, rows: IntArray, *, enough: float = np.inf) -> Exponents:
+    def _exponents(self, v: FloatArray, rows: IntArray, enough: float = np.inf) -> FloatArray:
         """E_θ(v) of some rows, starting from the tilts last found for them."""
         found = exponents(self.table, rows, v, guess=self.tilts[rows], enough=enough)
         usable = (found.tilts > 0) & np.isfinite(found.tilts)
         self.tilts[rows[usable]] = found.tilts[usable]
-        return found
+        return found.values
 
-    def finite_tilts(self, rows: IntArray, v: FloatArray) -> FloatArray:
-        """A positive tilt for each row: the last found, else that of the normal approximation."""
-        tilts = self.tilts[rows].copy()
-        unknown = rows[tilts <= 0]
-        if unknown.size:
-            weights = self.table.counts * v
-            mean = np.abs(self.table.information(unknown) @ weights)
-            spread = self.table.spreads(unknown) @ (weights * v)
-            tilts[tilts <= 0] = (mean + (mean == 0)) / np.where(spread > 0, spread, 1.0)
-        return tilts
+    def _finite_tilts(self, v: FloatArray) -> FloatArray:
+        """A positive tilt for each row in use: the last found, else that of a normal z."""
+        facts, weights = self.table.facts, self.table.counts * v
+        mean = np.abs(facts.information[self.rows] @ weights)
+        spread = facts.spreads[self.rows] @ (weights * v)
+        normal = (mean + (mean == 0)) / np.where(spread > 0, spread, 1.0)
+        return np.where(self.tilts[self.rows] > 0, self.tilts[self.rows], normal)
 
-    def lowest(self, v: FloatArray) -> float:
-        """E(v) over all rows."""
-        least = float(self.exponents_at(v, self.rows).values.min())
-        return min(least, float(self._violated(v, least).values.min(initial=np.inf)))
-
-    @staticmethod
-    def at(table: LogRatioTable, v: FloatArray) -> float:
-        """E(v) over all rows of a table, without a search."""
-        rows = np.arange(table.rows)
-        rough = exponents(table, rows, v, steps=2)
-        first = int(rough.values.argmin())
-        least = float(exponents(table, rows[[first]], v, guess=rough.tilts[[first]]).values[0])
-        rest = rows[rough.values < least]
-        found = exponents(table, rest, v, guess=rough.tilts[rest], enough=least)
-        return min(least, float(found.values.min(initial=np.inf)))
-
-    def _violated(self, v: FloatArray, value: float) -> Violated:
-        """The rows not looked at whose exponent is below `value`."""
-        others = np.setdiff1d(np.arange(self.table.rows), self.rows)
-        found = self.exponents_at(v, others, enough=value)
-        below = found.values < value
-        return Violated(others[below], found.values[below])
-
-    def _add_rows(self, violated: Violated, value: float) -> bool:
-        matters = violated.values < value * (1 - ACCURACY)
-        rows, values = violated.rows[matters], violated.values[matters]
-        worst = rows[np.argsort(values, kind="stable")[:_BATCH]]
-        self.rows = np.union1d(self.rows, worst)
-        return bool(worst.size)
-
-    def _add_vertex(self, bound: ExponentBound) -> bool:
-        if self.influences.is_simple:
-            return False
-        new = bound.support[:, None]
-        if float(np.abs(self.vertices - new).max(axis=0).min()) <= _SAME_VERTEX:
+    def _add_vertex(self, found: _Solved) -> bool:
+        new = found.bound.support[:, None]
+        if self.influences.is_simple or (
+            float(np.abs(self.vertices - new).max(axis=0).min()) <= _SAME_VERTEX
+        ):
             return False
         self.vertices = np.concatenate([self.vertices, new], axis=1)
         self.shares = np.append(self.shares, 0.0)
@@ -319,11 +284,11 @@ class Search:
             return low + spare * np.diag(1 / counts), (start - low) * counts / spare
         columns = [influences.maximise(row).point for row in np.eye(influences.agents)]
         vertices = np.column_stack([start, *columns])
-        rows, share = np.arange(self.table.rows), 0.2
+        share = 0.2
         while True:
             shares = np.full(vertices.shape[1], share / len(columns))
             shares[0] = 1 - share
-            if (self.table.information(rows) @ (vertices @ shares) > 0).all():
+            if (self.table.facts.information @ (vertices @ shares) > 0).all():
                 return vertices, shares
             share /= 2
 
@@ -333,21 +298,124 @@ def _inward(shares: FloatArray) -> FloatArray:
     return 0.9 * shares + 0.1 / shares.size
 
 
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """The best v over some rows and vertices, its exponent, and a bound over the whole set."""
+# The best v, with the cases in which there is little to search -----------------------------------
 
-    shares: FloatArray
-    v: FloatArray
+
+# Influences are equally good if their exponents differ by less, relatively: ten times what the
+# search aims at.
+_TIE = 1e-9
+# A v that moves towards uniform by less of the way than this is left where it is.
+_WORTH_MOVING = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best v, shape (N,), and what proves it.
+
+    `exponent` is infinite if errors can be made impossible, and `bound` is None then.
+    """
+
+    influence: FloatArray
     exponent: float
-    bound: ExponentBound
-    steps: int
-    is_closed: bool
+    bound: ExponentBound | None
+    iterations: int
 
 
-@dataclass(frozen=True, eq=False)
-class Violated:
-    """Rows and their exponents."""
+def largest_exponent(table: TiltedTable, influences: InfluenceSet, start: FloatArray) -> Optimum:
+    """Max over v of the least E_θ(v) over all rows of a table.
 
-    rows: IntArray
-    values: FloatArray
+    Of several best v it returns one near the middle of them (the analytic centre, as far as the
+    interior point method goes), moved towards uniform as far as that costs nothing.
+
+    Parameters
+    ----------
+    start
+        Shape (N,): a v of the set with Σ_j v_j E z_j > 0 in every row; equal for the agents of a
+        slot.
+    """
+    centre = table.by_slot(influences.centre)
+    rows, least = np.arange(table.rows), table.facts.minima
+    blind = rows[(least >= 0).all(axis=1)]
+    silence = exponents(table, blind, centre).values
+    ceiling = float(silence.min(initial=np.inf))
+    rest = np.delete(rows, blind)
+    if not rest.size:
+        bound = None if np.isinf(ceiling) else _silent_bound(table, blind, silence)
+        return Optimum(influences.centre, ceiling, bound, 0)
+    if np.isinf(ceiling):
+        point = _impossible(table, influences, least[rest])
+        if point is not None:
+            return Optimum(point, np.inf, None, 0)
+    part = table.part(rest)
+    found, steps = _Search(part, influences, table.by_slot(start), ceiling).run()
+    v = _towards(part, found.v, centre, min(found.exponent, ceiling) * (1 - _TIE))
+    exponent = min(float(least_exponents(part, v[None])[0][0]), ceiling)
+    if ceiling < found.bound.value:
+        bound = _silent_bound(table, blind, silence)
+    else:
+        bound = replace(found.bound, rows=rest[found.bound.rows])
+    return Optimum(read_only(v[table.slots]), exponent, bound, steps)
+
+
+def check_floor(influences: InfluenceSet) -> None:
+    """Refuse sets in which agents may be silenced altogether.
+
+    Raises
+    ------
+    ValueError
+        If v_min is 0: the exponent jumps where an agent falls silent, and need have no maximum.
+    """
+    if influences.lowest <= 0:
+        raise fail(
+            "minimum_influence",
+            "a number above 0, as the exponent jumps where an agent falls silent",
+            "0",
+            "leave it out for 1/(10N), or choose a small one",
+        )
+
+
+def _impossible(
+    table: TiltedTable, influences: InfluenceSet, least: FloatArray
+) -> FloatArray | None:
+    """A v at which no evidence ever misleads, if there is one."""
+    if np.isinf(least).any():
+        return None
+    payoffs = least[:, table.slots].T
+    # Each row needs some v of its own; that fails at once for data that hypotheses explain.
+    if any(influences.maximise(payoffs[:, row]).value <= 0 for row in range(len(least))):
+        return None
+    found = LeastProgram(influences.rows, payoffs, start=influences.centre).solve()
+    return found.point[: influences.agents] if found.value > 0 else None
+
+
+def _silent_bound(table: TiltedTable, blind: IntArray, silence: FloatArray) -> ExponentBound:
+    """That of the pair whose evidence, never negative, is most often zero: tilts are infinite."""
+    worst = int(silence.argmin())
+    return ExponentBound(
+        value=float(silence[worst]),
+        rows=blind[[worst]],
+        multipliers=np.ones(1),
+        shares=np.ones(1),
+        tilts=np.full((1, table.counts.size), np.inf),
+        support=np.zeros(table.slots.size),
+    )
+
+
+def _towards(table: TiltedTable, v: FloatArray, centre: FloatArray, goal: float) -> FloatArray:
+    """The point nearest to `centre` between it and v whose exponent is at least `goal`.
+
+    Where E ≥ goal is an interval of the segment, as superlevel sets are convex.
+    """
+
+    def reaches(share: float) -> bool:
+        point = v + share * (centre - v)
+        return float(least_exponents(table, point[None])[0][0]) >= goal
+
+    if reaches(1.0):
+        return centre
+    low, high = 0.0, 1.0
+    middle = _WORTH_MOVING
+    while high - low > _WORTH_MOVING:
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+        middle = (low + high) / 2
+    return v + low * (centre - v)

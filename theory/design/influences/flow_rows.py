@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
-from theory.design.time_budget import DesignFailed
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
+from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, read_only
 
@@ -101,21 +102,26 @@ class LinearProgram:
             return
         if isinstance(rows, np.ndarray):
             row, column = np.nonzero(rows)
-            starts, places = np.searchsorted(row, np.arange(count)), column.astype(np.int32)
+            starts, places = np.searchsorted(row, np.arange(count)), column
             values = rows[row, column]
         else:
-            matrix = sparse.csr_array(rows)
-            starts, places = matrix.indptr[:-1].astype(np.int64), matrix.indices.astype(np.int32)
-            values = matrix.data
+            matrix = rows if rows.format == "csr" else rows.tocsr()
+            starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data
+        sides = (np.asarray(side, dtype=np.float64) for side in (lower, upper))
         self._highs.addRows(
             count,
-            np.broadcast_to(np.asarray(lower, dtype=np.float64), count).copy(),
-            np.broadcast_to(np.asarray(upper, dtype=np.float64), count).copy(),
+            *(side if side.ndim else np.full(count, side) for side in sides),
             values.size,
-            starts.astype(np.int32),
-            places,
-            values.astype(np.float64),
+            starts.astype(np.int32, copy=False),
+            places.astype(np.int32, copy=False),
+            values.astype(np.float64, copy=False),
         )
+
+    def bound(self, lower: FloatArray) -> None:
+        """Give the first variables other least values, shape (V',)."""
+        places = np.arange(lower.size, dtype=np.int32)
+        most = np.full(lower.size, np.inf)
+        self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
 
     def solve(self) -> LinearSolution | None:
         """A basic optimal solution; None if no x meets all rows.
@@ -142,7 +148,7 @@ class LinearProgram:
                 self._highs.modelStatusToString(status).lower(),
                 tried=("HiGHS dual simplex", "HiGHS primal simplex"),
                 best=None,
-                remedy="rescale the model, or raise minimum_influence",
+                remedy="rescale the model, fix fewer rows, or raise minimum_influence",
             )
         solution, basis = self._highs.getSolution(), self._highs.getBasis()
         return LinearSolution(
@@ -190,6 +196,11 @@ class LinearRows:
         """V, the number of variables."""
         return int(self.lower.size)
 
+    @property
+    def count(self) -> int:
+        """I + E, the number of rows."""
+        return int(self.b_ub.size + self.b_eq.size)
+
     def program(self, objective: FloatArray) -> LinearProgram:
         """The program that maximises objective · x, of shape (V,) or longer, over the set.
 
@@ -234,8 +245,22 @@ class ExactRows:
         )
 
 
+def simplex(lower: FloatArray) -> LinearRows:
+    """Σ v = 1, v ≥ lower, of shape (N,)."""
+    agents = lower.size
+    ones = (np.ones(agents), np.arange(agents), np.array([0, agents]))
+    return LinearRows(
+        agents,
+        sparse.csr_array((0, agents)),
+        np.zeros(0),
+        sparse.csr_array(ones, shape=(1, agents)),
+        np.ones(1),
+        read_only(lower),
+    )
+
+
 def simplex_rows(agents: int, floor: Fraction) -> ExactRows:
-    """Σ v = 1, v ≥ floor."""
+    """The same in fractions."""
     ones = dict.fromkeys(range(agents), Fraction(1))
     return ExactRows(agents, agents, (), (ones,), floor)
 

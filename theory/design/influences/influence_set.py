@@ -22,7 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import (
     ExactRows,
     LinearRows,
@@ -222,17 +223,6 @@ class InfluenceSet(Value):
     def rows(self) -> LinearRows:
         """The linear constraints in doubles, v first and then the flows on free agents' links."""
         return self.exact_rows.as_floats()
-
-    def with_minimum(self, minimum_influence: Exact | float | str) -> InfluenceSet:
-        """The same set with another v_min.
-
-        Raises
-        ------
-        ValueError
-            As for the class.
-        """
-        # dataclasses.replace() runs all checks again.
-        return replace(self, minimum_influence=minimum_influence)
 
     def maximise(self, coefficients: ArrayLike) -> Support:
         """The support function, max c·v, for c of shape (N,); ties are shared evenly if simple.

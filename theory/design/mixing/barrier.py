@@ -31,6 +31,7 @@ from theory.design.mixing.newton import (
     is_positive_definite,
     product,
 )
+from theory.design.search import is_spent
 from theory.network.structure import EPS, as_dense
 from theory.scientific import sparse
 from theory.validation import FloatArray
@@ -131,7 +132,10 @@ def _length(matrices: Pair, changes: Pair, limit: float) -> float:
 # A primal-dual interior-point method for the fastest reversible mixing ---------------------------
 
 
-Status = Literal["optimal", "stalled", "iteration limit"]
+Status = Literal["optimal", "stalled", "iteration limit", "out of time"]
+
+# Of so few edges all steps together take less than a second: the time is not asked for.
+_QUICK = 500
 
 _ITERATIONS = 100
 
@@ -220,6 +224,9 @@ class _Method:
                 status = "stalled"
                 break
             if done == iterations:
+                break
+            if len(now.g) > _QUICK and is_spent():
+                status = "out of time"
                 break
             try:
                 now = self.step(now)

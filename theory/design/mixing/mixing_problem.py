@@ -22,13 +22,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.labels import called
 from theory.network.structure import EPS, name_groups
 from theory.scientific import csgraph, sparse
-from theory.validation import FloatArray, IntArray, as_distribution, fail, read_only
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Two prescriptions of one number, each the product of three rounded ones.
 _AGREEMENT = 1e-12
@@ -181,9 +182,9 @@ def mixing_problem(
             "listen back",
             "use local_mixing for directed graphs, or add the other direction",
         )
-    stationary = _checked_influence(graph, v, constraints)
+    stationary = constraints.influence_on(graph, v)
     constraints.check(graph)
-    _check_budgets(graph, constraints)
+    constraints.check_fits(graph)
     availability = constraints.availability_on(graph)
     links, edges = graph.links, graph.edges
     keys = links[:, 0] * graph.agents + links[:, 1]
@@ -205,52 +206,6 @@ def mixing_problem(
     return MixingProblem(
         graph, stationary, read_only(known), read_only(1.0 / heard), read_only(budget)
     )
-
-
-def _checked_influence(
-    graph: DesignGraph, values: ArrayLike, constraints: Constraints
-) -> FloatArray:
-    v = as_distribution("v", values)
-    if v.size != graph.agents:
-        raise fail(
-            "v",
-            f"one number for each of {graph.agents} agents",
-            f"{v.size} numbers",
-            "give every agent of the graph its influence",
-        )
-    if (v <= 0).any():
-        raise fail(
-            "v",
-            "positive influence of every agent",
-            f"{v.min():g} at {called(int(np.argmin(v)), graph.names)}",
-            "give it a small positive number, such as 1/(10 N)",
-        )
-    if constraints.forces_uniform and np.ptp(v) > _AGREEMENT * v.max():
-        what = "symmetric" if constraints.symmetric else "doubly_stochastic"
-        raise fail(
-            "v",
-            f"the uniform distribution, which {what} forces",
-            f"influences from {v.min():g} to {v.max():g}",
-            f"drop {what}, or make v uniform",
-        )
-    return np.array(v)
-
-
-def _check_budgets(graph: DesignGraph, constraints: Constraints) -> None:
-    edges, cost = len(graph.edges), float(constraints.costs_on(graph).sum())
-    most = int(graph.degrees.max(initial=0))
-    for name, limit, used in (
-        ("edge_budget", constraints.edge_budget, edges),
-        ("degree_budget", constraints.degree_budget, most),
-        ("cost_budget", constraints.cost_budget, cost),
-    ):
-        if limit is not None and used > limit * (1 + _AGREEMENT):
-            raise fail(
-                name,
-                "a graph within the budget: edges are not chosen here",
-                f"{used:g} where {limit:g} are allowed",
-                "choose the edges first, with choose_edges",
-            )
 
 
 def _prescribed(

@@ -91,8 +91,8 @@ def largest_decay(
         for j in range(sorts.size):
             s = sorts[j]
             share = weights[j] / unit
-            if share == 0.0:
-                continue
+            if share == 0.0 or facts[1, s] == 0.0 == facts[0, s]:
+                continue  # not heard, or silent
             u = -tilt * share
             largest = -np.inf
             for o in range(first[s], first[s + 1]):

@@ -1,22 +1,157 @@
-"""Exchanging what two agents hold, as long as that helps, from several starts."""
+"""Trying all placements, or exchanging what two agents hold, as long as that helps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
-from theory.design.placement.placement_problem import PlacementProblem, shares, twins
-from theory.design.placement.placement_tilts import Exponents
-from theory.numbers import LogSum
-from theory.rational.model import RationalModel, minimisers
-from theory.rational.network import RationalNetwork
-from theory.showing import Shown
-from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_position, fail
+from theory.design.placement.bounds import RateBound
+from theory.design.placement.classes import fillings_of
+from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.search import Kind, Search, until_spent
+from theory.progress import Progress
+from theory.validation import FloatArray, IntArray
+
+# What is asked for, and the answer ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the caller chose; see `place`."""
+
+    method: str
+    seed: int
+    restarts: int
+    tolerance: float
+    seconds: float
+    progress: Progress | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The best filling, and what is known about the others; as in `Placement`.
+
+    `bound` is None if there is none, `kind` that of the certificate.
+    """
+
+    filling: IntArray
+    value: float
+    bound: float | None
+    kind: Kind
+    method: str
+    evaluated: int
+    note: str
+    worst: float | None = None
+    worst_filling: IntArray | None = None
+    classes: int | None = None
+    equivalent: int | None = None
+    ties: int | None = None
+    proof: RateBound | None = None
+
+
+class Objective(Protocol):
+    """What is maximised, a minimum over the wrong hypotheses.
+
+    Values that do not exceed `above` may be replaced by others that do not.
+    """
+
+    @property
+    def problem(self) -> PlacementProblem:
+        """The data sets, the agents, and the hypotheses to reject."""
+
+    def by_hypothesis(self, filling: IntArray) -> FloatArray:
+        """Values of one filling, shape (F,), against each wrong hypothesis, shape (H,)."""
+
+    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+        """Value of each filling, shape (P,) for fillings of shape (P, F)."""
+
+    def exchanged(
+        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
+    ) -> FloatArray:
+        """Values of the fillings with places first[p] and second[p] exchanged, shape (P,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """K of a problem's placements. An exchange changes every rate by a product of differences."""
+
+    problem: PlacementProblem
+
+    def by_hypothesis(self, filling: IntArray) -> FloatArray:
+        """Rates of one filling, shape (H,)."""
+        return np.asarray(self.problem.rates(filling[None])[0])
+
+    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+        """K of each filling."""
+        return np.asarray(self.problem.rates(fillings).min(axis=1))
+
+    def exchanged(
+        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
+    ) -> FloatArray:
+        """K after each exchange."""
+        problem = self.problem
+        gained = problem.weights[first] - problem.weights[second]
+        held = problem.information[filling]
+        changes = gained[:, None] * (held[second] - held[first])
+        return np.asarray((problem.rates(filling[None]) + changes).min(axis=1))
+
+
+# Every placement, one of each class --------------------------------------------------------------
+
+
+_CLASSES = 20_000
+# Values within this, relative, are equal but for the rounding of sums over agents and atoms.
+TIE = 1e-11
+
+
+def tried(objective: Objective, *, complete: bool, progress: Progress | None = None) -> Answer:
+    """The best of all classes, exact up to rounding, and the worst if the search is `complete`.
+
+    Else only those that could be the best are looked at to the end.
+
+    Raises
+    ------
+    ValueError
+        If there are too many classes.
+    """
+    problem = objective.problem
+    fillings = fillings_of(problem)
+    # The present placement first: whatever is not better need not be known exactly.
+    best = -np.inf if complete else float(objective.values(problem.original[None])[0])
+    parts: list[FloatArray] = []
+    for start in until_spent(range(0, len(fillings), _CLASSES), least=1):
+        floor = -np.inf if complete or not np.isfinite(best) else best * (1 - 2 * TIE)
+        parts.append(objective.values(fillings[start : start + _CLASSES], above=floor))
+        best = max(best, float(parts[-1].max()))
+        if progress is not None:
+            progress(min(start + _CLASSES, len(fillings)), len(fillings))
+    values = np.concatenate(parts)
+    top, low = int(np.argmax(values)), int(np.argmin(values))
+    value = float(values[top])
+    slack = TIE * abs(value) if np.isfinite(value) else 0.0
+    note = f"all {len(values)} classes of placements were tried"
+    proved = len(values) == len(fillings)
+    if not proved:
+        note = (
+            f"{len(values)} of {len(fillings)} classes of placements were tried in the time given"
+        )
+    complete = complete and proved
+    return Answer(
+        filling=fillings[top],
+        value=value,
+        bound=value if proved else None,
+        kind="rounded" if proved else "local",
+        method="exhaustive",
+        evaluated=len(values),
+        note=note,
+        worst=float(values[low]) if complete else None,
+        worst_filling=fillings[low] if complete else None,
+        ties=int((values >= value - slack).sum()) if proved else None,
+    )
+
 
 # Exchanging what two agents hold, as long as that helps, from several starts ---------------------
 
@@ -25,18 +160,6 @@ from theory.validation import FloatArray, IntArray, as_position, fail
 _BLOCK = 4
 # What counts as better: more than the rounding of sums over agents.
 _BETTER = 1e-12
-
-
-class Objective(Protocol):
-    """What a search maximises; values that do not exceed `above` may be replaced by others."""
-
-    def value(self, filling: IntArray) -> float:
-        """Value of one filling, shape (F,)."""
-
-    def exchanged(
-        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
-    ) -> FloatArray:
-        """Values of the fillings with places first[p] and second[p] exchanged, shape (P,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,93 +171,44 @@ class LocalOptimum:
     evaluated: int
 
 
-@dataclass(frozen=True, eq=False)
-class RateObjective:
-    """K. An exchange changes every rate by a product of differences."""
-
-    problem: PlacementProblem
-
-    def value(self, filling: IntArray) -> float:
-        """K of one filling."""
-        return float(self.problem.rates(filling[None]).min())
-
-    def exchanged(
-        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
-    ) -> FloatArray:
-        """K after each exchange."""
-        problem = self.problem
-        gained = problem.weights[first] - problem.weights[second]
-        held = problem.information[filling]
-        changes = gained[:, None] * (held[second] - held[first])
-        values: FloatArray = (problem.rates(filling[None]) + changes).min(axis=1)
-        return values
-
-
-@dataclass(frozen=True, eq=False)
-class ExponentObjective:
-    """E."""
-
-    exponents: Exponents
-
-    def value(self, filling: IntArray) -> float:
-        """E of one filling."""
-        return float(self.exponents.values(filling[None])[0])
-
-    def exchanged(
-        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
-    ) -> FloatArray:
-        """E after each exchange."""
-        candidates = np.tile(filling, (first.size, 1))
-        rows = np.arange(first.size)
-        candidates[rows, first] = filling[second]
-        candidates[rows, second] = filling[first]
-        return self.exponents.values(candidates, above=above)
-
-
-def search(
-    problem: PlacementProblem,
+def climbed(
     objective: Objective,
     starts: Sequence[IntArray],
     *,
     restarts: int,
     seed: int,
     enough: float = np.inf,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LocalOptimum:
     """Exchange pairs from each of `starts` and from `restarts` random fillings.
 
     The search ends once a value of `enough` is reached; else no single exchange improves on the
-    result by more than rounding. Reproducible: the same seed gives the same answer.
+    result by more than rounding, but where the time is up. Reproducible: the same seed gives the
+    same answer.
     """
     rng = np.random.default_rng(seed)
     everything = [*starts]
-    everything += [rng.permutation(problem.original) for _ in range(restarts)]
-    best: LocalOptimum | None = None
+    everything += [rng.permutation(objective.problem.original) for _ in range(restarts)]
+    search = Search[IntArray]("maximise", progress=progress, total=len(everything))
+    search.raise_bound(enough, "enough")
     evaluated = 0
-    for done, start in enumerate(everything):
-        found = _climb(problem, objective, np.asarray(start), rng, enough)
+    for start in search.over(everything):
+        found = _climb(objective, np.array(start), rng, enough)
         evaluated += found.evaluated
-        if best is None or found.value > best.value:
-            best = found
-        if progress is not None:
-            progress(done + 1, len(everything))
-        if best.value >= enough:
+        search.offer(found.value, found.filling)
+        if search.value == np.inf:
             break
-    assert best is not None
-    return LocalOptimum(best.filling, best.value, evaluated)
+    search.finish()
+    assert search.best is not None
+    return LocalOptimum(search.best, search.value, evaluated)
 
 
 def _climb(
-    problem: PlacementProblem,
-    objective: Objective,
-    filling: IntArray,
-    rng: np.random.Generator,
-    enough: float,
+    objective: Objective, filling: IntArray, rng: np.random.Generator, enough: float
 ) -> LocalOptimum:
-    filling = filling.copy()
-    value = objective.value(filling)
+    value, groups = float(objective.values(filling[None])[0]), objective.problem.groups
     first, second = np.triu_indices(filling.size, 1)
-    apart = problem.groups[first] != problem.groups[second]
+    apart = groups[first] != groups[second]
     first, second = first[apart], second[apart]
     block = _BLOCK * filling.size
     evaluated, improved = 1, True
@@ -143,7 +217,7 @@ def _climb(
         differ = np.flatnonzero(filling[first] != filling[second])
         # In random order, so that no agent is preferred; the best of a block is taken.
         rng.shuffle(differ)
-        for start in range(0, differ.size, block):
+        for start in until_spent(range(0, differ.size, block)):
             pairs = differ[start : start + block]
             threshold = value + _BETTER * abs(value)
             found = objective.exchanged(filling, first[pairs], second[pairs], above=threshold)
@@ -153,7 +227,7 @@ def _climb(
                     break
                 a, b = first[pairs[top]], second[pairs[top]]
                 filling[a], filling[b] = filling[b], filling[a]
-                reached = objective.value(filling)
+                reached = float(objective.values(filling[None])[0])
                 # Where the value is zero, a change may seem to be a gain by rounding alone. Only
                 # what is larger when computed afresh is taken, so that the search comes to an end.
                 if reached > value:
@@ -163,183 +237,3 @@ def _climb(
             if improved:
                 break
     return LocalOptimum(filling, value, evaluated)
-
-
-# Whether a placement has the largest K, decided in exact arithmetic ------------------------------
-
-
-# Classes of placements that are looked at; each takes microseconds.
-_MOST_CLASSES = 400_000
-# Placements whose floating-point K falls short of the best by more than this, relative to the sum
-# of the sizes of its terms, fall short: a sum of N terms is right to N roundings, far less.
-_MARGIN = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class ProvedPlacement(Shown):
-    """The verdict; all of it exact.
-
-    Attributes
-    ----------
-    rate
-        K under the placement asked about.
-    best_rate, best
-        The largest K of any placement, and one that has it: the data set at each agent.
-    is_optimal
-        Whether the two rates are equal: decided.
-    ties
-        How many classes of placements have the largest K.
-    classes
-        How many there are, those counted once that differ by exchanges between agents of equal
-        influence or of equal data sets.
-    """
-
-    rate: LogSum
-    best_rate: LogSum
-    best: tuple[int, ...]
-    is_optimal: bool
-    ties: int
-    classes: int
-
-
-@typed
-def prove_placement(
-    network: RationalNetwork,
-    model: RationalModel,
-    assignment: Sequence[int] | None = None,
-    *,
-    target: int | str | None = None,
-) -> ProvedPlacement:
-    """Decide whether no placement has a larger K than `assignment`, by looking at all.
-
-    Parameters
-    ----------
-    assignment
-        The data set at each agent, shape (N,); as it is, if None.
-    target
-        The hypothesis to be learnt; needed if none is best for every agent.
-
-    Raises
-    ------
-    ValueError
-        If the assignment is no permutation of the agents, the target is missing, nothing is to be
-        rejected, network and model do not fit, or there are more than 400 000 classes.
-
-    Examples
-    --------
-    >>> from theory.rational import RationalFiniteAgent
-    >>> seeing, blind = (
-    ...     RationalFiniteAgent.from_tables(
-    ...         inputs=[1], truth=[["1/2", "1/2"]], likelihood=[[["1/2", "1/2"]], [claim]]
-    ...     )
-    ...     for claim in (["3/4", "1/4"], ["1/2", "1/2"])
-    ... )
-    >>> model = RationalModel.from_agents(["fair", "loaded"], [seeing, blind], counts=[1, 2])
-    >>> path = RationalNetwork.from_topology("path", agents=3)
-    >>> verdict = prove_placement(path, model)
-    >>> verdict.is_optimal, verdict.best, str(verdict.best_rate)
-    (False, (1, 0, 2), '3/7*log(2) - 3/14*log(3)')
-    """
-    if network.agents != model.agents:
-        raise fail(
-            "model",
-            f"as many agents as the network, {network.agents}",
-            model.agents,
-            "change the agents' counts or the network's size",
-        )
-    count = model.agents
-    asked = list(range(count)) if assignment is None else [int(d) for d in assignment]
-    if sorted(asked) != list(range(count)):
-        raise fail("assignment", f"each of 0 to {count - 1} once", asked, "place every data set")
-    best = _target(model, target)
-    kept = {best, *model.optimal_hypotheses, *twins(model, best)}
-    wrong = [m for m in range(len(model.hypotheses)) if m not in kept]
-    if not wrong:
-        raise fail("model", "a wrong hypothesis", "none", "give hypotheses that can be told apart")
-
-    # Data sets of equal divergences are of one sort; agents of equal v are of one group.
-    sorts: dict[tuple[LogSum, ...], int] = {}
-    of_kind = [sorts.setdefault(row, len(sorts)) for row in model.kind_divergences]
-    held = [of_kind[k] for k in model.assignment]
-    information = [[row[m] - row[best] for m in wrong] for row in sorts]
-    v = network.stationary_distribution
-    levels = sorted(set(v), reverse=True)
-    groups = [[i for i in range(count) if v[i] == level] for level in levels]
-
-    def exact(table: Sequence[Sequence[int]]) -> LogSum:
-        """K of a table of counts, by group and sort."""
-        weights = [
-            sum((level * row[s] for level, row in zip(levels, table, strict=True)), Fraction(0))
-            for s in range(len(sorts))
-        ]
-        rates = [
-            LogSum.total(w * row[h] for w, row in zip(weights, information, strict=True))
-            for h in range(len(wrong))
-        ]
-        return rates[minimisers(rates)[0]]
-
-    tables = []
-    stock = tuple(held.count(s) for s in range(len(sorts)))
-    for table in _tables([len(group) for group in groups], stock):
-        tables.append(table)
-        if len(tables) > _MOST_CLASSES:
-            raise fail(
-                "model",
-                f"at most {_MOST_CLASSES} classes of placements",
-                "more",
-                "use place, whose certificate is right to rounding",
-            )
-    worth = np.array([[float(x.enclosure().midpoint) for x in row] for row in information])
-    heard = np.einsum("pcs,c->ps", np.array(tables), np.array([float(x) for x in levels]))
-    rates, slack = heard @ worth, _MARGIN * (heard @ np.abs(worth))
-    # Placements that no other one beats for certain, each rate with its own rounding.
-    near = np.flatnonzero((rates + slack).min(axis=1) >= (rates - slack).min(axis=1).max())
-    decided = [exact(tables[p]) for p in near]
-    top = minimisers([-rate for rate in decided])
-    mine = exact(
-        [[[held[asked[i]] for i in g].count(s) for s in range(len(sorts))] for g in groups]
-    )
-    return ProvedPlacement(
-        rate=mine,
-        best_rate=decided[top[0]],
-        best=_assignment(tables[near[top[0]]], groups, held),
-        is_optimal=mine == decided[top[0]],
-        ties=len(top),
-        classes=len(tables),
-    )
-
-
-def _target(model: RationalModel, target: int | str | None) -> int:
-    optimal = model.optimal_hypotheses
-    if target is not None:
-        best = as_position("target", target, model.hypotheses)
-        if not optimal or best in optimal:
-            return best
-        raise fail("target", "an optimal hypothesis", best, f"use one of {list(optimal)}")
-    if not optimal:
-        raise fail("target", "the hypothesis to be learnt", "None", "name one")
-    return optimal[0]
-
-
-def _tables(sizes: Sequence[int], stock: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """All tables of counts with these sums, by group and by sort."""
-    if not sizes:
-        yield ()
-        return
-    for row in shares(stock, sizes[0]):
-        left = tuple(a - b for a, b in zip(stock, row, strict=True))
-        for rest in _tables(sizes[1:], left):
-            yield (row, *rest)
-
-
-def _assignment(
-    table: Sequence[Sequence[int]], groups: Sequence[Sequence[int]], held: Sequence[int]
-) -> tuple[int, ...]:
-    """Data sets by agent, as the table says."""
-    left = {s: [d for d, sort in enumerate(held) if sort == s] for s in set(held)}
-    result = [0] * len(held)
-    for row, group in zip(table, groups, strict=True):
-        wanted = [s for s, count in enumerate(row) for _ in range(count)]
-        for agent, sort in zip(group, wanted, strict=True):
-            result[agent] = left[sort].pop(0)
-    return tuple(result)

@@ -2,69 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theory.design.placement.bounds import RateBound, rate_bound, solve, worst_rate
-from theory.design.placement.local import ExponentObjective, RateObjective, search
+from theory.bounds.accounting import account
+from theory.bounds.samples import sample_sizes
+from theory.design.placement.bounds import rate_bound, solve, worst_rate
+from theory.design.placement.classes import MOST_ENTRIES, fillings_of, network_orbits
+from theory.design.placement.local import TIE, Answer, Rates, Settings, climbed, tried
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
-from theory.design.placement.samples import (
-    FEW_CLASSES,
-    MOST_ENTRIES,
-    TIE,
-    Extremes,
-    FewestRounds,
-    Rounds,
-    extreme_exponents,
-    extreme_rates,
-    fewest_by_searching,
-    fewest_by_trying,
-    network_orbits,
-    rounds_of,
-)
-from theory.design.time_budget import Kind
+from theory.design.search import seconds_left, until_spent
 from theory.network import Network
 from theory.validation import FloatArray, IntArray, fail
 
 # Classes of which all are looked at unasked, 9! among them: seconds.
 _MANY_CLASSES = 400_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the caller chose; see `place`."""
-
-    method: str
-    seed: int
-    restarts: int
-    tolerance: float
-    seconds: float
-    progress: Callable[[int, int], None] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The best filling, and what is known about the others; as in `Placement`.
-
-    `bound` is None if there is none, `kind` that of the certificate.
-    """
-
-    filling: IntArray
-    value: float
-    bound: float | None
-    kind: Kind
-    method: str
-    evaluated: int
-    note: str
-    worst: float | None = None
-    worst_filling: IntArray | None = None
-    classes: int | None = None
-    equivalent: int | None = None
-    ties: int | None = None
-    proof: RateBound | None = None
+# Atoms seen by all agents, times hypotheses and classes, of which every exponent is found to the
+# end: some seconds. Beyond, only those that could be the best are.
+_MOST_ATOMS = 3e8
 
 
 def tries_all(problem: PlacementProblem, method: str) -> bool:
@@ -87,20 +44,19 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     ValueError
         If it is not above zero.
     """
+    objective = Rates(problem)
     if tries_all(problem, settings.method):
-        extremes = extreme_rates(problem)
-        if not problem.learns(extremes.best):
-            rates = problem.rates(extremes.best[None])[0]
+        answer = tried(objective, complete=True)
+        if not problem.learns(answer.filling):
+            rates = objective.by_hypothesis(answer.filling)
             raise _unreachable(problem, rates <= problem.least_rates)
-        return _exhausted(extremes)
+        return answer
     bound = rate_bound(problem)
     if bound.value <= problem.least_rates.min():
         raise _unreachable(problem, bound.multipliers[-1] > 0)
     worst, worst_filling = worst_rate(problem)
-    objective = RateObjective(problem)
     starts = [*bound.fillings, problem.original]
-    found = search(
-        problem,
+    found = climbed(
         objective,
         starts,
         restarts=settings.restarts,
@@ -111,17 +67,18 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     )
     filling, value, evaluated = found.filling, found.value, found.evaluated
     upper, words = bound.value, "bound by multipliers and sorting"
-    if settings.method != "local" and value < upper * (1 - settings.tolerance):
-        solved = solve(problem, bound, tolerance=settings.tolerance, seconds=settings.seconds)
+    seconds = min(settings.seconds, seconds_left())
+    if settings.method != "local" and seconds > 0 and value < upper * (1 - settings.tolerance):
+        solved = solve(problem, bound, tolerance=settings.tolerance, seconds=seconds)
         if solved.filling is not None:
-            again = search(problem, objective, [solved.filling], restarts=0, seed=settings.seed)
+            again = climbed(objective, [solved.filling], restarts=0, seed=settings.seed)
             evaluated += again.evaluated
             if again.value > value:
                 filling, value = again.filling, again.value
         words = f"HiGHS: {solved.status}; without it, {_number(bound.value)} by multipliers"
         upper = min(upper, solved.bound)
     if not problem.learns(filling):
-        raise _unreachable(problem, problem.rates(filling[None])[0] <= problem.least_rates)
+        raise _unreachable(problem, objective.by_hypothesis(filling) <= problem.least_rates)
     return Answer(
         filling=filling,
         value=value,
@@ -133,21 +90,6 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
         worst=worst,
         worst_filling=worst_filling,
         proof=bound,
-    )
-
-
-def _exhausted(extremes: Extremes) -> Answer:
-    return Answer(
-        filling=extremes.best,
-        value=extremes.value,
-        bound=extremes.value,
-        kind="rounded",
-        method="exhaustive",
-        evaluated=extremes.evaluated,
-        note=f"all {extremes.evaluated} classes of placements were tried",
-        worst=extremes.worst_value,
-        worst_filling=extremes.worst,
-        ties=extremes.ties,
     )
 
 
@@ -193,11 +135,12 @@ def best_exponent(problem: PlacementProblem, settings: Settings) -> Answer:
     start = reaching(problem, settings)
     exponents = Exponents(problem)
     if tries_all(problem, settings.method):
-        return _exhausted(extreme_exponents(exponents, progress=settings.progress))
+        per_class = exponents.atoms * problem.agents / problem.stock.size
+        work = per_class * len(problem.wrong) * (problem.classes or np.inf)
+        return tried(exponents, complete=work <= _MOST_ATOMS, progress=settings.progress)
     bound = rate_bound(problem)
-    found = search(
-        problem,
-        ExponentObjective(exponents),
+    found = climbed(
+        exponents,
         [problem.original, start, *bound.fillings],
         restarts=settings.restarts,
         seed=settings.seed,
@@ -220,12 +163,61 @@ def best_exponent(problem: PlacementProblem, settings: Settings) -> Answer:
 # Samples ----------------------------------------------------------------------------------------
 
 
-def fewest_samples(
-    network: Network, problem: PlacementProblem, delta: float, settings: Settings
-) -> Answer:
-    """The fewest rounds that are proved to be enough.
+# Classes that are all certified unasked, at a quarter of a second each for nine agents; if asked:
+# minutes.
+_FEW_CLASSES = 48
+_MOST_CLASSES = 1000
+_MOST_SECONDS = 3.0
+# As for `sample_sizes`: larger networks have no enclosure, but Chernoff's bound.
+_MOST_AGENTS = 64
+# Placements whose Chernoff bound is found on the way of a search, and of those certified.
+_MOST_BOUNDS = 40
+_MOST_CERTIFIED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Rounds that are enough for `delta` under the placements of a network; to be minimised.
 
     `problem` tells agents of equal influence apart, as W does.
+    """
+
+    network: Network
+    problem: PlacementProblem
+    delta: float
+
+    def enclosed(self, filling: IntArray) -> tuple[float, float]:
+        """Proved numbers at both ends; infinite above, and 0 below, where none is known.
+
+        Where the enclosure takes too long, Chernoff's bound alone; both ends are infinite where the
+        network settles on another hypothesis.
+        """
+        if not self.problem.learns(filling):
+            return np.inf, np.inf
+        model = self.problem.placed(self.problem.assignment(filling))
+        if self.network.agents <= _MOST_AGENTS:
+            found = account(self.network, model).sample_size(self.delta, seconds=_MOST_SECONDS)
+            if found.upper is not None:
+                return float(found.lower or 0), float(found.upper)
+        return 0.0, self.chernoff(filling)
+
+    def chernoff(self, filling: IntArray) -> float:
+        """Rounds that are enough by Chernoff's bound; infinite if none are known."""
+        if not self.problem.learns(filling):
+            return np.inf
+        model = self.problem.placed(self.problem.assignment(filling))
+        found = sample_sizes(self.network, model, delta=self.delta, certify=False).chernoff.rounds
+        return np.inf if found is None else float(found)
+
+
+def fewest_rounds(rounds: Rounds, settings: Settings) -> Answer:
+    """The placement of the fewest rounds that are proved to be enough.
+
+    Every class of placements under the network's symmetries has its number of rounds enclosed. A
+    placement is proved best where its upper end lies below every other's lower end; otherwise the
+    one of the smallest upper end is returned, and it is said that the enclosures do not separate
+    it. Where there are too many classes, those with the largest exponents and their neighbours are
+    looked at.
 
     Raises
     ------
@@ -233,57 +225,110 @@ def fewest_samples(
         If no placement makes the network settle on the target, or all are to be tried and there
         are too many.
     """
-    start = reaching(problem, settings)
-    if _tries_all_samples(network, problem, settings.method):
-        found = fewest_by_trying(network, problem, delta, progress=settings.progress)
-        method, kind = "exhaustive", "certified"
-        if found.separated:
-            note = "proved: every other class of placements needs more rounds"
-        else:
-            note = "not separated: the enclosures of several classes overlap"
-    else:
-        found = fewest_by_searching(
-            network,
-            problem,
-            delta,
-            [problem.original, start],
-            restarts=settings.restarts,
-            seed=settings.seed,
-            progress=settings.progress,
+    start = reaching(rounds.problem, settings)
+    found = network_orbits(rounds.network, rounds.problem)
+    if settings.method == "exhaustive" or (
+        settings.method == "auto" and found and found[1].rows.size <= _FEW_CLASSES
+    ):
+        return _certified(rounds, settings)
+    return _searched(rounds, [rounds.problem.original, start], settings)
+
+
+def _certified(rounds: Rounds, settings: Settings) -> Answer:
+    """Certify every class."""
+    problem = rounds.problem
+    fillings, classes = network_orbits(rounds.network, problem) or (fillings_of(problem), None)
+    assert classes is not None
+    count = classes.rows.size
+    if count > _MOST_CLASSES:
+        raise fail(
+            "method",
+            f"at most {_MOST_CLASSES} classes of placements for the objective samples",
+            f"exhaustive, with {count}",
+            "use local",
         )
-        method, kind = "local", "local"
-        note = "climbed by the exponent and by Chernoff's bound; not separated from the others"
-    return _rounds_answer(found, method, "certified" if kind == "certified" else "local", note)
-
-
-def _tries_all_samples(network: Network, problem: PlacementProblem, method: str) -> bool:
-    if method != "auto":
-        return method == "exhaustive"
-    classes = network_orbits(network, problem)
-    return classes is not None and classes[1].rows.size <= FEW_CLASSES
-
-
-def _rounds_answer(found: FewestRounds, method: str, kind: Kind, note: str) -> Answer:
-    if found.rounds.upper is None:
-        note = "no number of rounds is known to be enough under any placement tried"
-    elif found.rounds.lower is None:
-        note += "; Chernoff's bound, as the network is too large for an enclosure"
+    sizes: list[tuple[float, float]] = []
+    for row in until_spent(classes.rows, least=1):
+        sizes.append(rounds.enclosed(fillings[row]))
+        if settings.progress is not None:
+            settings.progress(len(sizes), count)
+    lowers, uppers = np.array(sizes).T
+    best, worst = int(np.argmin(uppers)), int(np.argmax(uppers))
+    complete, least = bool(np.isfinite(uppers[worst])), max(1.0, float(lowers.min()))
+    note = "not separated: the enclosures of several classes overlap"
+    proved = len(sizes) == count
+    if not proved:
+        note = f"{len(sizes)} of {count} classes of placements were certified in the time given"
+    elif (np.maximum(np.delete(lowers, best), 1.0) > uppers[best]).all():
+        note = "proved: every other class of placements needs more rounds"
     return Answer(
-        filling=found.filling,
-        value=np.inf if found.rounds.upper is None else float(found.rounds.upper),
-        bound=None if found.least is None else float(found.least),
-        kind=kind,
-        method=method,
-        evaluated=found.evaluated,
-        note=note,
-        worst=None if found.worst is None else float(found.worst),
-        worst_filling=found.worst_filling,
-        classes=found.classes,
-        equivalent=found.equivalent,
+        filling=fillings[classes.rows[best]],
+        value=float(uppers[best]),
+        bound=least if proved and np.isfinite(least) else None,
+        kind="certified" if proved else "local",
+        method="exhaustive",
+        evaluated=len(sizes),
+        note=_rounds_note(sizes[best], note),
+        worst=float(uppers[worst]) if complete and proved else None,
+        worst_filling=fillings[classes.rows[worst]] if complete and proved else None,
+        classes=count,
+        equivalent=int(classes.sizes[best]),
     )
 
 
-def original_rounds(network: Network, problem: PlacementProblem, delta: float) -> float:
-    """Rounds that are enough as it was; infinite if none are known."""
-    found: Rounds = rounds_of(network, problem, problem.original, delta)
-    return np.inf if found.upper is None else float(found.upper)
+def _searched(rounds: Rounds, starts: list[IntArray], settings: Settings) -> Answer:
+    """Climb by the exponent, then by Chernoff's bound, and certify the last few."""
+    seed = settings.seed
+    first_best = climbed(
+        Exponents(rounds.problem), starts, restarts=settings.restarts, seed=seed
+    ).filling
+    known: dict[bytes, tuple[float, IntArray]] = {}
+
+    def chernoff(filling: IntArray) -> float:
+        key = filling.tobytes()
+        if key not in known:
+            known[key] = (rounds.chernoff(filling), filling)
+            if settings.progress is not None:
+                settings.progress(len(known), _MOST_BOUNDS)
+        return known[key][0]
+
+    for filling in (first_best, *starts):
+        chernoff(np.asarray(filling))
+    _, best = min(known.values(), key=lambda one: one[0])
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(best.size, 1)
+    improved = True
+    while improved and len(known) < _MOST_BOUNDS:
+        improved = False
+        differ = np.flatnonzero(best[first] != best[second])
+        rng.shuffle(differ)
+        for pair in until_spent(differ):
+            if len(known) >= _MOST_BOUNDS:
+                break
+            other = best.copy()
+            a, b = first[pair], second[pair]
+            other[a], other[b] = best[b], best[a]
+            if chernoff(other) < chernoff(best):
+                best, improved = other, True
+                break
+    candidates = sorted(known.values(), key=lambda one: one[0])[:_MOST_CERTIFIED]
+    sizes = [rounds.enclosed(filling) for _, filling in candidates]
+    top = min(range(len(sizes)), key=lambda k: sizes[k][1])
+    note = "climbed by the exponent and by Chernoff's bound; not separated from the others"
+    return Answer(
+        filling=candidates[top][1],
+        value=sizes[top][1],
+        bound=None,
+        kind="local",
+        method="local",
+        evaluated=len(known),
+        note=_rounds_note(sizes[top], note),
+    )
+
+
+def _rounds_note(ends: tuple[float, float], note: str) -> str:
+    if np.isinf(ends[1]):
+        return "no number of rounds is known to be enough under any placement tried"
+    if not ends[0]:
+        note += "; Chernoff's bound, as the network is too large for an enclosure"
+    return note

@@ -18,23 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.design.placement.bounds import RateBound
-from theory.design.placement.methods import (
-    Answer,
-    Settings,
-    best_exponent,
-    best_rate,
-    fewest_samples,
-    original_rounds,
-)
+from theory.design.placement.local import TIE, Answer, Rates, Settings
+from theory.design.placement.methods import Rounds, best_exponent, best_rate, fewest_rounds
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
-from theory.design.placement.samples import TIE
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import IntArray, as_integer, as_positive, as_probability, fail
+from theory.validation import FloatArray, IntArray, as_integer, as_positive, as_probability, fail
 
 # A placement -------------------------------------------------------------------------------------
 
@@ -228,41 +221,24 @@ def place(
         tuple(fixed),
         joins_influence=objective != "samples",
     )
+    if objective == "samples":
+        assert isinstance(network, Network)
+        rounds = Rounds(network, problem, delta)
+        original = rounds.enclosed(problem.original)[1]
+    else:
+        original = float(_by_hypothesis(problem, problem.original, objective).min())
     if problem.is_trivial:
-        answer = _as_it_is(network, problem, objective, delta, settings)
+        answer = _as_it_is(problem, original, settings)
     elif objective == "rate":
         answer = best_rate(problem, settings)
     elif objective == "exponent":
         answer = best_exponent(problem, settings)
     else:
-        assert isinstance(network, Network)
-        answer = fewest_samples(network, problem, delta, settings)
-    original = _value(network, problem, problem.original, objective, delta)
+        answer = fewest_rounds(rounds, settings)
     return _placement(problem, answer, objective, original)
 
 
-def _value(
-    network: Network | ArrayLike,
-    problem: PlacementProblem,
-    filling: IntArray,
-    objective: Objective,
-    delta: float,
-) -> float:
-    if objective == "rate":
-        return float(problem.rates(filling[None]).min())
-    if objective == "exponent":
-        return float(Exponents(problem).by_hypothesis(filling).min())
-    assert isinstance(network, Network)
-    return original_rounds(network, problem, delta)
-
-
-def _as_it_is(
-    network: Network | ArrayLike,
-    problem: PlacementProblem,
-    objective: Objective,
-    delta: float,
-    settings: Settings,
-) -> Answer:
+def _as_it_is(problem: PlacementProblem, value: float, settings: Settings) -> Answer:
     """Where there is nothing to place."""
     if problem.free.size < 2:
         why = "fewer than two agents may change their data"
@@ -271,7 +247,6 @@ def _as_it_is(
     else:
         why = "all agents that may change their data have the same influence"
     best_rate(problem, replace(settings, method="exhaustive"))  # is it learnt?
-    value = _value(network, problem, problem.original, objective, delta)
     return Answer(
         filling=problem.original,
         value=value,
@@ -333,12 +308,16 @@ def _placement(
 
 def _binding(problem: PlacementProblem, filling: IntArray, objective: Objective) -> tuple[int, ...]:
     """The wrong hypotheses of the smallest rate or exponent, ties to rounding included."""
-    if objective == "rate":
-        values = problem.rates(filling[None])[0]
-    else:
-        values = Exponents(problem).by_hypothesis(filling)
+    values = _by_hypothesis(problem, filling, objective)
     least = float(values.min())
     if not np.isfinite(least):
         return ()
     near = values <= least + TIE * max(abs(least), 1e-300)
     return tuple(problem.wrong[h] for h in np.flatnonzero(near))
+
+
+def _by_hypothesis(
+    problem: PlacementProblem, filling: IntArray, objective: Objective
+) -> FloatArray:
+    """The rate or the exponent of each wrong hypothesis."""
+    return (Rates if objective == "rate" else Exponents)(problem).by_hypothesis(filling)

@@ -150,7 +150,7 @@ class PlacementProblem:
         object.__setattr__(self, "influence", influence)
         # One agent keeps its data whether it is told to or not.
         object.__setattr__(self, "fixed", tuple(sorted(fixed)) if model.agents > 1 else ())
-        object.__setattr__(self, "target", _target(model, self.target))
+        object.__setattr__(self, "target", as_target(model, self.target))
         if not self.wrong:
             raise fail(
                 "model",
@@ -338,7 +338,14 @@ def twins(model: FiniteModel | RationalModel, target: int) -> tuple[int, ...]:
     return tuple(a if b == target else b for a, b in pairs)
 
 
-def _target(model: FiniteModel, target: int | str | None) -> int:
+def as_target(model: FiniteModel | RationalModel, target: int | str | None) -> int:
+    """The hypothesis to be learnt.
+
+    Raises
+    ------
+    ValueError
+        If it is missing where no hypothesis is best for every agent, or none of those that are.
+    """
     optimal = model.optimal_hypotheses
     if target is None:
         if not optimal:

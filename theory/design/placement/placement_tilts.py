@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from theory.design.placement.bounds import divide
 from theory.design.placement.placement_problem import PlacementProblem
-from theory.learning.log_ratio import LogRatioLaw
+from theory.learning.tilted import TiltedTable, tabulate
 from theory.validation import FloatArray, IntArray
 
 # E of many placements at once --------------------------------------------------------------------
@@ -37,34 +37,39 @@ class Exponents:
     problem: PlacementProblem
 
     @cached_property
-    def laws(self) -> tuple[tuple[LogRatioLaw, ...], ...]:
-        """z(target, θ) of each sort, atoms of equal value joined: H tuples of length S."""
-        kinds = [self.problem.model.kinds[k] for k in self.problem.representatives]
-        return tuple(
-            tuple(_joined(kind.log_ratio_law(self.problem.best, theta)) for kind in kinds)
-            for theta in self.problem.wrong
-        )
+    def table(self) -> TiltedTable:
+        """The laws of z(target, θ): a row for each wrong hypothesis, a slot for each sort."""
+        problem = self.problem
+        held = np.unique(problem.sorts, return_index=True)[1]
+        first = np.full(len(problem.wrong), problem.best)
+        return tabulate(problem.model, first, np.array(problem.wrong), agents=held)
 
     @cached_property
+    def _flat(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The table as the compiled loops take it: see `decay_kernels.largest_decay`."""
+        problem, table, facts = self.problem, self.table, self.table.facts
+        kinds = [problem.model.kinds[k] for k in problem.representatives]
+        laws = [kind.atoms(table.first, table.second) for kind in kinds]
+        ends = np.cumsum([0, *(len(law.means) for law in laws)])
+        parts = []
+        for law in laws:
+            # In rising order the largest exponent of a sum is found sooner.
+            p, z, spread = np.broadcast_arrays(
+                law.probabilities, law.means, 0.0 if law.variances is None else law.variances
+            )
+            rising = np.argsort(z, axis=0)
+            parts.append([np.take_along_axis(one, rising, axis=0) for one in (p, z, spread)])
+        atoms = np.concatenate(parts, axis=1).transpose(0, 2, 1)
+        chance = np.where(np.isinf(facts.minima), 0.0, -facts.silence)
+        cancels = np.stack([law.cancels for law in laws], axis=1) & (facts.spreads > 0)
+        columns = (facts.information, facts.spreads, facts.minima, chance, cancels)
+        first = ends + ends[-1] * np.arange(table.rows)[:, None]
+        return first, atoms.reshape(3, -1), np.stack(columns, axis=1).astype(np.float64)
+
+    @property
     def atoms(self) -> int:
-        """How many atoms the laws of one hypothesis have together, at most."""
-        return max(sum(law.means.size for law in laws) for laws in self.laws)
-
-    @cached_property
-    def _tables(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        sizes = np.array([[law.means.size for law in laws] for laws in self.laws])
-        ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-        first = np.hstack([ends[:, :1] - sizes[:, :1], ends]).astype(np.int64)
-        flat = [law for laws in self.laws for law in laws]
-        atoms = np.array(
-            [
-                np.concatenate([law.probabilities for law in flat]),
-                np.concatenate([law.means for law in flat]),
-                np.concatenate([law.variances for law in flat]),
-            ]
-        )
-        facts = np.array([[_facts(law) for law in laws] for laws in self.laws])
-        return first, atoms, np.ascontiguousarray(facts.transpose(0, 2, 1))
+        """How many atoms the laws of one hypothesis have together."""
+        return int(self._flat[0][0, -1])
 
     def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
         """E of every filling, shape (P,) for fillings of shape (P, F).
@@ -78,40 +83,35 @@ class Exponents:
             smallest_decays(
                 self.problem.everywhere(fillings[start : start + _BLOCK]),
                 weights,
-                *self._tables,
+                *self._flat,
                 above,
             )
             for start in range(0, len(fillings), _BLOCK)
         ]
         return np.concatenate(parts)
 
+    def exchanged(
+        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
+    ) -> FloatArray:
+        """E after each exchange of places first[p] and second[p], shape (P,)."""
+        candidates = np.tile(filling, (first.size, 1))
+        rows = np.arange(first.size)
+        candidates[rows, first] = filling[second]
+        candidates[rows, second] = filling[first]
+        return self.values(candidates, above=above)
+
     def by_hypothesis(self, filling: IntArray) -> FloatArray:
         """E of one filling against each wrong hypothesis, shape (H,)."""
         from theory.design.placement.decay_kernels import largest_decay
 
         sorts = self.problem.everywhere(filling[None])[0]
-        first, atoms, facts = self._tables
+        first, atoms, facts = self._flat
         return np.array(
             [
                 largest_decay(sorts, self.problem.influence, first[h], atoms, facts[h])
                 for h in range(len(first))
             ]
         )
-
-
-def _facts(law: LogRatioLaw) -> tuple[float, ...]:
-    chance = law.probability_of_minimum
-    log = float(np.log(chance)) if chance else 0.0
-    return law.mean, law.variance, law.minimum, log, float(law.mean_cancels)
-
-
-def _joined(law: LogRatioLaw) -> LogRatioLaw:
-    """The same law, atoms of equal mean and variance made one."""
-    pairs = np.column_stack([law.means, law.variances])
-    values, where = np.unique(pairs, axis=0, return_inverse=True)
-    probabilities = np.bincount(where.ravel(), weights=law.probabilities)
-    shares = probabilities / probabilities.sum()
-    return LogRatioLaw(shares, values[:, 0], values[:, 1], law.terms, law.known_mean)
 
 
 # How large E can be under any placement ----------------------------------------------------------
@@ -139,27 +139,27 @@ class _Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Tilted:
-    """−κ(−t v) and its slope in t, as sums over pairs."""
+    """−κ(−t v) of one wrong hypothesis and its slope in t, as sums over pairs.
 
-    problem: PlacementProblem
-    laws: tuple[LogRatioLaw, ...]
-    levels: FloatArray = field(init=False)
+    `levels` holds the influence of each group, shape (C,).
+    """
 
-    def __post_init__(self) -> None:
-        totals = np.bincount(self.problem.groups, weights=self.problem.weights)
-        object.__setattr__(self, "levels", totals / self.problem.sizes)
+    exponents: Exponents
+    row: int
+    levels: FloatArray
 
     def sums(self, tilt: float) -> tuple[FloatArray, float, FloatArray, float]:
         """Pairs and constant of the value, pairs and constant of the slope."""
-        v = self.levels
-        values = np.column_stack([-law.cumulant(-tilt * v) for law in self.laws])
-        slopes = np.column_stack([v * law.cumulant_slope(-tilt * v) for law in self.laws])
-        constant = slope = 0.0
-        for i in self.problem.fixed:
-            law, weight = self.laws[self.problem.sorts[i]], self.problem.influence[i]
-            constant -= float(law.cumulant(-tilt * weight))
-            slope += float(weight * law.cumulant_slope(-tilt * weight))
-        return values, constant, slopes, slope
+        problem, groups = self.exponents.problem, self.levels.size
+        fixed = list(problem.fixed)
+        # Groups with every sort, then the agents that keep their data, each with its own.
+        v = np.concatenate([self.levels, problem.influence[fixed]])[:, None]
+        u = tilt * np.broadcast_to(v, (v.size, problem.stock.size))
+        found = self.exponents.table.tilted(np.full(v.size, self.row), u)
+        values, slopes = found.values, v * found.means
+        own = groups + np.arange(len(fixed)), problem.sorts[fixed]
+        constants = float(values[own].sum()), float(slopes[own].sum())
+        return values[:groups], constants[0], slopes[:groups], constants[1]
 
 
 def assigned(problem: PlacementProblem, pairs: FloatArray) -> float:
@@ -181,9 +181,10 @@ def exponent_bound(
     present = exponents.by_hypothesis(filling)
     value = float(present.min())
     closest = np.argsort(present)[:_MOST_HYPOTHESES]
+    levels = np.bincount(problem.groups, weights=problem.weights) / problem.sizes
     kept: list[list[_Piece]] = []
     for done, h in enumerate(closest):
-        pieces = _pieces(_Tilted(problem, exponents.laws[h]), value)
+        pieces = _pieces(_Tilted(exponents, int(h), levels), value)
         if pieces is not None:
             if not pieces:
                 return value
@@ -200,9 +201,11 @@ def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
 
     None if some placement's sum may grow with the tilt for ever.
     """
-    problem = tilted.problem
-    used = [law for law, n in zip(tilted.laws, problem.stock, strict=True) if n]
-    scale = max((abs(law.mean) / law.variance for law in used if law.variance), default=1.0)
+    problem, facts = tilted.exponents.problem, tilted.exponents.table.facts
+    spreads = facts.spreads[tilted.row]
+    used = (problem.stock > 0) & (spreads > 0)
+    means = np.abs(facts.information[tilted.row][used])
+    scale = float((means / spreads[used]).max(initial=-np.inf)) if used.any() else 1.0
     last = max(scale, 1e-300) / float(tilted.levels[0])
     for _ in range(_MOST_DOUBLINGS):
         _, _, slopes, constant = tilted.sums(last)

@@ -31,11 +31,10 @@ from theory.design.rate.rate_program import (
     RateTarget,
     group_rows,
     influences_for,
-    maximise_least,
     named,
     rate_target,
 )
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning import FiniteModel
 from theory.numbers import Enclosure, LogSum, as_fmpq, as_fraction, precision
 from theory.showing import Shown
@@ -312,109 +311,61 @@ def exact_optimal_rate(
     bits = _START_BITS
     while True:
         information = exact_information(model, aim, bits)
-        found = _solve(allowed, model, aim, information, most_pivots)
+        assignment = np.array(model.assignment, dtype=np.int64)
+        groups = group_rows(allowed, assignment, information.floats, information.keys)
+        start = groups.program().solve()
+        try:
+            game = Game.of(allowed, groups, information)
+            solution, generated = game.solve(start, most_pivots)
+        except BasisError as reason:
+            found = _interval(allowed, groups, start, information, model, aim, str(reason))
+            break
+        found = _proved(game, solution, generated, model, aim)
         width = found.enclosure.relative_width
-        if information.error == 0 or width <= _WIDTH or bits >= _MOST_BITS or not found.proved:
+        if information.error == 0 or width <= _WIDTH or bits >= _MOST_BITS:
             break
         bits *= 2
     if not model.optimal_hypotheses and found.enclosure.lower <= 0:
-        bind = [int(m) for m in found.binding]
         raise fail(
             "target",
             "a hypothesis that some allowed influence makes the network settle on",
             f"{model.hypotheses[aim.target]!r}, whose rate is at most "
-            f"{found.enclosure.upper:.6g} for every v; {named(model.hypotheses, bind)} stands in "
-            "the way",
+            f"{found.enclosure.upper:.6g} for every v; "
+            f"{named(model.hypotheses, found.binding)} stands in the way",
             "choose another target, or lower minimum_influence",
         )
-    return found.result(aim)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What came out, hypotheses numbered among the wrong ones."""
-
-    value: Fraction | None
-    enclosure: Enclosure
-    influence: tuple[Fraction, ...]
-    multipliers: tuple[Fraction, ...]
-    binding: tuple[int, ...]
-    proved: bool
-    pivots: int
-    note: str
-    hypotheses: int
-
-    def result(self, aim: RateTarget) -> ExactOptimalRate:
-        whole = [Fraction(0)] * self.hypotheses
-        for m, weight in zip(aim.wrong.tolist(), self.multipliers, strict=True):
-            whole[m] = weight
-        kind = "exact" if self.value is not None else "certified"
-        return ExactOptimalRate(
-            rate=self.value,
-            enclosure=self.enclosure,
-            stationary_distribution=self.influence,
-            multipliers=tuple(whole),
-            binding=self.binding,
-            target=aim.target,
-            reference=aim.reference,
-            certificate=Certificate(
-                self.enclosure.lower if self.value is None else float(self.value),
-                self.enclosure.upper if self.value is None else float(self.value),
-                "maximise",
-                "exact" if kind == "exact" else "certified",
-                self.note,
-            ),
-            pivots=self.pivots,
-        )
-
-
-def _solve(
-    allowed: InfluenceSet,
+def _proved(
+    game: Game,
+    solution: ExactSolution,
+    generated: list[int],
     model: Model,
     aim: RateTarget,
-    information: Information,
-    most_pivots: int,
-) -> _Found:
-    assignment = np.array(model.assignment, dtype=np.int64)
-    groups = group_rows(allowed, assignment, information.floats, information.keys)
-    start = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
-    names = len(model.hypotheses)
-    try:
-        game = Game.of(allowed, groups, information)
-        solution, generated = game.solve(start, most_pivots)
-    except BasisError as reason:
-        return _interval(allowed, groups, start, information, aim, names, str(reason))
-    value = game.value(solution)
-    shares = game.shares(solution)
+) -> ExactOptimalRate:
+    """What a verified basis proves."""
+    value, error = game.value(solution), game.information.error
     multipliers = [Fraction(0)] * aim.wrong.size
     first = len(solution.multipliers) - len(generated)
     for place, m in enumerate(generated):
         multipliers[m] = as_fraction(solution.multipliers[first + place])
-    each = [u / int(n) for u, n in zip(shares, groups.counts, strict=True)]
-    rational = information.error == 0
-    lower = Enclosure.from_rational(value - information.error).lower
-    upper = Enclosure.from_rational(value + information.error).upper
-    note = (
-        "basis verified in exact arithmetic"
-        if rational
-        else "basis verified for rationals next to the divergences"
-    )
-    return _Found(
-        value=value if rational else None,
-        enclosure=Enclosure(lower, upper),
-        influence=tuple(each[g] for g in groups.membership.tolist()),
-        multipliers=tuple(multipliers),
-        binding=_binding(multipliers, aim),
-        proved=True,
+    note = "basis verified in exact arithmetic"
+    if error:
+        note = "basis verified for rationals next to the divergences"
+    return _result(
+        None if error else value,
+        Enclosure(
+            Enclosure.from_rational(value - error).lower,
+            Enclosure.from_rational(value + error).upper,
+        ),
+        _of_agents(game.groups, game.shares(solution)),
+        multipliers,
+        note,
+        model,
+        aim,
         pivots=solution.pivots,
-        note=note,
-        hypotheses=names,
     )
-
-
-def _binding(multipliers: list[Fraction], aim: RateTarget) -> tuple[int, ...]:
-    order = sorted(range(len(multipliers)), key=lambda m: -multipliers[m])
-    return tuple(int(aim.wrong[m]) for m in order if multipliers[m] > 0)
 
 
 def _interval(
@@ -422,10 +373,10 @@ def _interval(
     groups: Groups,
     start: RateSolution,
     information: Information,
+    model: Model,
     aim: RateTarget,
-    names: int,
     reason: str,
-) -> _Found:
+) -> ExactOptimalRate:
     """What weak duality proves of the floating-point solution."""
     shares = start.point[: groups.counts.size]
     shares = shares / shares.sum()
@@ -437,18 +388,56 @@ def _interval(
     high = apart + Fraction(
         proved_bound(allowed, above, start.multipliers, membership=groups.membership)
     )
-    multipliers = [Fraction(x) for x in start.multipliers.tolist()]
     v = (shares / groups.counts)[groups.membership]
-    return _Found(
-        value=None,
-        enclosure=Enclosure(
+    return _result(
+        None,
+        Enclosure(
             Enclosure.from_rational(low).lower, Enclosure.from_rational(max(low, high)).upper
         ),
-        influence=tuple(Fraction(x) for x in v.tolist()),
-        multipliers=tuple(multipliers),
-        binding=_binding(multipliers, aim),
-        proved=False,
+        tuple(Fraction(x) for x in v.tolist()),
+        [Fraction(x) for x in start.multipliers.tolist()],
+        f"weak duality, as the basis was not verified: {reason}",
+        model,
+        aim,
         pivots=0,
-        note=f"weak duality, as the basis was not verified: {reason}",
-        hypotheses=names,
+    )
+
+
+def _of_agents(groups: Groups, shares: list[Fraction]) -> tuple[Fraction, ...]:
+    """What each agent has of its group's share."""
+    each = [u / int(n) for u, n in zip(shares, groups.counts, strict=True)]
+    return tuple(each[g] for g in groups.membership.tolist())
+
+
+def _result(
+    value: Fraction | None,
+    enclosure: Enclosure,
+    influence: tuple[Fraction, ...],
+    multipliers: list[Fraction],
+    note: str,
+    model: Model,
+    aim: RateTarget,
+    *,
+    pivots: int,
+) -> ExactOptimalRate:
+    """The result, from multipliers of the wrong hypotheses."""
+    whole = [Fraction(0)] * len(model.hypotheses)
+    for m, weight in zip(aim.wrong.tolist(), multipliers, strict=True):
+        whole[m] = weight
+    order = sorted(range(len(multipliers)), key=lambda m: -multipliers[m])
+    low, high = enclosure.lower, enclosure.upper
+    if value is not None:
+        low = high = float(value)
+    return ExactOptimalRate(
+        rate=value,
+        enclosure=enclosure,
+        stationary_distribution=influence,
+        multipliers=tuple(whole),
+        binding=tuple(int(aim.wrong[m]) for m in order if multipliers[m] > 0),
+        target=aim.target,
+        reference=aim.reference,
+        certificate=Certificate(
+            low, high, "maximise", "certified" if value is None else "exact", note
+        ),
+        pivots=pivots,
     )

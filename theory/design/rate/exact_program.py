@@ -193,8 +193,10 @@ class _State:
 
     def dual_pivot(self) -> Basis:
         leaves = min(k for k, value in self.values.items() if value < 0)
-        change = self._change_of(leaves)
-        ratios = [(-self.prices[k] / rate, k) for k, rate in change.items() if rate > 0]
+        ratios = []
+        for k, price in self.prices.items():
+            if (rate := self._change(k)[leaves]) > 0:
+                ratios.append((-price / rate, k))
         if not ratios:
             raise BasisError("the program has no feasible point")
         return self._exchanged(min(ratios)[1], leaves)
@@ -208,26 +210,6 @@ class _State:
         for i, used in zip(self.others, _times(program, self.others, chosen, steps), strict=True):
             own = program.inequalities[i][enters] if enters < count else _ZERO
             change[count + i] = -used - own
-        return change
-
-    def _change_of(self, leaves: int) -> dict[int, Number]:
-        """By how much the basic variable `leaves` changes when each other one rises by one."""
-        program, chosen = self.program, self.basis.variables
-        count = len(program.objective)
-        if leaves < count:
-            left = [flint.fmpq(int(k == leaves)) for k in chosen]
-            sign = -1
-        else:
-            left = [program.inequalities[leaves - count][k] for k in chosen]
-            sign = 1
-        row = _column(self.system.transpose().solve(_as_column(left)))
-        change = {}
-        for k in self.prices:
-            entry = self._enters(k)
-            rate = sign * sum((a * b for a, b in zip(row, entry, strict=True)), _ZERO)
-            if leaves >= count and k < count:
-                rate -= program.inequalities[leaves - count][k]
-            change[k] = rate
         return change
 
     def _enters(self, k: int) -> list[Number]:

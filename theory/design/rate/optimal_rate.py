@@ -28,12 +28,11 @@ from theory.design.rate.rate_program import (
     RateTarget,
     group_agents,
     influences_for,
-    maximise_least,
     named,
     rate_target,
     wins,
 )
-from theory.design.time_budget import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed
 from theory.learning.model import FiniteModel
 from theory.numbers import Enclosure
 from theory.showing import Shown
@@ -298,8 +297,11 @@ def optimal_rate(
     allowed = influences_for(model, influences)
     aim = rate_target(model, target)
     groups = group_agents(allowed, model, aim)
-    solution = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
-    supremum = _supremum(allowed, model, aim, solution)
+    program = groups.program()
+    solution = program.solve()
+    supremum = -np.inf  # that with the floor, where there is none to lower
+    if allowed.floor and not allowed.constraints.forces_uniform:
+        supremum = program.solve(np.zeros(groups.rows.variables)).value
     chosen = _choose(groups, allowed, solution)
     shares = _at_the_floor(chosen.shares, groups, allowed)
     reached = achieved(groups.payoffs, shares)
@@ -331,18 +333,6 @@ def optimal_rate(
         is_unique=chosen.is_unique,
         generated=int(solution.generated.size),
     )
-
-
-def _supremum(
-    allowed: InfluenceSet, model: FiniteModel, aim: RateTarget, solution: RateSolution
-) -> float:
-    """The best rate without a floor."""
-    free = allowed.with_minimum(0)
-    if free.floor == allowed.floor:
-        return -np.inf  # that with it
-    groups = group_agents(free, model, aim)
-    start = solution.point[: groups.counts.size]
-    return maximise_least(groups.rows, groups.payoffs, start=start).value
 
 
 def _choose(groups: Groups, allowed: InfluenceSet, solution: RateSolution) -> EvenInfluence:

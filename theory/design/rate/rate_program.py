@@ -10,13 +10,12 @@ none is. What is left out is satisfied, so that the solution is that of the whol
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from theory.design.influences.flow_rows import LinearRows, LinearSolution, simplex_rows
+from theory.design.influences.flow_rows import LinearRows, LinearSolution, simplex
 from theory.design.influences.influence_set import InfluenceSet
 from theory.learning.model import FiniteModel
 from theory.rational.model import RationalModel
@@ -41,7 +40,7 @@ class RateTarget:
     target
         The hypothesis that the network shall settle on.
     reference
-        Θ*, or the target alone if Θ* is empty.
+        Θ*; if it is empty the target, and what no agent tells from it.
     wrong
         The hypotheses to be rejected, sorted; not empty.
     """
@@ -79,7 +78,7 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             repr(names[target]),
             "leave the target out",
         )
-    reference = optimal or (target,)
+    reference = optimal or _as_good(model, target)
     wrong = np.array([m for m in range(len(names)) if m not in reference], dtype=np.int64)
     if not wrong.size:
         raise fail(
@@ -91,6 +90,12 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
     if not optimal:
         _check_separated(names, evidence_signs(model, target), target, wrong)
     return RateTarget(target, reference, read_only(wrong))
+
+
+def _as_good(model: Model, target: int) -> tuple[int, ...]:
+    """The target and what no agent tells from it, sorted."""
+    alike = {m for pair in model.ambiguous_pairs if target in pair for m in pair}
+    return tuple(sorted({target, *alike}))
 
 
 def evidence_signs(model: Model, target: int) -> IntArray:
@@ -169,6 +174,10 @@ class Groups:
     rows: LinearRows
     centre: FloatArray
 
+    def program(self) -> LeastProgram:
+        """The program of the largest least payoff over the groups' shares."""
+        return LeastProgram(self.rows, self.payoffs, start=self.centre)
+
 
 def influences_for(model: Model, influences: InfluenceSet | None) -> InfluenceSet:
     """The influences given, or all above 1/(10N).
@@ -219,13 +228,12 @@ def group_rows(
             kinds.append(kind)
     membership = group[assignment]
     counts = np.bincount(membership).astype(np.float64)
-    rows = simplex_rows(counts.size, Fraction(0)).as_floats()
     return Groups(
         membership=membership,
         kinds=np.array(kinds, dtype=np.int64),
         counts=counts,
         payoffs=information[kinds],
-        rows=replace(rows, lower=counts * allowed.lowest),
+        rows=simplex(counts * allowed.lowest),
         centre=counts / agents,
     )
 
@@ -272,8 +280,8 @@ class RateSolution:
     row_multipliers: FloatArray
 
 
-def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) -> RateSolution:
-    """Maximise min_θ Σ_j x_j G_jθ over a polytope that is not empty.
+class LeastProgram:
+    """Maximise min_θ Σ_j x_j G_jθ over a polytope that is not empty; may be asked for several.
 
     Parameters
     ----------
@@ -281,44 +289,76 @@ def maximise_least(rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) 
         G, shape (J, M): the first J variables are weighed.
     start
         Shape (J,): where the first hypotheses are chosen.
-
-    Raises
-    ------
-    DesignFailed
-        If HiGHS fails.
     """
-    weighed, hypotheses = payoffs.shape
-    # HiGHS's tolerances are absolute: each row is scaled to entries of at most one, and t is
-    # measured in the size of the smallest row, which no min_θ exceeds.
-    sizes = np.abs(payoffs).max(axis=0, initial=0.0)
-    unit = float(sizes[sizes > 0].min(initial=np.inf))
-    unit = unit if np.isfinite(unit) else 1.0
-    sizes[sizes == 0] = unit
-    objective = np.zeros(rows.variables + 1)
-    objective[-1] = 1.0
-    program = rows.program(objective)
-    fixed = rows.b_ub.size + rows.b_eq.size
-    step = max(_FEWEST_ROWS, weighed // 2)
-    generated: list[int] = []
-    missing = np.ones(hypotheses, dtype=bool)
-    new = _smallest(start @ payoffs, np.arange(hypotheses), step)
-    while True:
-        wide = np.zeros((new.size, rows.variables + 1))
-        wide[:, :weighed] = (payoffs[:, new] / sizes[new]).T
-        wide[:, -1] = -unit / sizes[new]
-        program.add(wide, 0.0, np.inf)
-        generated += new.tolist()
-        missing[new] = False
-        found = program.solve()
-        assert found is not None  # the polytope is not empty, and t is free
-        x = np.maximum(found.x[:-1], rows.lower)
-        values = x[:weighed] @ payoffs
+
+    def __init__(self, rows: LinearRows, payoffs: FloatArray, *, start: FloatArray) -> None:
+        self.rows, self.payoffs = rows, payoffs
+        weighed, hypotheses = payoffs.shape
+        # HiGHS's tolerances are absolute: each row is scaled to entries of at most one, and t is
+        # measured in the size of the smallest row, which no min_θ exceeds.
+        sizes = np.abs(payoffs).max(axis=0, initial=0.0)
+        unit = float(sizes[sizes > 0].min(initial=np.inf))
+        self.unit = unit if np.isfinite(unit) else 1.0
+        self.sizes = np.where(sizes == 0, self.unit, sizes)
+        objective = np.zeros(rows.variables + 1)
+        objective[-1] = 1.0
+        self.program = rows.program(objective)
+        self.step = max(_FEWEST_ROWS, weighed // 2)
+        self.generated: list[int] = []
+        self.missing = np.ones(hypotheses, dtype=bool)
+        self._add(_smallest(start @ payoffs, np.arange(hypotheses), self.step))
+
+    def solve(self, lower: FloatArray | None = None) -> RateSolution:
+        """The optimum above `lower`, shape (V,), in place of the polytope's own lower bounds.
+
+        Raises
+        ------
+        DesignFailed
+            If HiGHS fails.
+        """
+        weighed = len(self.payoffs)
+        if lower is not None:
+            self.program.bound(lower)
+        least = self.rows.lower if lower is None else lower
         # Rounding of a sum of J products, with a margin: rows that are violated by less are met.
-        slack = 4 * (weighed + 2) * np.finfo(float).eps * sizes
-        violated = np.flatnonzero(missing & (values < values[generated].min() - slack))
-        if not violated.size:
-            return _solution(found, x, values, np.array(generated), fixed, unit, sizes)
-        new = _smallest(values, violated, step)
+        slack = 4 * (weighed + 2) * np.finfo(float).eps * self.sizes
+        while True:
+            found = self.program.solve()
+            assert found is not None  # the polytope is not empty, and t is free
+            x = np.maximum(found.x[:-1], least)
+            values = x[:weighed] @ self.payoffs
+            short = values < values[self.generated].min() - slack
+            violated = np.flatnonzero(self.missing & short)
+            if not violated.size:
+                return self._solution(found, x, values)
+            self._add(_smallest(values, violated, self.step))
+
+    def _add(self, new: IntArray) -> None:
+        wide = np.zeros((new.size, self.rows.variables + 1))
+        wide[:, : len(self.payoffs)] = (self.payoffs[:, new] / self.sizes[new]).T
+        wide[:, -1] = -self.unit / self.sizes[new]
+        self.program.add(wide, 0.0, np.inf)
+        self.generated += new.tolist()
+        self.missing[new] = False
+
+    def _solution(self, found: LinearSolution, x: FloatArray, values: FloatArray) -> RateSolution:
+        multipliers = np.zeros(values.size)
+        generated, fixed = np.array(self.generated), self.rows.count
+        # Rows that are at least their lower side have multipliers of at most 0.
+        multipliers[generated] = np.maximum(-found.multipliers[fixed:], 0.0)
+        multipliers[generated] *= self.unit / self.sizes[generated]
+        total = float(multipliers.sum())
+        last = x.size  # the variable t
+        return RateSolution(
+            point=x,
+            multipliers=multipliers / total if total > 0 else multipliers,
+            value=float(values.min()),
+            basic_variables=found.basic_variables[found.basic_variables != last],
+            tight=generated[found.tight_rows[found.tight_rows >= fixed] - fixed],
+            tight_rows=found.tight_rows[found.tight_rows < fixed],
+            generated=np.sort(generated),
+            row_multipliers=self.unit * found.multipliers[:fixed],
+        )
 
 
 def _smallest(values: FloatArray, among: IntArray, count: int) -> IntArray:
@@ -326,33 +366,6 @@ def _smallest(values: FloatArray, among: IntArray, count: int) -> IntArray:
     if among.size <= count:
         return among
     return np.sort(among[np.argpartition(values[among], count)[:count]])
-
-
-def _solution(
-    found: LinearSolution,
-    x: FloatArray,
-    values: FloatArray,
-    generated: IntArray,
-    fixed: int,
-    unit: float,
-    sizes: FloatArray,
-) -> RateSolution:
-    multipliers = np.zeros(values.size)
-    # Rows that are at least their lower side have multipliers of at most 0.
-    multipliers[generated] = np.maximum(-found.multipliers[fixed:], 0.0)
-    multipliers[generated] *= unit / sizes[generated]
-    total = float(multipliers.sum())
-    last = x.size  # the variable t
-    return RateSolution(
-        point=x,
-        multipliers=multipliers / total if total > 0 else multipliers,
-        value=float(values.min()),
-        basic_variables=found.basic_variables[found.basic_variables != last],
-        tight=generated[found.tight_rows[found.tight_rows >= fixed] - fixed],
-        tight_rows=found.tight_rows[found.tight_rows < fixed],
-        generated=np.sort(generated),
-        row_multipliers=unit * found.multipliers[:fixed],
-    )
 
 
 # Which hypotheses a network can be made to settle on, by choice of v -----------------------------
@@ -408,14 +421,14 @@ def reachable_targets(
     rates, won = np.full(count, -np.inf), np.zeros(count, dtype=bool)
     optimal = model.optimal_hypotheses
     for m in optimal[:1] if optimal else range(count):
-        reference = optimal or (m,)
+        reference = optimal or _as_good(model, m)
         wrong = np.array([t for t in range(count) if t not in reference], dtype=np.int64)
         if not optimal and evidence_signs(model, m)[:, wrong].max(axis=0).min() <= 0:
             continue
         if wrong.size:
             aim = RateTarget(m, reference, wrong)
             groups = group_agents(allowed, model, aim)
-            found = maximise_least(groups.rows, groups.payoffs, start=groups.centre)
+            found = groups.program().solve()
             rates[list(reference)] = found.value
             shares = found.point[: groups.counts.size] / groups.counts
             won[list(reference)] = bool(optimal) or wins(model, aim, shares[groups.membership])

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from theory.design.constraints import DesignGraph
+from theory.design.graph import DesignGraph
 from theory.network.stationary import stationary
 from theory.network.structure import Weights, as_dense
 from theory.scientific import csgraph, sparse

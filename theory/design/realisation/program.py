@@ -18,22 +18,22 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.optimize import linprog
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import LinearProgram, flow_rows, mutual_rows, with_column
 from theory.design.realisation.circulation import in_units, repair, surpluses
-from theory.design.time_budget import DesignFailed
+from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
 from theory.scientific import csgraph, sparse
-from theory.validation import FloatArray, IntArray, fail
+from theory.validation import FloatArray, fail
 
 # A flow beside rows that are fixed, by a linear program ------------------------------------------
 
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-# HiGHS meets a constraint to 1e-7 in the units that the rows are written in: a smaller share of a
-# link may be none.
+# A smaller share of a link may be none.
 _LEAST_SHARE = 1e-6
 # Two fixed rows whose flows along an edge differ by less give a mutual flow, up to their rounding.
 _AGREEMENT = 1e-13
@@ -45,49 +45,45 @@ class FlowProblem:
 
     Attributes
     ----------
-    graph, v
+    graph, v, limits
         As in `theory.design.realisation.weights.realise`.
-    is_fixed
-        Whether the listener's row is fixed.
-    weight
-        W on those links, 0 on the others.
-    availability
-        p.
-    own
-        s, the least weight that free agents keep.
     mutual
         Whether F_ij = F_ji on all links: True, False, or None where it is welcome.
     """
 
     graph: DesignGraph
     v: FloatArray
-    is_fixed: BoolArray
-    weight: FloatArray
-    availability: FloatArray
-    own: float
+    limits: Constraints
     mutual: bool | None
 
     @classmethod
     def of(cls, graph: DesignGraph, v: FloatArray, limits: Constraints) -> FlowProblem:
         """The problem that constraints pose."""
-        weight = np.zeros(len(graph.links))
-        is_fixed = np.zeros(len(graph.links), dtype=np.bool_)
-        for agent, row in limits.fixed_rows.items():
-            mine = np.flatnonzero(graph.links[:, 0] == agent)
-            is_fixed[mine] = True
-            weight[mine] = row[graph.links[mine, 1]]
         up = limits.availability_on(graph)
         constant = bool(np.all(up == up[:1]))
         demanded = limits.symmetric or (limits.doubly_stochastic and not constant)
-        mutual = True if demanded else None if graph.is_undirected else False
-        return cls(graph, v, is_fixed, weight, up, limits.minimum_self_weight, mutual)
+        return cls(graph, v, limits, True if demanded else None if graph.is_undirected else False)
+
+    @cached_property
+    def availability(self) -> FloatArray:
+        """P on each link."""
+        return self.limits.availability_on(self.graph)
+
+    @cached_property
+    def is_fixed(self) -> BoolArray:
+        """Whether the listener's row is fixed."""
+        return np.isin(self.graph.links[:, 0], list(self.limits.fixed_rows))
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """W on the links whose listener's row is fixed, 0 on the others."""
+        rows = self.limits.fixed_rows
+        return np.array([rows[i][j] if i in rows else 0.0 for i, j in self.graph.links.tolist()])
 
     @cached_property
     def given(self) -> FloatArray:
         """F on the fixed links, 0 on the others."""
-        return np.asarray(
-            self.v[self.graph.links[:, 0]] * self.weight * self.availability, dtype=np.float64
-        )
+        return np.asarray(self.v[self.graph.links[:, 0]] * self.weight * self.availability)
 
     @cached_property
     def idle(self) -> BoolArray:
@@ -97,9 +93,39 @@ class FlowProblem:
         back = self.graph.reverse
         return np.asarray(~self.is_fixed & self.is_fixed[back] & (self.given[back] == 0))
 
+    @property
+    def fixed_rows_are_mutual(self) -> bool:
+        """Whether fixed rows that listen to each other give the same flow both ways."""
+        given, back = self.given, self.graph.reverse
+        both = self.is_fixed & self.is_fixed[back]
+        apart = np.abs(given - given[back])
+        return bool(np.all(apart[both] <= _AGREEMENT * np.maximum(given, given[back])[both]))
+
+    @cached_property
+    def reference(self) -> FloatArray:
+        """r: about what Metropolis and Hastings would give."""
+        listener, speaker = self.graph.links.T
+        agents = self.graph.agents
+        out = np.bincount(listener, self.given, minlength=agents)
+        settled = np.bincount(listener, self.is_fixed, minlength=agents) > 0
+        # A link to a fixed row shares what that row gives out among all that lead there.
+        unit = np.where(settled & (out > 0), out, self.v)
+        links_in = np.bincount(speaker, minlength=agents)
+        share = unit / np.where(settled, links_in + 1.0, self.graph.degrees + 1.0)
+        flow = self.availability * np.minimum(share[listener], share[speaker])
+        return np.asarray(np.minimum(flow, flow[self.graph.reverse]) if self.mutual else flow)
+
+    def flow(self, free: FloatArray) -> FloatArray:
+        """F on all links; mutual exactly if it was asked for, but between two fixed rows."""
+        if not self.mutual:
+            return np.asarray(self.given + free)
+        back = self.graph.reverse
+        mean = np.where(self.is_fixed[back], self.given[back], (free + free[back]) / 2)
+        return np.asarray(np.where(self.is_fixed, self.given, mean))
+
 
 def feasible_flow(problem: FlowProblem) -> FloatArray | None:
-    """F on all links, balanced to about 1e-7 of each agent's flow, or None if there is none.
+    """F on all links, nearly balanced, or None if there is none.
 
     Mutual exactly, if it can be and all free links carry weight then.
 
@@ -111,163 +137,43 @@ def feasible_flow(problem: FlowProblem) -> FloatArray | None:
     if problem.mutual is None:
         found = None if problem.idle.any() else feasible_flow(replace(problem, mutual=True))
         return feasible_flow(replace(problem, mutual=False)) if found is None else found
-    program = _Program(problem)
-    if problem.mutual and not program.fixed_rows_are_mutual:
+    if problem.mutual and not problem.fixed_rows_are_mutual:
         return None
-    answer = linprog(  # type: ignore[call-overload]
-        np.append(np.zeros(program.size), -1.0),
-        A_ub=sparse.vstack([program.rooms, program.shares], format="csr"),
-        b_ub=np.concatenate([program.rooms_right, np.zeros(program.size)]),
-        A_eq=sparse.vstack([program.balance, program.mutual], format="csr"),
-        b_eq=np.concatenate([program.balance_right, program.mutual_right]),
-        bounds=np.column_stack([np.zeros(program.size + 1), program.most]),
-        method="highs",
-    )
-    infeasible = answer.status == 2
-    if infeasible or (answer.status == 0 and answer.x[-1] < _LEAST_SHARE):
+    graph, limits, v = problem.graph, problem.limits, problem.v
+    agents = graph.agents
+    links = np.flatnonzero(~problem.is_fixed)
+    used = ~(problem.idle & bool(problem.mutual))[links]
+    links, columns = links[used], agents + np.flatnonzero(used)
+    scale = problem.reference[links]
+    rows = flow_rows(graph, limits, Fraction(0)).as_floats()
+    equal = [rows.A_eq[1:]]
+    if problem.mutual:
+        equal.append(mutual_rows(graph, limits))
+    # What a free agent keeps is t v_i / (d_i + 1); its rows come in the order of the agents.
+    free = np.unique(graph.links[~problem.is_fixed, 0])
+    kept = v[free] / (graph.degrees[free] + 1.0)
+    program = LinearProgram(np.append(np.zeros(len(links)), 1.0), np.zeros(len(links) + 1))
+    for matrix, last, is_equal in (
+        (rows.A_ub, kept, False),
+        (sparse.csr_array(sparse.vstack(equal)), None, True),
+    ):
+        # In shares of r, and each row in units of its largest entry.
+        part = sparse.csr_array(matrix[:, columns].multiply(scale[None, :]))
+        column = np.zeros(len(part.indptr) - 1) if last is None else last
+        table = sparse.csr_array(sparse.hstack([part, sparse.csr_array(column[:, None])]))
+        right = -(matrix[:, :agents] @ v)
+        size = np.maximum(abs(table).max(axis=1).toarray().ravel(), np.abs(right))
+        size[size == 0] = 1.0
+        table = sparse.csr_array(table.multiply(1 / size[:, None]))
+        program.add(table, right / size if is_equal else -np.inf, right / size)
+    program.add(with_column(sparse.eye_array(len(links)), -1.0), 0.0, np.inf)
+    program.add(np.append(np.zeros(len(links)), 1.0)[None, :], -np.inf, 1.0)
+    answer = program.solve()
+    if answer is None or answer.x[-1] < _LEAST_SHARE:
         return None
-    if answer.status != 0:
-        raise DesignFailed(
-            str(answer.message).split(".")[0],
-            tried=("HiGHS",),
-            best=None,
-            remedy="fix fewer rows, or ask for influences that are closer to each other",
-        )
-    return program.flow(answer.x[:-1])
-
-
-class _Program:
-    """The rows of the program, in variables y_l = F_l / r_l for free links, and t last.
-
-    Each row is written in the unit of its agent: v_i, or the flow out where the row is fixed.
-    """
-
-    def __init__(self, problem: FlowProblem) -> None:
-        self.problem = problem
-        graph = problem.graph
-        self.listener, self.speaker = graph.links.T
-        usable = ~problem.is_fixed & ~(problem.idle & bool(problem.mutual))
-        self.column: IntArray = np.flatnonzero(usable)
-        self.size = len(self.column)
-        self.out = self._per_agent(self.listener, problem.given)
-        self.settled = self._per_agent(self.listener, problem.is_fixed.astype(float)) > 0
-        # A link to a fixed row shares what that row gives out among all that lead there.
-        self.unit = np.where(self.settled & (self.out > 0), self.out, problem.v)
-        links_in = self._per_agent(self.speaker, np.ones(len(self.speaker)))
-        share = self.unit / np.where(self.settled, links_in + 1.0, graph.degrees + 1.0)
-        reference = problem.availability * np.minimum(share[self.listener], share[self.speaker])
-        if problem.mutual:
-            reference = np.minimum(reference, reference[graph.reverse])
-        self.reference: FloatArray = reference
-
-    @property
-    def balance(self) -> sparse.csr_array[np.float64]:
-        """Flow in − flow out of each agent on free links, shape (N, columns)."""
-        scale, here = self.reference[self.column], np.arange(self.size)
-        speaker, listener = self.speaker[self.column], self.listener[self.column]
-        entries = np.concatenate([scale / self.unit[speaker], -scale / self.unit[listener]])
-        where = (np.concatenate([speaker, listener]), np.concatenate([here, here]))
-        return sparse.csr_array((entries, where), shape=(self.problem.graph.agents, self.size + 1))
-
-    @property
-    def balance_right(self) -> FloatArray:
-        """Flow out − flow in on fixed links, shape (N,)."""
-        given = self._per_agent(self.speaker, self.problem.given)
-        return np.asarray((self.out - given) / self.unit, dtype=np.float64)
-
-    @property
-    def mutual(self) -> sparse.csr_array[np.float64]:
-        """F_ij − F_ji on each edge with a free link, shape (edges, columns)."""
-        pairs = self._pairs
-        back = self.problem.graph.reverse[pairs]
-        variable = np.full(len(self.reference), -1, dtype=np.int64)
-        variable[self.column] = np.arange(self.size)
-        shape = (len(pairs), self.size + 1)
-        total = sparse.csr_array(shape)
-        for links, sign in ((pairs, 1.0), (back, -1.0)):
-            used = np.flatnonzero(variable[links] >= 0)
-            entries = sign * self.reference[links[used]] / self._top[used]
-            total = total + sparse.csr_array((entries, (used, variable[links[used]])), shape=shape)
-        return total
-
-    @property
-    def mutual_right(self) -> FloatArray:
-        """F_ji − F_ij on fixed links, shape (edges,)."""
-        given, back = self.problem.given, self.problem.graph.reverse[self._pairs]
-        return np.asarray((given[back] - given[self._pairs]) / self._top, dtype=np.float64)
-
-    @property
-    def rooms(self) -> sparse.csr_array[np.float64]:
-        """What free agents give others, and t times what they keep, over v; shape (n, columns)."""
-        agents, here = self.problem.graph.agents, np.arange(self.size)
-        listener = self.listener[self.column]
-        cost = self.problem.availability[self.column] * self.problem.v[listener]
-        kept = 1.0 / (self.problem.graph.degrees + 1.0)
-        entries = np.concatenate([self.reference[self.column] / cost, kept])
-        where = (
-            np.concatenate([listener, np.arange(agents)]),
-            np.concatenate([here, np.full(agents, self.size)]),
-        )
-        table = sparse.csr_array((entries, where), shape=(agents, self.size + 1))
-        return sparse.csr_array(table[np.flatnonzero(~self.settled)])
-
-    @property
-    def rooms_right(self) -> FloatArray:
-        """1 − s for each free agent."""
-        return np.full(int((~self.settled).sum()), 1.0 - self.problem.own)
-
-    @property
-    def shares(self) -> sparse.csr_array[np.float64]:
-        """The share t less y_l, shape (columns − 1, columns)."""
-        here, last = np.arange(self.size), np.full(self.size, self.size)
-        entries = np.repeat([-1.0, 1.0], self.size)
-        where = (np.concatenate([here, here]), np.concatenate([here, last]))
-        return sparse.csr_array((entries, where), shape=(self.size, self.size + 1))
-
-    @property
-    def most(self) -> FloatArray:
-        """The bounds of the variables from above: t ≤ 1, and shape (columns,)."""
-        return np.append(np.full(self.size, np.inf), 1.0)
-
-    @property
-    def fixed_rows_are_mutual(self) -> bool:
-        """Whether fixed rows that listen to each other give the same flow both ways."""
-        given, back = self.problem.given, self.problem.graph.reverse
-        both = self.problem.is_fixed & self.problem.is_fixed[back]
-        apart = np.abs(given - given[back])
-        return bool(np.all(apart[both] <= _AGREEMENT * np.maximum(given, given[back])[both]))
-
-    def flow(self, values: FloatArray) -> FloatArray:
-        """F on all links; mutual exactly if it was asked for, but between two fixed rows."""
-        problem = self.problem
-        flow = problem.given.copy()
-        flow[self.column] = values * self.reference[self.column]
-        if not problem.mutual:
-            return flow
-        back = problem.graph.reverse
-        mean = np.where(problem.is_fixed[back], problem.given[back], (flow + flow[back]) / 2)
-        return np.asarray(np.where(problem.is_fixed, problem.given, mean), dtype=np.float64)
-
-    @cached_property
-    def _pairs(self) -> IntArray:
-        """The forward links of the edges that a mutual flow has to agree on."""
-        if not self.problem.mutual:
-            return np.zeros(0, dtype=np.int64)
-        usable = np.zeros(len(self.reference), dtype=np.bool_)
-        usable[self.column] = True
-        one_free = usable | usable[self.problem.graph.reverse]
-        return np.flatnonzero((self.listener < self.speaker) & one_free).astype(np.int64)
-
-    @cached_property
-    def _top(self) -> FloatArray:
-        """The unit of each edge's equation: the largest of its reference and given flows."""
-        back = self.problem.graph.reverse[self._pairs]
-        given = np.maximum(self.problem.given[self._pairs], self.problem.given[back])
-        return np.asarray(np.maximum(self.reference[self._pairs], given), dtype=np.float64)
-
-    def _per_agent(self, where: IntArray, values: FloatArray) -> FloatArray:
-        agents = self.problem.graph.agents
-        return np.bincount(where, values, minlength=agents).astype(np.float64)
+    flow = np.zeros(len(graph.links))
+    flow[links] = answer.x[:-1] * scale
+    return problem.flow(flow)
 
 
 # Rows that are not to be changed -----------------------------------------------------------------

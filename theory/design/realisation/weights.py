@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
+from theory.design.graph import DesignGraph
 from theory.design.realisation.circulation import directed_weights, exact_directed
 from theory.design.realisation.program import weights_beside_fixed_rows
 from theory.network import Network
@@ -27,7 +28,7 @@ from theory.numbers import exact_distribution
 from theory.numbers.rational import Exact
 from theory.rational import RationalNetwork
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_distribution, as_float_array, fail
+from theory.validation import FloatArray, IntArray, fail
 
 # Undirected graphs -------------------------------------------------------------------------------
 
@@ -181,32 +182,10 @@ def _short_quotient(i: IntArray, j: IntArray, *, error: float) -> _Pair:
     return _Pair(a, b)
 
 
-# The influence v that a network is to have, checked ----------------------------------------------
+# Weights with the stationary distribution that is asked for, on the graph that is there ----------
 
 
-LEAST_INFLUENCE = 1e-280
-"""Weights are quotients of influences over degrees: above this they are normal doubles."""
-
-_REMEDY = "give each agent a positive share, such as 1/(10 N), and rescale the sum to 1"
-
-
-def as_influence(v: ArrayLike, *, agents: int) -> FloatArray:
-    """The stationary distribution asked for, shape (N,), as read-only doubles.
-
-    Raises
-    ------
-    ValueError
-        If `v` is not a distribution over the N agents, or an entry is zero or below 1e-280.
-    """
-    values = as_float_array("v", v, ndim=1)
-    _check_length(len(values), agents)
-    if values.min() < LEAST_INFLUENCE:
-        where = int(np.argmin(values))
-        raise _not_positive(f"{values[where]:g}", where)
-    return as_distribution("v", values)
-
-
-def as_exact_influence(v: Sequence[Exact | float | str], *, agents: int) -> tuple[Fraction, ...]:
+def exact_influence(v: Sequence[Exact | float | str], *, agents: int) -> tuple[Fraction, ...]:
     """The stationary distribution asked for, length N, as fractions that sum to exactly one.
 
     Raises
@@ -215,34 +194,18 @@ def as_exact_influence(v: Sequence[Exact | float | str], *, agents: int) -> tupl
         If an entry is no fraction, or `v` is not a positive distribution over the N agents.
     """
     values = list(v)
-    _check_length(len(values), agents)
+    if len(values) != agents:
+        wanted = f"one influence for each of {agents} agents"
+        raise fail("v", wanted, f"{len(values)} numbers", "give one number for each agent")
     exact = exact_distribution(values, argument="v")
     if min(exact) == 0:
-        raise _not_positive("0", exact.index(min(exact)))
-    return exact
-
-
-def _check_length(found: int, agents: int) -> None:
-    if found != agents:
         raise fail(
             "v",
-            f"one influence for each of {agents} agents",
-            found,
-            "use a graph with as many agents as influences",
+            "positive influence of every agent, since each is heard",
+            f"0 at agent {exact.index(min(exact))}",
+            "give it a small share, such as 1/(10 N), and rescale the sum to 1",
         )
-
-
-def _not_positive(got: str, where: int) -> ValueError:
-    return fail(
-        "v", "positive influences, since every agent is heard", f"{got} at [{where}]", _REMEDY
-    )
-
-
-# Weights with the stationary distribution that is asked for, on the graph that is there ----------
-
-
-# A uniform v that was computed as quotients or typed as decimals.
-_UNIFORM_TOLERANCE = 1e-12
+    return exact
 
 
 @typed
@@ -294,11 +257,10 @@ def realise(
     """
     limits = Constraints() if constraints is None else constraints
     limits.check(graph)
-    _check_budgets(graph, limits)
-    influence = as_influence(v, agents=graph.agents)
+    limits.check_fits(graph)
+    influence = limits.influence_on(graph, v)
     availability = limits.availability_on(graph)
     if limits.forces_uniform:
-        influence = _uniform(influence)
         _check_symmetric_availability(graph, limits, availability)
     own = limits.minimum_self_weight
     if limits.fixed_rows:
@@ -343,7 +305,7 @@ def realise_exactly(
     >>> network.stationary_distribution
     (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
     """
-    exact = as_exact_influence(v, agents=graph.agents)
+    exact = exact_influence(v, agents=graph.agents)
     weight = exact_metropolis(graph, exact) if graph.is_undirected else exact_directed(graph, exact)
     rows = [[Fraction(0)] * graph.agents for _ in range(graph.agents)]
     for (i, j), w in zip(graph.links.tolist(), weight, strict=True):
@@ -360,19 +322,6 @@ def _rests(graph: DesignGraph, weight: FloatArray) -> FloatArray:
     return np.array([math.fsum([1.0, *values[start:stop]]) for start, stop in pairwise(bounds)])
 
 
-def _uniform(influence: FloatArray) -> FloatArray:
-    agents = len(influence)
-    if np.any(np.abs(influence * agents - 1.0) > _UNIFORM_TOLERANCE * agents):
-        where = int(np.argmax(np.abs(influence * agents - 1.0)))
-        raise fail(
-            "v",
-            "uniform v, which a symmetric or doubly stochastic W always has",
-            f"{influence[where]:g} at [{where}]",
-            "ask for 1/N everywhere, or drop the constraint",
-        )
-    return np.full(agents, 1.0 / agents)
-
-
 def _check_symmetric_availability(
     graph: DesignGraph, limits: Constraints, availability: FloatArray
 ) -> None:
@@ -387,22 +336,3 @@ def _check_symmetric_availability(
             "links that are lost more often one way",
             f"change the availability, or drop {which} and ask for uniform v",
         )
-
-
-def _check_budgets(graph: DesignGraph, limits: Constraints) -> None:
-    places = graph.edges if graph.is_undirected else graph.links
-    what = "edges" if graph.is_undirected else "links"
-    spent = float(limits.costs_on(graph).sum())
-    degree = int(graph.degrees.max(initial=0))
-    for argument, allowed, found, unit in (
-        ("edge_budget", limits.edge_budget, len(places), what),
-        ("degree_budget", limits.degree_budget, degree, "neighbours of an agent"),
-        ("cost_budget", limits.cost_budget, spent, f"as the cost of all {what}"),
-    ):
-        if allowed is not None and found > allowed:
-            raise fail(
-                argument,
-                f"a graph within the budget of {allowed:g}, since every link gets weight",
-                f"{found:g} {unit}",
-                f"choose {what} first, and realise v on the graph restricted to them",
-            )

@@ -28,11 +28,11 @@ import numpy as np
 from theory.bounds import CertifiedSampleSize
 from theory.bounds.accounting import account
 from theory.bounds.accounting.events import EventSet
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
 from theory.design.samples.cover import CoverSearch, Evidence
-from theory.design.samples.mixing_descent import Start
-from theory.design.time_budget import Certificate
+from theory.design.search import Certificate
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -223,8 +223,8 @@ class SampleStart(Shown):
     ----------
     name
         Where it comes from.
-    network
-        The weights to set.
+    network, graph
+        The weights to set, on the edges that were chosen.
     samples
         The certified enclosure of n(δ), of E[W] where links fail.
     chernoff
@@ -235,6 +235,7 @@ class SampleStart(Shown):
 
     name: str
     network: Network
+    graph: DesignGraph
     samples: CertifiedSampleSize
     chernoff: int | None
     rate: float
@@ -246,13 +247,14 @@ class SampleStart(Shown):
         """An upper bound on n(δ): the certified one, or else Chernoff's; None if there is none."""
         return self.chernoff if self.samples.upper is None else self.samples.upper
 
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A network to set, on its edges, and what it needs."""
-
-    start: Start
-    row: SampleStart
+    @property
+    def order(self) -> tuple[float, float]:
+        """Fewest rounds first; among equals the smaller lower end."""
+        rounds, lower = self.rounds, self.samples.lower
+        return (
+            np.inf if rounds is None else float(rounds),
+            np.inf if lower is None else float(lower),
+        )
 
 
 @dataclass(frozen=True, eq=False)

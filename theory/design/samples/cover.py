@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from theory.design.influences.flow_rows import simplex
 from theory.design.influences.influence_set import InfluenceSet
+from theory.design.rate.rate_program import LeastProgram
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray
@@ -325,22 +327,13 @@ class CoverSearch:
 
     def _multipliers(self, table: FloatArray) -> FloatArray:
         """λ of the smallest max_v Σ_j v_j Σ_θ λ_θ m_θj over the influences seen so far."""
-        scale = float(np.abs(table).max()) or 1.0
-        rows = np.array(self.vertices) @ table.T / scale
-        count = len(table)
-        solved = linprog(
-            np.append(np.zeros(count), 1.0),
-            A_ub=np.column_stack([rows, -np.ones(len(rows))]),
-            b_ub=np.zeros(len(rows)),
-            A_eq=[[*[1.0] * count, 0.0]],
-            b_eq=[1.0],
-            bounds=[(0, 1)] * count + [(None, None)],
-            method="highs-ds",
-        )
-        found = np.asarray(solved.x, dtype=np.float64)[:-1]
+        # The multipliers of the best mixture of these influences.
+        payoffs = np.array(self.vertices) @ table.T
+        mixtures = simplex(np.zeros(len(payoffs)))
+        even = np.full(len(payoffs), 1 / len(payoffs))
+        found = LeastProgram(mixtures, payoffs, start=even).solve().multipliers
         multipliers = np.where(found > 1e-12, found, 0.0)
-        result: FloatArray = multipliers / multipliers.sum()
-        return result
+        return np.asarray(multipliers / multipliers.sum())
 
 
 def _share(laws: list[LogRatioLaw], rounds: int) -> float:

@@ -14,24 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.directed.directed_mixing import local_mixing
 from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
 from theory.design.samples.cover import Evidence
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import as_dense
-from theory.scientific import sparse
 from theory.validation import FloatArray
 
 # Influences that keep a share of the best rate, or of the best exponent --------------------------
@@ -42,117 +41,109 @@ _MET = 1e-9
 _MOST_CUTS = 200
 
 
-class Floor(Protocol):
-    """A convex set of influences, given by the cuts that a point violates."""
+class KeepsRate:
+    """K as an objective: {v : Σ_j v_j I_j(θ*, θ) ≥ c for every wrong θ} keeps c of it.
 
-    @property
-    def rows(self) -> FloatArray:
-        """Cuts that are known, shape (C, N): row · v ≥ 0."""
-        ...
+    `information` has shape (N, wrong).
+    """
 
-    def cuts(self, v: FloatArray) -> FloatArray:
-        """Cuts that v violates, shape (C, N); none if v is in the set, to 1e-9 or so."""
-        ...
+    def __init__(self, information: FloatArray) -> None:
+        self.information = information
 
+    def value(self, v: FloatArray) -> float:
+        """K at v."""
+        return float((v @ self.information).min())
 
-class RateFloor:
-    """{v : Σ_j v_j I_j(θ*, θ) ≥ c for every wrong θ}; `information` has shape (N, wrong)."""
+    def rows(self, least: float) -> FloatArray:
+        """Cuts that are known, shape (C, N), row · v ≥ 0: here all there are."""
+        return np.asarray(self.information.T - least)
 
-    def __init__(self, information: FloatArray, least: float) -> None:
-        self.rows: FloatArray = information.T - least
-
-    def cuts(self, v: FloatArray) -> FloatArray:
-        """All cuts are known beforehand."""
-        return np.zeros((0, v.size))
+    def cuts(self, v: FloatArray, least: float) -> list[FloatArray]:
+        """Further cuts that v violates: none."""
+        return []
 
 
-class ExponentFloor:
-    """{v : E_θ(v) ≥ c for every wrong θ}."""
+class KeepsExponent:
+    """E as an objective: {v : E_θ(v) ≥ c for every wrong θ} keeps c of it."""
 
-    def __init__(self, evidence: Sequence[Evidence], least: float) -> None:
-        self.evidence, self.least = tuple(evidence), least
-        self.rows: FloatArray = np.array(
-            [e.means(np.zeros(e.assignment.size)) for e in self.evidence]
-        )
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self.evidence = tuple(evidence)
 
-    def cuts(self, v: FloatArray) -> FloatArray:
-        """One for each hypothesis whose exponent at v is too small."""
+    def value(self, v: FloatArray) -> float:
+        """E at v."""
+        return min(e.exponent(v) for e in self.evidence)
+
+    def rows(self, least: float) -> FloatArray:
+        """Where E is positive at all."""
+        return np.array([e.means(np.zeros(e.assignment.size)) for e in self.evidence])
+
+    def cuts(self, v: FloatArray, least: float) -> list[FloatArray]:
+        """One for each hypothesis whose exponent at v is too small, to 1e-9 or so."""
         found = []
         for e in self.evidence:
-            t = e.spending(v, self.least)
-            if t is None:
-                continue
-            means = e.means(t * v)
-            if float(v @ means) < -_MET * float(np.abs(means).max()):
+            t = e.spending(v, least)
+            means = None if t is None else e.means(t * v)
+            if means is not None and float(v @ means) < -_MET * float(np.abs(means).max()):
                 found.append(means)
-        return np.array(found) if found else np.zeros((0, v.size))
+        return found
 
 
 class FlooredInfluences:
-    """The influences of a set that are above a floor; cuts that were needed once are kept."""
+    """The influences of a set that keep `least` of an objective; cuts needed once are kept."""
 
-    def __init__(self, influences: InfluenceSet, floor: Floor) -> None:
-        self.influences, self.floor = influences, floor
-        self._rows = floor.rows
+    def __init__(
+        self, influences: InfluenceSet, kept: KeepsRate | KeepsExponent, least: float
+    ) -> None:
+        self.influences, self.kept, self.bar = influences, kept, least
+        self._rows = kept.rows(least)
 
     def evenest(self) -> FloatArray | None:
         """The v nearest the set's centre, by max_j |v_j / centre_j − 1|; None if there is none."""
         centre = self.influences.centre
-        agents = centre.size
-        rows = np.vstack(
-            [
-                np.hstack([np.eye(agents), -centre[:, None]]),
-                np.hstack([-np.eye(agents), -centre[:, None]]),
-            ]
-        )
-        return self._solve(np.array([1.0]), rows, np.append(centre, -centre), agents)
+        both = np.eye(centre.size)
+        rows = np.block([[both, -centre[:, None]], [-both, -centre[:, None]]])
+        return self._solve(np.append(np.zeros(centre.size), 1.0), rows, np.append(centre, -centre))
 
     def least(self, cost: FloatArray, around: FloatArray, reach: float) -> FloatArray | None:
         """A v of least cost · v with |v_j / around_j − 1| ≤ `reach`; None if there is none."""
-        agents = around.size
-        rows = np.vstack([np.eye(agents), -np.eye(agents)])
+        rows = np.vstack([np.eye(around.size), -np.eye(around.size)])
         right = np.append((1 + reach) * around, (reach - 1) * around)
-        return self._solve(cost, rows, right, 0)
+        return self._solve(cost, rows, right)
 
-    def _solve(
-        self, cost: FloatArray, rows: FloatArray, right: FloatArray, first: int
-    ) -> FloatArray | None:
-        """Minimise `cost`, which is for v or (if `first` is N) for one variable more."""
+    def _solve(self, cost: FloatArray, rows: FloatArray, right: FloatArray) -> FloatArray | None:
+        """Minimise `cost`, of v and perhaps of one variable more, the last one, within `rows`."""
         known = self.influences.rows
         agents = known.agents
-        extra = 1 if first else 0
-        width = known.variables + extra
+        # A variable more comes behind those of the set.
+        width = known.variables + len(cost) - agents
+        places = np.append(np.arange(agents), np.arange(known.variables, width))
         objective = np.zeros(width)
-        if extra:
-            objective[-1] = -1.0
-        else:
-            objective[:agents] = -cost / max(float(np.abs(cost).max()), 1e-300)
+        objective[places] = -cost / max(float(np.abs(cost).max()), 1e-300)
         program = known.program(objective)
         wide = np.zeros((len(rows), width))
-        wide[:, :agents] = rows[:, :agents]
-        if extra:
-            wide[:, -1] = rows[:, -1]
-        program.add(sparse.csr_array(wide), -np.inf, right)
-        program.add(self._wide(self._rows, width), 0.0, np.inf)
+        wide[:, places] = rows
+        program.add(wide, -np.inf, right)
+        program.add(_scaled(self._rows, width), 0.0, np.inf)
         for _ in range(_MOST_CUTS):
             solved = program.solve()
             if solved is None:
                 return None
             v = np.maximum(solved.x[:agents], self.influences.lowest)
             v = v / v.sum()
-            new = self.floor.cuts(v)
-            if not len(new):
-                return np.asarray(v)
-            self._rows = np.vstack([self._rows, new])
-            program.add(self._wide(new, width), 0.0, np.inf)
+            new = self.kept.cuts(v, self.bar)
+            if not new:
+                break
+            self._rows = np.vstack([self._rows, *new])
+            program.add(_scaled(np.array(new), width), 0.0, np.inf)
         return np.asarray(v)
 
-    def _wide(self, rows: FloatArray, width: int) -> sparse.csr_array:
-        # Scaled to one: HiGHS's tolerances are absolute.
-        scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
-        wide = np.zeros((len(rows), width))
-        wide[:, : rows.shape[1]] = rows / scale
-        return sparse.csr_array(wide)
+
+def _scaled(rows: FloatArray, width: int) -> FloatArray:
+    """Rows of a program of `width` variables, scaled to one: HiGHS's tolerances are absolute."""
+    wide = np.zeros((len(rows), width))
+    scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+    wide[:, : rows.shape[1]] = rows / scale
+    return wide
 
 
 # The fastest mixing for a v, and a v near it whose fastest mixing is faster ----------------------
@@ -201,7 +192,7 @@ def fastest_for(
             modulus = local.expected.slem
             least = min(local.certificate.bound, modulus)
             return Mixed(v, graph, local.network, local.expected, modulus, least, None)
-        if limits.limits_edges and not within_budgets(graph, limits):
+        if not limits.fits(graph):
             chosen = choose_edges(graph, v, constraints=limits, seed=seed)
             graph, found, bound = chosen.graph, chosen.mixing, chosen.certificate.bound
         else:
@@ -234,16 +225,6 @@ def faster(
         else:
             best = found
     return best
-
-
-def within_budgets(graph: DesignGraph, limits: Constraints) -> bool:
-    """Whether all edges of the graph may carry weight at once."""
-    edges = graph.edges if graph.is_undirected else graph.links
-    if limits.edge_budget is not None and len(edges) > limits.edge_budget:
-        return False
-    if limits.degree_budget is not None and int(graph.degrees.max()) > limits.degree_budget:
-        return False
-    return limits.cost_budget is None or bool(limits.costs_on(graph).sum() <= limits.cost_budget)
 
 
 def _slope(found: FastestMixing, v: FloatArray, limits: Constraints) -> FloatArray | None:
@@ -282,7 +263,7 @@ _SHARES, _FASTER_STEPS = (0.999, 0.9), 8
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Tried:
     """A stationary distribution worth trying, shape (N,)."""
 
     name: str
@@ -304,16 +285,16 @@ def influences_to_try(
     *,
     target: int | str | None,
     given: FloatArray | None = None,
-) -> tuple[Influence, ...]:
+) -> tuple[Tried, ...]:
     """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
-    even = Influence("even", allowed.centre)
+    even = Tried("even", allowed.centre)
     found = [even]
     if not allowed.is_point:
-        rate = Influence(
+        rate = Tried(
             "best rate",
             optimal_rate(model, target=target, influences=allowed).stationary_distribution,
         )
-        exponent = Influence(
+        exponent = Tried(
             "best exponent",
             best_exponent(model, target=target, influences=allowed).stationary_distribution,
         )
@@ -321,10 +302,10 @@ def influences_to_try(
         for first, second in ((even, exponent), (exponent, rate), (even, rate)):
             for share in _MIXTURES:
                 v = (1 - share) * first.v + share * second.v
-                found.append(Influence(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
+                found.append(Tried(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
     if given is not None and allowed.contains(given, tolerance=1e-9):
-        found.insert(0, Influence("given", given))
-    kept: list[Influence] = []
+        found.insert(0, Tried("given", given))
+    kept: list[Tried] = []
     for one in found:
         if all(np.abs(one.v - other.v).max() * allowed.agents > _SAME for other in kept):
             kept.append(one)
@@ -332,10 +313,10 @@ def influences_to_try(
 
 
 def starts_for(
-    graph: DesignGraph, influence: Influence, limits: Constraints, *, seed: int
+    graph: DesignGraph, influence: Tried, limits: Constraints, *, seed: int
 ) -> Iterator[Start]:
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
-    if limits.limits_edges and not within_budgets(graph, limits):
+    if not limits.fits(graph):
         graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
         limits = limits.on(graph)
     name = influence.name
@@ -362,13 +343,14 @@ def faster_starts(
     seed: int,
 ) -> Iterator[Start]:
     """Networks that give up some of the exponent at v to mix faster."""
-    best = min(e.exponent(v) for e in evidence)
+    kept = KeepsExponent(evidence)
+    best = kept.value(v)
     if allowed.is_point or not 0 < best < np.inf:
         return
     start = fastest_for(graph, v, limits, seed=seed)
     for share in _SHARES:
         if start is None or start.slope is None:
             return
-        floored = FlooredInfluences(allowed, ExponentFloor(evidence, share * best))
+        floored = FlooredInfluences(allowed, kept, share * best)
         start = faster(start, graph, floored, limits, steps=_FASTER_STEPS)
         yield Start(f"fastest with {share:g} of the exponent", start.network, start.graph)

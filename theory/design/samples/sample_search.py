@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
 from theory.bounds import account, sample_sizes
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints, expected_network
+from theory.design.directed.flow_weights import FlowWeights, UnbalancedError
+from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import RateTarget, rate_target
 from theory.design.samples.converse import (
     FewestSamples,
-    Judged,
     SampleStart,
     every_design_bound,
     perfect_mixing,
 )
 from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
+    KeepsExponent,
     Start,
+    Tried,
     faster_starts,
     influences_to_try,
     starts_for,
-    within_budgets,
 )
-from theory.design.samples.smooth_errors import MOST_VARIABLES, SmoothErrors, descend
-from theory.design.samples.weight_variables import (
-    SAME,
-    Steps,
-    by_rounds,
-    different,
-    expected_network,
-    fewest_rounds,
-    strongest,
-    strongest_of,
-    weight_variables,
-)
-from theory.design.time_budget import Certificate, baselines, is_spent
+from theory.design.samples.smooth_errors import SmoothErrors, descend
+from theory.design.search import Search, is_spent, until_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
@@ -51,7 +43,7 @@ from theory.validation import FloatArray, as_integer, as_positive, as_probabilit
 
 # With an effort of one: starts certified, descents, steps of each, random restarts.
 _CERTIFIED, _DESCENTS, _STEPS, _RESTARTS = 6, 3, 150, 2
-# Of the logarithms of weights, in a random restart.
+# Of θ, in a random restart.
 _KICK = 0.5
 # Networks beyond this have no certified sample size, and descents that take minutes.
 _MOST_AGENTS = 64
@@ -59,6 +51,12 @@ _MOST_AGENTS = 64
 _SECONDS = 10.0
 # Mixtures of the best network with others, and in which shares.
 _MIXTURES, _SHARES = 4, (0.3, 0.6)
+# Weights that agree to this are one start.
+_SAME = 1e-6
+# A horizon for descents where no design has a bound yet.
+_UNKNOWN = 1000
+
+_ORDER = attrgetter("order")
 
 
 class SampleSearch:
@@ -77,6 +75,7 @@ class SampleSearch:
         self.allowed = InfluenceSet(graph.agents, minimum_influence, limits, graph)
         self._rows: dict[bytes, SampleStart] = {}
         self.evidence = tuple(Evidence.of(model, aim.target, int(m)) for m in aim.wrong)
+        self.exponent = KeepsExponent(self.evidence)
 
     @classmethod
     def of(
@@ -114,7 +113,7 @@ class SampleSearch:
         seed: int,
         effort: float,
         progress: Progress | None,
-        judged: tuple[Judged, ...] = (),
+        judged: tuple[SampleStart, ...] = (),
     ) -> FewestSamples:
         """Starts, certificates, descents and certificates again, in this order.
 
@@ -128,25 +127,20 @@ class SampleSearch:
         mixtures = round(_MIXTURES * effort)
         if self.graph.agents > _MOST_AGENTS:
             descents = restarts = mixtures = 0
-        steps = Steps(
-            progress, len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1
+        search = Search[SampleStart](
+            "minimise",
+            progress=progress,
+            total=len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1,
         )
+        found: list[SampleStart] = []
 
-        starts: list[Start] = []
-        if given is not None and self._fits(given):
-            starts.append(Start("given", given, self.graph))
-        for influence in tried:
-            if (starts or judged) and is_spent():
-                break
-            starts += starts_for(self.graph, influence, self.limits, seed=seed)
-            steps.done()
-        best_v = strongest(self.model, tried)
-        if not is_spent():
-            starts += faster_starts(
-                self.graph, best_v, self.evidence, self.allowed, self.limits, seed=seed
-            )
-        steps.done()
-        starts = [start for start in different(starts) if self._settles(start)]
+        def take(row: SampleStart) -> None:
+            found.append(row)
+            search.offer(row.order[0], row)
+
+        for row in judged:
+            take(row)
+        starts = self._starts(given, tried, search, seed=seed)
         if not starts and not judged:
             raise fail(
                 "target",
@@ -154,62 +148,79 @@ class SampleSearch:
                 self.model.hypotheses[self.aim.target],
                 "lower minimum_influence, or choose another target",
             )
-        found = list(judged)
         compared = []
         for rule in rules:
             start = Start(rule.name, rule.network, self.graph)
             compared.append(self.row(start, plain=True))
-            if self._fits(rule.network) and self._settles(start):
-                found.append(Judged(start, self.row(start)))
-            steps.done()
-        ranked = [] if not starts or (found and is_spent()) else self._ranked(starts)
-        for start in ranked[:certified]:
-            if found and is_spent():
-                break
-            found.append(Judged(start, self.row(start)))
-            steps.done()
-        found.sort(key=by_rounds)
+            if self._fits(rule.network, self.graph) and self._settles(start):
+                take(self.row(start))
+            search.step()
+        ranked = [] if not starts or search.is_over else self._ranked(starts)
+        for start in search.over(ranked[:certified]):
+            take(self.row(start))
+        found.sort(key=_ORDER)
         # Networks that were judged before do not push out what the search would do without them.
         before = {id(one) for one in judged}
         own = [one for one in found if id(one) not in before][:descents]
         first = [one for one in found[:descents] if id(one) in before]
-        for one in [*own, *first]:
-            if is_spent():
-                break
-            found.append(self._descended(one.start, fewest_rounds(found), effort))
-            steps.done()
+        for one in search.over([*own, *first]):
+            take(self._descended(one, min(found, key=_ORDER), effort))
         rng = np.random.default_rng(seed)
-        for _ in range(restarts):
-            if is_spent():
-                break
-            kicked = self._kicked(min(found, key=by_rounds).start, starts, rng)
+        kicks = (self._kicked(min(found, key=_ORDER), rng) for _ in range(restarts))
+        for kicked in search.over(kicks):
             if kicked is not None:
-                found.append(self._descended(kicked, fewest_rounds(found), effort))
-            steps.done()
-        for between in self._between(sorted(found, key=by_rounds), mixtures):
-            if is_spent():
-                break
-            found.append(Judged(between, self.row(between)))
-            steps.done()
-        steps.finish()
-        rows = tuple(one.row for one in sorted(found, key=by_rounds))
-        return self._result(rows, tuple(compared), best_v)
+                take(self._descended(kicked, min(found, key=_ORDER), effort))
+        for between in search.over(self._between(sorted(found, key=_ORDER), mixtures)):
+            take(self.row(between))
+        fewer = self._sparser(min(found, key=_ORDER))
+        if fewer is not None:  # first among equals
+            found.insert(0, fewer)
+            search.offer(fewer.order[0], fewer)
+        search.finish()
+        strong = max((one.v for one in tried), key=self.exponent.value)
+        return self._result(tuple(sorted(found, key=_ORDER)), tuple(compared), strong, search)
+
+    def _starts(
+        self,
+        given: Network | None,
+        tried: tuple[Tried, ...],
+        search: Search[SampleStart],
+        *,
+        seed: int,
+    ) -> list[Start]:
+        """Networks worth judging, that settle on the target, none of them twice."""
+        starts: list[Start] = []
+        if given is not None and self._fits(given, self.graph):
+            starts.append(Start("given", given, self.graph))
+        some = bool(starts) or search.best is not None
+        for influence in until_spent(tried, least=0 if some else 1):
+            starts += starts_for(self.graph, influence, self.limits, seed=seed)
+            search.step()
+        if not is_spent():
+            strong = max((one.v for one in tried), key=self.exponent.value)
+            starts += faster_starts(
+                self.graph, strong, self.evidence, self.allowed, self.limits, seed=seed
+            )
+        search.step()
+        kept: list[Start] = []
+        for start in starts:
+            weights = as_dense(start.network.weights)
+            if all(np.abs(weights - as_dense(one.network.weights)).max() > _SAME for one in kept):
+                kept.append(start)
+        return [start for start in kept if self._settles(start)]
 
     def row(self, start: Start, *, plain: bool = False) -> SampleStart:
         """One network judged; `plain` ignores that links fail."""
-        network = start.network
-        judged = (
-            network
-            if plain
-            else expected_network(network, start.graph, self.limits.on(start.graph))
-        )
+        judged = start.network if plain else self._expected(start)
         key = as_dense(judged.weights).tobytes()
         if key in self._rows:
-            return replace(self._rows[key], name=start.name, network=network)
+            known = self._rows[key]
+            return replace(known, name=start.name, network=start.network, graph=start.graph)
         sizes = sample_sizes(judged, self.model, delta=self.delta)
         self._rows[key] = SampleStart(
             name=start.name,
-            network=network,
+            network=start.network,
+            graph=start.graph,
             samples=sizes.certified,
             chernoff=sizes.chernoff.rounds,
             rate=learning_rate(judged, self.model).rate,
@@ -218,8 +229,8 @@ class SampleSearch:
         )
         return self._rows[key]
 
-    def _fits(self, network: Network, *, on: DesignGraph | None = None) -> bool:
-        """Whether the given weights meet the constraints, as far as these are simple."""
+    def _fits(self, network: Network, on: DesignGraph) -> bool:
+        """Whether weights on a graph meet the constraints, as far as these are simple."""
         limits = self.limits
         weights = as_dense(network.weights)
         free = [i for i in range(len(weights)) if i not in limits.fixed_rows]
@@ -233,19 +244,23 @@ class SampleSearch:
             and np.abs(as_dense(expected.weights) - as_dense(expected.weights).T).max() > 1e-12
         ):
             return False
-        return within_budgets(self.graph if on is None else on, limits) and self.allowed.contains(
+        return limits.fits(on) and self.allowed.contains(
             expected.stationary_distribution, tolerance=1e-9
         )
 
-    def _expected(self, start: Start) -> Network:
+    def _expected(self, start: Start | SampleStart) -> Network:
         """E[W], on edges that may be fewer than the limits speak of."""
         return expected_network(start.network, start.graph, self.limits.on(start.graph))
 
     def _settles(self, start: Start) -> bool:
-        v = expected_network(
-            start.network, start.graph, self.limits.on(start.graph)
-        ).stationary_distribution
+        v = self._expected(start).stationary_distribution
         return self.model.reference_hypotheses(v) == self.aim.reference
+
+    def _flows(self, graph: DesignGraph) -> FlowWeights:
+        """All W on a graph within the limits."""
+        uniform = np.full(graph.agents, 1 / graph.agents)
+        given = uniform if self.limits.forces_uniform else None
+        return FlowWeights(graph, self.limits.on(graph), given, self.allowed.lowest)
 
     def _perfect_rounds(self, v: FloatArray) -> int:
         """About n(δ), for the horizon of the stand-in."""
@@ -276,7 +291,7 @@ class SampleSearch:
         """By the stand-in, at a round where good designs are near δ."""
         networks = [self._expected(one) for one in starts]
         influences = [network.stationary_distribution for network in networks]
-        horizon = self._perfect_rounds(strongest_of(self.evidence, influences))
+        horizon = self._perfect_rounds(max(influences, key=self.exponent.value))
         values = []
         for network, v in zip(networks, influences, strict=True):
             errors = self._errors(v, horizon)
@@ -284,67 +299,76 @@ class SampleSearch:
             values.append(errors.value(weights, errors.best_tilts(weights)))
         return [starts[k] for k in np.argsort(values, kind="stable")]
 
-    def _descended(self, start: Start, rounds: int, effort: float) -> Judged:
+    def _descended(
+        self, start: Start | SampleStart, best: SampleStart, effort: float
+    ) -> SampleStart:
         """Where a descent ends, at the round that the best design so far needs."""
-        weights = as_dense(start.network.weights)
-        variables = weight_variables(start.graph, self.limits.on(start.graph))
-        if variables.of(weights).size > MOST_VARIABLES and variables.linear is not None:
-            return Judged(start, self.row(start))
-        network = self._expected(start)
-        found = descend(
-            self._errors(network.stationary_distribution, rounds),
-            variables,
-            weights,
-            floor=self.allowed.lowest,
+        v, graph = self._expected(start).stationary_distribution, start.graph
+        weights = descend(
+            self._errors(v, best.rounds or _UNKNOWN),
+            self._flows(graph),
+            as_dense(start.network.weights),
+            v,
             iterations=max(5, round(_STEPS * effort)),
         )
         name = f"descent from {start.name}"
-        end = Start(name, start.graph.network(found.weights, name=name), start.graph)
-        end = end if self._settles(end) else start
-        return Judged(end, self.row(end))
+        end = Start(name, graph.network(weights, name=name), graph)
+        return self.row(end if self._settles(end) else Start(start.name, start.network, graph))
 
-    def _between(self, found: list[Judged], most: int) -> list[Start]:
+    def _between(self, found: list[SampleStart], most: int) -> list[Start]:
         """Mixtures of the best network and the next best others, where these meet all limits."""
         first, *others = found
-        graph = first.start.graph
+        graph = first.graph
         mixtures = []
         for one in others:
-            if not np.array_equal(one.start.graph.links, graph.links):
+            if not np.array_equal(one.graph.links, graph.links):
                 continue
-            ends = [as_dense(x.start.network.weights) for x in (first, one)]
-            if np.abs(ends[0] - ends[1]).max() <= SAME:
+            ends = [as_dense(x.network.weights) for x in (first, one)]
+            if np.abs(ends[0] - ends[1]).max() <= _SAME:
                 continue
             for share in _SHARES:
-                name = f"{1 - share:g} {first.start.name} + {share:g} {one.start.name}"
+                name = f"{1 - share:g} {first.name} + {share:g} {one.name}"
                 weights = (1 - share) * ends[0] + share * ends[1]
                 start = Start(name, graph.network(weights, name=name), graph)
-                if self._fits(start.network, on=graph) and self._settles(start):
+                if self._fits(start.network, graph) and self._settles(start):
                     mixtures.append(start)
             if len(mixtures) >= most:
                 break
         return mixtures[:most]
 
-    def _kicked(self, base: Start, starts: list[Start], rng: np.random.Generator) -> Start | None:
-        """The best network changed at random: its free rows, or mixed with another start."""
-        weights = as_dense(base.network.weights)
-        if self.limits.forces_uniform:
-            other = starts[int(rng.integers(len(starts)))] if starts else base
-            if not np.array_equal(other.graph.links, base.graph.links):
-                return None
-            share = float(rng.uniform(0.2, 0.8))
-            weights = share * weights + (1 - share) * as_dense(other.network.weights)
-        else:
-            variables = weight_variables(base.graph, self.limits.on(base.graph))
-            x = variables.of(weights)
-            weights = variables.weights(x + rng.normal(scale=_KICK, size=x.size))
-        kicked = Start("a random restart", base.graph.network(weights), base.graph)
-        v = expected_network(
-            kicked.network, base.graph, self.limits.on(base.graph)
-        ).stationary_distribution
-        return kicked if v.min() >= self.allowed.lowest and self._settles(kicked) else None
+    def _sparser(self, best: SampleStart) -> SampleStart | None:
+        """The best network without weights that are hardly there, if it is as good."""
+        if best.graph.agents > _MOST_AGENTS:
+            return None
+        flows, v = self._flows(best.graph), self._expected(best).stationary_distribution
+        fewer = flows.sparser(as_dense(best.network.weights), v)
+        if fewer is None:
+            return None
+        name = f"{best.name}, without weights below 1e-6"
+        network = fewer[0].network(fewer[1], name=name)
+        start = Start(name, network, fewer[0].graph)
+        row = self.row(start)
+        return row if self._settles(start) and row.order <= best.order else None
+
+    def _kicked(self, best: SampleStart, rng: np.random.Generator) -> Start | None:
+        """The best network changed at random; None if it settles on something else then."""
+        flows, graph = self._flows(best.graph), best.graph
+        theta = flows.of(
+            as_dense(best.network.weights), self._expected(best).stationary_distribution
+        )
+        try:
+            point = flows.at(theta + rng.normal(scale=_KICK, size=theta.size))
+        except UnbalancedError:
+            return None
+        kicked = Start("a random restart", graph.network(flows.weights(point)), graph)
+        return kicked if self._settles(kicked) else None
 
     def _result(
-        self, rows: tuple[SampleStart, ...], compared: tuple[SampleStart, ...], v: FloatArray
+        self,
+        rows: tuple[SampleStart, ...],
+        compared: tuple[SampleStart, ...],
+        v: FloatArray,
+        search: Search[SampleStart],
     ) -> FewestSamples:
         best = rows[0]
         if best.rounds is None:
@@ -362,14 +386,13 @@ class SampleSearch:
             most_rounds=best.rounds,
             target=self.aim.target,
         )
+        search.raise_bound(float(bound.rounds), bound.note)
         return FewestSamples(
             network=best.network,
             delta=self.delta,
             target=self.aim.target,
             best=best,
-            certificate=Certificate(
-                float(best.rounds), float(bound.rounds), "minimise", "local", bound.note
-            ),
+            certificate=search.certificate("local"),
             bound=bound,
             best_for_influence=self._best_for_influence(best),
             starts=rows,
@@ -378,7 +401,7 @@ class SampleSearch:
         )
 
     def _best_for_influence(self, best: SampleStart) -> int | None:
-        v = expected_network(best.network, self.graph, self.limits).stationary_distribution
+        v = self._expected(best).stationary_distribution
         return (
             account(perfect_mixing(v), self.model).sample_size(self.delta, seconds=_SECONDS).lower
         )
@@ -387,7 +410,7 @@ class SampleSearch:
         notes = []
         if best.samples.upper is None:
             notes.append(f"Chernoff's bound, as there is no certified one: {best.samples.note}")
-        if (self.limits.availability_on(self.graph) < 1).any():
+        if not self.limits.never_fails:
             notes.append("samples are those of E[W], not of links that fail at random")
         return "; ".join(notes)
 

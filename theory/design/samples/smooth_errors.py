@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.optimize import LinearConstraint, minimize
 from scipy.special import logsumexp
 
-from theory.design.samples.weight_variables import WeightVariables
-from theory.design.time_budget import is_spent
+from theory.design.directed.flow_weights import NOWHERE, FlowWeights, UnbalancedError
+from theory.design.search import descended
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
-from theory.learning.rate import largest_decay
+from theory.learning.tilted import exponents, tabulate
 from theory.validation import FloatArray
 
 # A smooth stand-in for the probability of error, with its gradient in W --------------------------
@@ -98,15 +96,16 @@ class SmoothErrors:
         self._priors: list[FloatArray] = []
         self._tables: list[list[tuple[np.ndarray, _Table]]] = []
         tilts = []
-        for theta in wrong:
+        table = tabulate(model, np.full(len(wrong), best), np.array(wrong, dtype=np.int64))
+        found = exponents(table, np.arange(len(wrong)), v)
+        for theta, value, tilt in zip(wrong, found.values, found.tilts, strict=True):
             laws = model.log_ratio_laws(best, theta)
-            found = largest_decay(laws, model.assignment, v)
-            if found.value == np.inf or found.tilt == 0:
+            if value == np.inf or tilt == 0:
                 # Never confused with the truth for long, or not yet told apart: nothing to tilt.
                 scale = max(float(abs(law.mean)) for law in laws)
                 tilt = _CERTAIN / max(scale, 1e-12)
             else:
-                tilt = min(found.tilt, 1e6)
+                tilt = min(tilt, 1e6)
             reach = MOST_TILT * tilt
             self._tables.append(
                 [
@@ -152,10 +151,8 @@ class SmoothErrors:
             values[:, index] = total
         return values
 
-    def derivatives(
-        self, weights: FloatArray, logs: FloatArray, extra: FloatArray | None = None
-    ) -> SmoothValue:
-        """F and its derivatives; `extra`, shape (N, N), is added to that by the last power."""
+    def derivatives(self, weights: FloatArray, logs: FloatArray) -> SmoothValue:
+        """F and its derivatives."""
         powers, counts = self._powers(weights)
         t = self.tilts * np.exp(logs)
         exponents = np.empty_like(t)
@@ -182,13 +179,7 @@ class SmoothErrors:
         by_powers *= counts[:, None, None]
         for index, prior in enumerate(self._priors):
             by_powers[-1] -= np.outer(share[:, index] * t[:, index], prior)
-        if extra is not None:
-            by_powers[-1] += extra
         return SmoothValue(top, _backwards(weights, powers, by_powers), by_tilts)
-
-    def last_power(self, weights: FloatArray) -> FloatArray:
-        """W^n, or an earlier power where n is large."""
-        return np.asarray(self._powers(weights)[0][-1])
 
     def _powers(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W, W², …, and how many rounds each stands for: the last one for all that are left."""
@@ -216,142 +207,49 @@ def _backwards(weights: FloatArray, powers: FloatArray, by_powers: FloatArray) -
 # Local descent on W for few samples, on a smooth stand-in for the probability of error -----------
 
 
-# Influence below the floor costs its squared logarithm times this: a few percent below it costs as
-# much as a few percent of the probability of error.
-_FLOOR_PRICE = 50.0
-# Aim this much above the floor, for what the penalty gives away.
-_FLOOR_MARGIN = 1.02
-# Variables beyond which the dense quadratic programs of SLSQP take minutes.
-MOST_VARIABLES = 400
-
-
-@dataclass(frozen=True, eq=False)
-class Descended:
-    """Where a descent ended: the W to set, shape (N, N), and the stand-in's value there."""
-
-    weights: FloatArray
-    value: float
-    steps: int
-
-
-def _until_spent(point: Any) -> None:
-    """Ends a descent where it is once the time is up."""
-    if is_spent():
-        raise StopIteration
-
-
 def descend(
-    errors: SmoothErrors,
-    variables: WeightVariables,
-    weights: FloatArray,
-    *,
-    floor: float,
-    iterations: int,
-) -> Descended:
-    """Go down from `weights` over W and tilts together.
+    errors: SmoothErrors, flows: FlowWeights, weights: FloatArray, v: FloatArray, *, iterations: int
+) -> FloatArray:
+    """The W to set, shape (N, N), that a way down from `weights` leads to, over W and tilts.
 
     Parameters
     ----------
     errors
         The stand-in.
-    variables
-        How W is written.
-    weights
-        Shape (N, N): a W that meets the limits.
-    floor
-        v_min. Where the descent ends below it, it goes back towards the start.
+    flows
+        All W there are.
+    weights, v
+        A W that meets the limits, shape (N, N), and its v.
     iterations
         The most steps.
     """
-    start = variables.of(weights)
-    count = start.size
-    logs = errors.best_tilts(variables.expected(start))
-    shape = logs.shape
+    start = flows.of(weights, v)
+    count, prices = start.size, None
+    try:
+        logs = errors.best_tilts(flows.expected(flows.at(start)))
+    except UnbalancedError:
+        return weights
 
     def objective(point: FloatArray) -> tuple[float, FloatArray]:
-        x, tilts = point[:count], point[count:].reshape(shape)
-        expected = variables.expected(x)
-        penalty, extra = _penalty(errors, expected, floor * _FLOOR_MARGIN)
-        found = errors.derivatives(expected, tilts, extra)
-        gradient = np.append(variables.pull(x, found.by_weights), found.by_tilts.ravel())
-        return found.value + penalty, gradient
+        nonlocal prices
+        try:
+            here = flows.at(point[:count], prices)
+        except UnbalancedError:
+            return NOWHERE, np.zeros_like(point)
+        prices = here.prices
+        found = errors.derivatives(flows.expected(here), point[count:].reshape(logs.shape))
+        by_theta = flows.pull(here, found.by_weights, np.zeros(len(v)))
+        return found.value, np.append(by_theta, found.by_tilts.ravel())
 
-    callback: Any = _until_spent
-    low, high = variables.bounds
     ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
-    bounds = [(low, high)] * count + [ends] * logs.size
-    begin = np.append(np.clip(start, low, high), logs.ravel())
-    if variables.linear is None:
-        found = minimize(
-            objective,
-            begin,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations, "maxcor": 20},
-            callback=callback,
-        )
-    else:
-        A, a, B, b = variables.linear
-        wide = np.zeros((len(A), logs.size))
-        limits = [LinearConstraint(np.hstack([A, wide]), -np.inf, a)]
-        if len(B):
-            limits.append(LinearConstraint(np.hstack([B, np.zeros((len(B), logs.size))]), b, b))
-        found = minimize(
-            objective,
-            begin,
-            jac=True,
-            method="SLSQP",
-            bounds=bounds,
-            constraints=limits,
-            options={"maxiter": iterations, "ftol": 1e-7},
-            callback=callback,
-        )
-    x = _allowed(variables, start, np.asarray(found.x[:count]), floor)
-    final = variables.weights(x)
-    expected = variables.expected(x)
-    return Descended(final, errors.value(expected, errors.best_tilts(expected)), int(found.nit))
-
-
-def stationary_of(weights: FloatArray) -> FloatArray:
-    """V of a dense W, by one linear solve; for comparisons."""
-    size = len(weights)
-    system = np.vstack([weights.T - np.eye(size), np.ones(size)])
-    right = np.zeros(size + 1)
-    right[-1] = 1.0
-    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])
-
-
-def _penalty(
-    errors: SmoothErrors, expected: FloatArray, floor: float
-) -> tuple[float, FloatArray | None]:
-    """What influences below the floor cost, and its derivative by the last power of W."""
-    if floor <= 0:
-        return 0.0, None
-    last = errors.last_power(expected)
-    v = last.mean(axis=0)
-    short = np.maximum(np.log(floor / np.maximum(v, 1e-300)), 0.0)
-    if not short.any():
-        return 0.0, None
-    by_v = -2 * _FLOOR_PRICE * short / np.maximum(v, 1e-300)
-    return _FLOOR_PRICE * float(short @ short), np.tile(by_v / len(v), (len(v), 1))
-
-
-def _allowed(
-    variables: WeightVariables, start: FloatArray, end: FloatArray, floor: float
-) -> FloatArray:
-    """The point nearest `end` on the way back to `start` that meets all limits."""
-    linear = variables.linear
-    if linear is not None and len(linear[2]):
-        # Solvers leave 1e-9 or so of an equation: the nearest point that meets it.
-        end = end - np.linalg.pinv(linear[2]) @ (linear[2] @ end - linear[3])
-    for share in (1.0, 0.97, 0.9, 0.75, 0.5, 0.25, 0.1):
-        x = start + share * (end - start)
-        if linear is not None:
-            A, a, B, b = linear
-            # The start meets them to rounding.
-            if (A @ x > a).any() or (x < 0).any() or (np.abs(B @ x - b) > 1e-13).any():
-                continue
-        if stationary_of(variables.expected(x)).min() >= floor * (1 - 1e-9):
-            return np.asarray(x)
-    return start
+    end = descended(
+        objective,
+        np.append(start, logs.ravel()),
+        bounds=[flows.bounds] * count + [ends] * logs.size,
+        iterations=iterations,
+        maxcor=20,
+    )
+    try:
+        return flows.weights(flows.at(end[:count]))
+    except UnbalancedError:
+        return weights

@@ -18,21 +18,22 @@ from typing import Literal
 import numpy as np
 
 from theory.bounds import CertifiedSampleSize
-from theory.design.constraints import Constraints, DesignGraph
+from theory.design.constraints import Constraints
 from theory.design.exponent.best_exponent import best_exponent
+from theory.design.graph import DesignGraph
 from theory.design.rate.optimal_rate import optimal_rate
-from theory.design.samples.converse import FewestSamples, Judged
+from theory.design.samples.converse import FewestSamples
 from theory.design.samples.mixing_descent import (
-    ExponentFloor,
     FlooredInfluences,
+    KeepsExponent,
+    KeepsRate,
     Mixed,
-    RateFloor,
     Start,
     faster,
     fastest_for,
 )
 from theory.design.samples.sample_search import SampleSearch
-from theory.design.time_budget import DesignFailed, is_spent
+from theory.design.search import DesignFailed, Search, until_spent
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.progress import Progress
@@ -178,158 +179,132 @@ def trade_off(
     delta = as_probability("delta", delta)
     effort = as_positive("effort", effort)
     search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
-    sweep = _Sweep(search, objective, steps=max(_STEPS, round(_STEPS * effort)), seed=seed)
+    sweep = _Sweep.of(search, objective, steps=max(_STEPS, round(_STEPS * effort)), seed=seed)
     total = 2 * count
 
     def report(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
-    slowest = sweep.at(1.0, [])
+    slowest = sweep.at(1.0, None)
     report(1)
-    fastest = sweep.at(0.0, [slowest])
+    fastest = sweep.at(0.0, slowest)
     report(2)
     found = [slowest]
-    for index, share in enumerate(np.linspace(1.0, fastest.kept, count)[1:-1]):
-        if is_spent():
-            break
-        found.append(sweep.at(float(share), found))
-        report(3 + index)
-    judged = sweep.judged(_different([*found, fastest]))
+    for share in until_spent(np.linspace(1.0, sweep.share(fastest), count)[1:-1]):
+        found.append(sweep.at(float(share), found[-1]))
+        report(1 + len(found))
+    curve = _points(sweep, [*found, fastest])
     recommended = search.run(
         graph if isinstance(graph, Network) else None,
         seed=seed,
         effort=effort,
         progress=lambda done, of: report(count + done * count // of),
-        judged=tuple(one for _, one in judged),
+        judged=tuple(search.row(start) for start, _ in curve),
     )
-    return TradeOff(objective, sweep.best, _curve(judged), recommended, sweep.note())
+    kind = "reversible W" if search.graph.is_undirected else "W"
+    note = (
+        f"every point is achieved, and its slem is proved for its v among {kind}; "
+        "over v and W together the problem is not convex: other v may do better"
+    )
+    return TradeOff(objective, sweep.best, tuple(point for _, point in curve), recommended, note)
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """The fastest network found for a share, and the share of the best that it has."""
-
-    share: float
-    kept: float
-    mixed: Mixed
-
-
 class _Sweep:
-    """Shares of the best K or E, and the networks found for them."""
+    """Shares of the best K or E, which `v` has, and the networks found for them."""
 
-    def __init__(
-        self, search: SampleSearch, objective: Objective, *, steps: int, seed: int
-    ) -> None:
-        self.search, self.objective, self.steps, self.seed = search, objective, steps, seed
+    search: SampleSearch
+    objective: Objective
+    kept: KeepsRate | KeepsExponent
+    best: float
+    v: FloatArray
+    steps: int
+    seed: int
+
+    @classmethod
+    def of(cls, search: SampleSearch, objective: Objective, *, steps: int, seed: int) -> _Sweep:
         model, aim, allowed = search.model, search.aim, search.allowed
-        self.information = model.information(aim.target)[:, aim.wrong]
+        kept: KeepsRate | KeepsExponent
         if objective == "rate":
-            best = optimal_rate(model, target=aim.target, influences=allowed)
-            self.best, self.v = best.rate, best.stationary_distribution
+            rate = optimal_rate(model, target=aim.target, influences=allowed)
+            kept = KeepsRate(model.information(aim.target)[:, aim.wrong])
+            best, v = rate.rate, rate.stationary_distribution
         else:
             found = best_exponent(model, target=aim.target, influences=allowed)
-            self.best, self.v = found.exponent, found.stationary_distribution
-        if not np.isfinite(self.best):
+            kept = search.exponent
+            best, v = found.exponent, found.stationary_distribution
+        if not np.isfinite(best):
             raise fail(
                 "objective",
                 '"rate", where errors become impossible',
                 repr(objective),
                 'use objective="rate"',
             )
+        return cls(search, objective, kept, best, v, steps, seed)
 
-    def value(self, v: FloatArray) -> float:
-        """K or E at v, for the target."""
-        if self.objective == "rate":
-            return float((v @ self.information).min())
-        return min(e.exponent(v) for e in self.search.evidence)
+    def share(self, mixed: Mixed) -> float:
+        """What a network keeps of the best."""
+        return self.kept.value(mixed.v) / self.best
 
-    def at(self, share: float, before: list[_Found]) -> _Found:
-        """The fastest network found that keeps `share` of the best.
+    def at(self, share: float, before: Mixed | None) -> Mixed:
+        """The fastest network found that keeps `share` of the best; `before` keeps more.
 
         Raises
         ------
         DesignFailed
             If no fastest mixing can be found for any influence tried.
         """
-        search = self.search
+        graph, limits = self.search.graph, self.search.limits
         least = float(np.clip(share, _NONE, 1 - _ALL)) * self.best
-        allowed = FlooredInfluences(
-            search.allowed,
-            RateFloor(self.information, least)
-            if self.objective == "rate"
-            else ExponentFloor(search.evidence, least),
-        )
+        allowed = FlooredInfluences(self.search.allowed, self.kept, least)
         even = allowed.evenest()
         tried = [self.v if even is None else even]
-        # What kept a larger share keeps this one.
-        tried += [one.mixed.v for one in before[-1:]]
-        mixed: list[Mixed] = []
-        for v in tried:
-            if mixed and is_spent():
-                break
-            start = fastest_for(search.graph, v, search.limits, seed=self.seed)
+        tried += [] if before is None else [before.v]
+        search = Search[Mixed]("minimise")
+        for v in search.over(tried):
+            start = fastest_for(graph, v, limits, seed=self.seed)
             if start is not None:
-                mixed.append(faster(start, search.graph, allowed, search.limits, steps=self.steps))
-        if not mixed:
+                found = faster(start, graph, allowed, limits, steps=self.steps)
+                search.offer(found.slem, found)
+        if search.best is None:
             raise DesignFailed(
                 "no fastest mixing",
                 tried=("fastest_mixing",),
                 best=None,
                 remedy="loosen the constraints, or ask for the rate alone",
             )
-        fastest = min(mixed, key=lambda one: one.slem)
-        return _Found(share, self.value(fastest.v) / self.best, fastest)
-
-    def judged(self, found: list[_Found]) -> list[tuple[_Found, Judged]]:
-        """Each network with its sample sizes."""
-        result = []
-        for one in found:
-            name = f"{self.objective}, share {one.kept:.3g}"
-            start = Start(name, one.mixed.network, one.mixed.graph)
-            result.append((one, Judged(start, self.search.row(start))))
-        return result
-
-    def note(self) -> str:
-        """What is proved, and what is not."""
-        kind = "reversible W" if self.search.graph.is_undirected else "W"
-        return (
-            f"every point is achieved, and its slem is proved for its v among {kind}; "
-            "over v and W together the problem is not convex: other v may do better"
-        )
+        return search.best
 
 
-def _different(found: list[_Found]) -> list[_Found]:
-    """By share, without those of the same influence as the one before."""
-    kept: list[_Found] = []
-    for one in sorted(found, key=lambda one: -one.kept):
-        if not kept or np.abs(one.mixed.v - kept[-1].mixed.v).max() * one.mixed.v.size > _SAME:
-            kept.append(one)
-    return kept
-
-
-def _curve(judged: list[tuple[_Found, Judged]]) -> tuple[TradePoint, ...]:
-    kept = np.array([one.kept for one, _ in judged])
-    slems = np.array([one.mixed.slem for one, _ in judged])
+def _points(sweep: _Sweep, found: list[Mixed]) -> list[tuple[Start, TradePoint]]:
+    """The curve by share, without those of the same influence as the one before."""
+    different: list[Mixed] = []
+    for one in sorted(found, key=sweep.share, reverse=True):
+        last = different[-1].v if different else None
+        if last is None or np.abs(one.v - last).max() * one.v.size > _SAME:
+            different.append(one)
+    shares = np.array([sweep.share(one) for one in different])
+    slems = np.array([one.slem for one in different])
     points = []
-    for one, judgement in judged:
-        row = judgement.row
-        more, faster_ones = kept > one.kept + _ROUNDING, slems < one.mixed.slem - _ROUNDING
-        beaten = (more & (slems <= one.mixed.slem + _ROUNDING)) | (
-            faster_ones & (kept >= one.kept - _ROUNDING)
+    for one, share in zip(different, shares.tolist(), strict=True):
+        start = Start(f"{sweep.objective}, share {share:.3g}", one.network, one.graph)
+        row = sweep.search.row(start)
+        more, faster_ones = shares > share + _ROUNDING, slems < one.slem - _ROUNDING
+        beaten = (more & (slems <= one.slem + _ROUNDING)) | (
+            faster_ones & (shares >= share - _ROUNDING)
         )
-        points.append(
-            TradePoint(
-                share=one.kept,
-                network=one.mixed.network,
-                stationary_distribution=one.mixed.v,
-                rate=row.rate,
-                exponent=row.exponent,
-                slem=one.mixed.slem,
-                slem_bound=one.mixed.bound,
-                certified=row.samples,
-                chernoff=row.chernoff,
-                is_pareto=not bool(beaten.any()),
-            )
+        point = TradePoint(
+            share=share,
+            network=one.network,
+            stationary_distribution=one.v,
+            rate=row.rate,
+            exponent=row.exponent,
+            slem=one.slem,
+            slem_bound=one.bound,
+            certified=row.samples,
+            chernoff=row.chernoff,
+            is_pareto=not bool(beaten.any()),
         )
-    return tuple(points)
+        points.append((start, point))
+    return points

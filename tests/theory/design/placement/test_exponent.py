@@ -17,11 +17,11 @@ from tests.theory.design.placement.oracles import (
     random_coins,
     wrong_of,
 )
+from tests.theory.learning.decay import largest_decay
 from theory import FiniteAgent, FiniteModel, Network, error_exponent
 from theory.design import place
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
-from theory.learning.rate import largest_decay
 
 # Both maxima are flat, and right to about 1e-12 of their terms.
 CLOSE = 1e-9
@@ -31,9 +31,7 @@ def exponent_of(model: FiniteModel, v: np.ndarray, order: np.ndarray, target: in
     """E of one placement, by the one-placement routine of `theory.learning`."""
     used = v > 0
     found = [
-        largest_decay(
-            model.log_ratio_laws(target, theta), model.assignment[order][used], v[used]
-        ).value
+        largest_decay(model.log_ratio_laws(target, theta), model.assignment[order][used], v[used])
         for theta in wrong_of(model, target)
     ]
     return min(found)
@@ -77,7 +75,7 @@ def test_the_compiled_maximum_is_that_of_the_exponent(
     order = np.array(data.draw(st.permutations(range(agents))))
     filling = problem.sorts[order][problem.free]
     expected = [
-        largest_decay(model.log_ratio_laws(target, theta), model.assignment[order], v).value
+        largest_decay(model.log_ratio_laws(target, theta), model.assignment[order], v)
         for theta in problem.wrong
     ]
     assert exponents.by_hypothesis(filling) == pytest.approx(expected, rel=CLOSE, abs=1e-13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import count
 from math import factorial, prod
 
 import numpy as np
@@ -25,6 +26,7 @@ from theory import FiniteAgent, FiniteModel, Network, learning_rate
 from theory.design import Placement, place
 from theory.design.placement.bounds import rate_bound, solve
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.search import time_budget
 
 # Sums of at most six products, each right to a few roundings.
 CLOSE = 1e-13
@@ -266,3 +268,23 @@ def test_a_local_search_ends_where_rounding_pretends_to_a_gain() -> None:
     v = [1.6439607331424233e-05, 0.29998356039266855]
     found = place(v, claims, method="local")
     assert np.isclose(found.value, 2 * v[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["rate", "exponent", "samples"])
+def test_the_time_given_ends_a_trial_of_all(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("theory.design.placement.local._CLASSES", 2)
+    model, network = (
+        random_coins(5, 5, 2, seed=1, blind=0.0),
+        Network.from_topology("path", agents=5),
+    )
+    options = {"objective": objective, "method": "exhaustive"}
+    whole = place(network, model, **options)  # type: ignore[arg-type]
+    with time_budget(0.5, clock=count().__next__):
+        found = place(network, model, **options)  # type: ignore[arg-type]
+    assert found.evaluated < whole.evaluated
+    assert "in the time given" in found.note
+    assert found.certificate.kind == "local"
+    assert not found.certificate.is_proved
+    assert found.worst is None

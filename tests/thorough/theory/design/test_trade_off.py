@@ -23,9 +23,9 @@ from theory.design import (
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.samples.cover import Evidence
 from theory.design.samples.mixing_descent import (
-    ExponentFloor,
     FlooredInfluences,
-    RateFloor,
+    KeepsExponent,
+    KeepsRate,
     fastest_for,
 )
 from theory.design.samples.trade_off import Objective
@@ -111,12 +111,12 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
     evidence = tuple(Evidence.of(model, 0, m) for m in (1, 2))
     grid = simplex(3, 1 / 30, 16)
     information = model.information(0)[:, 1:]
-    for values, floor in (
-        ([float((v @ information).min()) for v in grid], lambda c: RateFloor(information, c)),
-        ([exponent_at(v, model) for v in grid], lambda c: ExponentFloor(evidence, c)),
+    for values, kept in (
+        ([float((v @ information).min()) for v in grid], KeepsRate(information)),
+        ([exponent_at(v, model) for v in grid], KeepsExponent(evidence)),
     ):
         least = share * max(values)
-        allowed = FlooredInfluences(influences, floor(least))
+        allowed = FlooredInfluences(influences, kept, least)
         inside = [v for v, value in zip(grid, values, strict=True) if value >= least]
         found = allowed.evenest()
         assert influences.contains(found, tolerance=1e-8)
@@ -127,7 +127,7 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
         assert cost @ cheapest <= min(cost @ v for v in inside) + 1e-6
         for v in (found, cheapest):
             value = float((v @ information).min())
-            if isinstance(allowed.floor, ExponentFloor):
+            if isinstance(kept, KeepsExponent):
                 value = exponent_at(v, model)
             assert value >= least * (1 - 1e-6)
 
