@@ -186,7 +186,7 @@ def trials(*rounds: int) -> str:
             ends = [closing(one, 0) for one in own]
             means = [*(mean_at(own, n) for n in rounds), float(np.mean(ends))]
             error = np.std(ends, ddof=1) / np.sqrt(len(ends)) if len(ends) > 1 else np.nan
-            sent = _whole(np.mean([kbit_a_round(one) for one in own]))
+            sent = _whole(_mean([kbit_a_round(one) for one in own]))
             cells = [sent, *(_digits(mean, 3) for mean in means), _digits(error, 3), str(len(own))]
             rows.append([what, *cells])
     looks = (f"after {n}" for n in rounds)
@@ -201,7 +201,7 @@ def closings(*exchanges: int) -> str:
         own = FOUND.named(run.name)
         if own and run.recipe.closing:
             means = (float(np.mean([closing(one, k) for one in own])) for k in (0, *exchanges))
-            sent = np.mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
+            sent = _mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
             what = _SENT[run.name.removeprefix("trial ")]
             rows.append([what, *(_digits(mean, 3) for mean in means), _whole(sent)])
     looks = (f"+ {n} exchanges" for n in exchanges)
