@@ -16,7 +16,7 @@ from empirical.nets.architecture import perceptron
 from empirical.train.comparing import Length
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.net_run import network_of
-from peerbayes.experiments.tuned_runs import Attempt, split_images
+from peerbayes.experiments.tuned import Attempt, split_images
 from peerbayes.experiments.tuned_search import METHODS
 from peerbayes.terminal import Stages
 

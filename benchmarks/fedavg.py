@@ -26,7 +26,6 @@ from benchmarks.limits import SinglePrecisionProduct, in_a_process, spread, turn
 from benchmarks.tables import Options, Row
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
-from empirical.train.fedavg import FedAvg
 from empirical.train.recipe import FedAvgRecipe
 
 CLIENTS = 100
@@ -197,7 +196,7 @@ def measure(size: Size, *, repeats: int, flower_rounds: int) -> dict[str, Any]:
         rounds=1000, fraction=size.together / CLIENTS, batch=size.batch, rate=RATE
     )
     architecture = perceptron(size.inputs, size.hidden, size.hidden, outputs=10)
-    run = FedAvg(shares, recipe, architecture=architecture, seed=0)
+    run = recipe.training(shares, architecture=architecture, seed=0)
     limit = SinglePrecisionProduct()
     found = turns(
         {"limit": limit, "stacked": run.run_round, "loop": Loop(size, shares)}, repeats=repeats

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from benchmarks.limits import SinglePrecisionProduct, spread, turns
 from benchmarks.tables import Options, Row
 from empirical.data import Images
-from empirical.gae.net import Moments, Passes, initial, side_by_side, step
+from empirical.gae.net import Passes, begin, initial, side_by_side, step
 from empirical.gae.recipe import Recipe
 from empirical.nets.threads import one_thread
 
@@ -60,8 +60,7 @@ class Stacked:
 
     def __init__(self, size: Size, images: Images) -> None:
         self.passes, self.size = Passes(images), size
-        self.weights = initial(np.random.default_rng(0)).repeat(size.nodes, 1)
-        self.moments = Moments.none(self.weights)
+        self.state = begin(initial(np.random.default_rng(0)).repeat(size.nodes, 1))
         self.random = [np.random.Generator(np.random.SFC64(node)) for node in range(size.nodes)]
         self.rows = np.arange(size.nodes * size.batch).reshape(size.nodes, size.batch)
 
@@ -70,8 +69,8 @@ class Stacked:
 
     def one(self, node: int) -> None:
         rows, random = self.rows[node], self.random[node]
-        _, found = self.passes.gradient(self.weights[node], rows, _DROPOUT, random)
-        step(self.weights, self.moments, node, found, Recipe())
+        _, found = self.passes.gradient(self.state["weights"][node], rows, _DROPOUT, random)
+        step(self.state, node, found, Recipe())
 
     def gain(self, repeats: int) -> float:
         """How many times quicker two threads are than one, by the clock."""

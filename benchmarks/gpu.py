@@ -40,7 +40,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.tables import Row
 from empirical.data import Images
-from empirical.gae.net import Moments, Passes, initial, scores, step
+from empirical.gae.net import Passes, begin, initial, scores, step
 from empirical.gae.recipe import Recipe
 from empirical.kernels.products import products
 from empirical.likelihoods.laws import Classes
@@ -198,8 +198,8 @@ def of_resnet(setting: Setting) -> Iterator[Case]:
 
 def of_gae(setting: Setting) -> Iterator[Case]:
     random, recipe = np.random.default_rng(0), Recipe()
-    begin = initial(random)
-    loss = partial(scores, begin.clone().requires_grad_(), torch.rand(2, 28, 28))
+    first = initial(random)
+    loss = partial(scores, first.clone().requires_grad_(), torch.rand(2, 28, 28))
     once = operations(lambda: loss().sum().backward()) / 2
 
     def measure(batch: int, choice: str) -> Row:
@@ -207,12 +207,11 @@ def of_gae(setting: Setting) -> Iterator[Case]:
         pixels = random.integers(0, 256, (batch, 28, 28)).astype(np.uint8)
         images = Images(pixels, labels, "random", tuple("0123456789"))
         passes, chosen = Passes(images, device=setting.device), np.arange(batch)
-        weights = begin[None].to(setting.device)
-        moments = Moments.none(weights)
+        state = begin(first[None].to(setting.device))
 
         def one() -> None:
-            _, gradient = passes.gradient(weights[0], chosen, recipe.dropout, random)
-            step(weights, moments, 0, gradient, recipe)
+            _, gradient = passes.gradient(state["weights"][0], chosen, recipe.dropout, random)
+            step(state, 0, gradient, recipe)
 
         with products(choice, device=setting.device):
             spent = seconds(one, setting)

@@ -30,7 +30,7 @@ from empirical.dealing import DEALINGS, Dirichlet
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.train.comparing import Length, judged, train_network
 from empirical.train.split_images import SplitImages
-from peerbayes.experiments.tuned_runs import split_images
+from peerbayes.experiments.tuned import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner
 from peerbayes.terminal import Stages
 from theory import Network

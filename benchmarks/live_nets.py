@@ -73,17 +73,17 @@ class Alone:
 
 def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
-    from empirical.nets.evaluation import evaluate
     from empirical.nets.posterior import Posterior
+    from empirical.train.evaluation import evaluate
     from peerbayes.experiments.net_rows import ROWS, Part, part_values
-    from peerbayes.experiments.net_run import net_problem, part_learner
+    from peerbayes.experiments.net_run import net_problem, part_run
     from peerbayes.experiments.run import part_seed
 
     row = ROWS["star-mnist-1"]
     part, seed = Part(recipe, "cooperating", row.main, 0), part_seed(SEED, 0)
     problem = net_problem(row, part, is_quick=False, device="cpu", data=None, seed=seed)
     values = part_values(row, part, is_quick=False)
-    learner, _, _ = part_learner(problem, part, values, seed=seed, device="cpu")
+    run, _, _ = part_run(problem, part, values, seed=seed, device="cpu")
 
     def accuracy(beliefs: Beliefs) -> float:
         mean, variance = (torch.from_numpy(np.array(values)) for values in beliefs)
@@ -95,12 +95,9 @@ def row_alone(recipe: str) -> Alone:
             seed=0,
             own_labels=problem.test.own_labels,
         )
-        return float(found.accuracy.mean())
+        return float(found["accuracy"].mean())
 
-    def beliefs() -> Beliefs:
-        return learner.posterior.mean.numpy().copy(), learner.posterior.variance.numpy().copy()
-
-    return Alone(learner.advance, beliefs, accuracy)
+    return Alone(run.run_round, lambda: beliefs_of(run), accuracy)
 
 
 def file_alone(path: Path) -> Alone:
@@ -113,13 +110,13 @@ def file_alone(path: Path) -> Alone:
         plan.net, plan.likelihood, plan.shares(), plan.network, plan.learner,
         rounds=plan.rounds, local_steps=plan.local_steps, batch=plan.batch, seed=plan.seed,
     )  # fmt: skip
+    return Alone(run.run_round, lambda: beliefs_of(run), lambda beliefs: None)
 
-    def beliefs() -> Beliefs:
-        found = run.belief()
-        assert found.variance is not None
-        return found.mean.numpy().copy(), found.variance.numpy().copy()
 
-    return Alone(run.run_round, beliefs, lambda beliefs: None)
+def beliefs_of(run: Any) -> Beliefs:
+    """Means and variances of a run's agents."""
+    found = run.belief()
+    return found.mean.numpy().copy(), found.variance.numpy().copy()
 
 
 def left_by(out: Path, network: str, agents: Mapping[str, Any]) -> Beliefs:

@@ -1,4 +1,4 @@
-"""What large runs take, predicted before they start and measured; and what a second worker brings.
+"""What large runs take, predicted and measured; what a second worker brings; how time grows.
 
 The second table has the seconds of a run with one worker and with two, by the clock and of the CPU
 in all processes, which are started beforehand, and whether their numbers agree to the last bit.
@@ -22,7 +22,7 @@ from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
 from exact.regression import simulate_regression
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteAgent, FiniteModel, Network, SampleSizes, error_exponent, sample_sizes
 from theory.regression import RegressionAgent, RegressionModel
 
 MIB = 1 << 20
@@ -169,7 +169,68 @@ def workers(agents: int, replicates: int, rounds: int, *, repeats: int) -> dict[
     }
 
 
+def expander(agents: int) -> Network:
+    """Each agent hears the next and nine of all, by chance: directed."""
+    rng, here = np.random.default_rng(0), np.arange(agents)
+    heard = [(here + 1) % agents, *rng.integers(agents, size=(9, agents))]
+    edges = np.vstack([np.column_stack([speaker, here]) for speaker in heard])
+    return Network.from_edges(edges, agents=agents, directed=True)
+
+
+def ring(agents: int) -> Network:
+    """A ring; two million of them."""
+    return Network.from_topology("ring", agents=agents)
+
+
+def predicted(hypotheses: int) -> SampleSizes:
+    """All that is predicted of ten agents on a ring, each of a kind of its own."""
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet(np.ones(4) * 2, size=(hypotheses, 1)) for _ in range(10)]
+    kinds = [FiniteAgent.from_tables(truth=table[0], likelihood=table) for table in tables]
+    law = FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], kinds)
+    return sample_sizes(ring(10), law, delta=0.05)
+
+
+# What is computed of a size, and three sizes.
+GROWTH: dict[str, tuple[Callable[[int], object], Sequence[int]]] = {
+    "ring of N agents: v, eigenvalues": (
+        lambda n: ring(n).prepare(),
+        (200_000, 600_000, 2_000_000),
+    ),
+    "ring of N agents: v, K, E": (
+        lambda n: error_exponent(ring(n), model(10, n)),
+        (200_000, 600_000, 2_000_000),
+    ),
+    "directed expander of N agents: v": (
+        lambda n: expander(n).stationary,
+        (10_000, 100_000, 1_000_000),
+    ),
+    "ring of 10 agents, M hypotheses: K, E, sample sizes": (predicted, (100, 450, 2000)),
+}
+TOY = 100
+
+
+def growth(work: str, *, quick: bool) -> dict[str, Any]:
+    """Seconds of three sizes, and the exponent of the line through their logarithms."""
+    compute, sizes = GROWTH[work]
+    sizes = [max(10, size // TOY) for size in sizes] if quick else sizes
+    compute(max(10, sizes[0] // 10))  # loads what is compiled
+    seconds = []
+    for size in sizes:
+        start = time.process_time()
+        compute(size)
+        seconds.append(time.process_time() - start)
+    return {
+        "part": "growth",
+        "work": work,
+        "sizes": ", ".join(f"{size:,}".replace(",", " ") for size in sizes),
+        "s": dict(zip(("least", "middle", "largest"), seconds, strict=True)),
+        "exponent": float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]),
+    }
+
+
 def rows(how: Options) -> Sequence[Row]:
     """The tables."""
     found = [measure(size) for size in (TOY_SIZES if how.quick else SIZES)]
-    return [*found, workers(*(TOY_WORKERS if how.quick else WORKERS), repeats=how.repeats)]
+    found.append(workers(*(TOY_WORKERS if how.quick else WORKERS), repeats=how.repeats))
+    return [*found, *(growth(work, quick=how.quick) for work in GROWTH)]

@@ -117,6 +117,25 @@ def load_tensors(path: Path) -> Kept:
     return _read(path, keep=True)
 
 
+def usable(
+    path: Path, words: Mapping[str, Any], notice: Callable[[str], None] | None
+) -> Kept | None:
+    """A file that is there, whole, and says these words; `notice` is told why one is not used."""
+    if not path.exists():
+        return None
+    try:
+        kept = load_tensors(path)
+    except ValueError as error:
+        reason = str(error)
+    else:
+        if all(kept.words.get(name) == value for name, value in words.items()):
+            return kept
+        reason = f"{path}: not used, for it is of other settings"
+    if notice is not None:
+        notice(reason)
+    return None
+
+
 def verify_file(path: Path) -> Kept:
     """Check a file from its first byte to its last; the tensors themselves are not kept.
 
@@ -328,29 +347,19 @@ class Generations:
 
         Its words have the key ``done`` besides those it was saved with.
         """
-        found: dict[int, Kept] = {}
-        refused: list[Path] = []
         for path in self.slots:
             remove_leftovers(path)
-        for slot, path in enumerate(self.slots):
-            if not path.exists():
-                continue
-            try:
-                kept = load_tensors(path)
-            except ValueError as error:
-                refused.append(path)
-                self._say(str(error))
-                continue
-            if kept.words.get("fingerprint") == self.fingerprint:
-                found[slot] = kept
-            else:
-                self._say(f"{path}: not used, for it is of other settings")
+        there = [slot for slot, path in enumerate(self.slots) if path.exists()]
+        of = {"fingerprint": self.fingerprint}
+        every = {slot: usable(self.slots[slot], of, self.notice) for slot in there}
+        found = {slot: kept for slot, kept in every.items() if kept is not None}
         if not found:
             return None
         self._newest = max(found, key=lambda slot: int(found[slot].words["done"]))
         kept = found[self._newest]
-        if refused:
-            self._say(f"{self.slots[self._newest]}: used instead, of round {kept.words['done']}")
+        if len(found) < len(there) and self.notice is not None:
+            used = self.slots[self._newest]
+            self.notice(f"{used}: used instead, of round {kept.words['done']}")
         return kept
 
     def due(self) -> bool:
@@ -382,7 +391,3 @@ class Generations:
             path.unlink(missing_ok=True)
             remove_leftovers(path)
         self._newest = None
-
-    def _say(self, sentence: str) -> None:
-        if self.notice is not None:
-            self.notice(sentence)

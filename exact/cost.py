@@ -136,7 +136,7 @@ class Cost(Shown):
     bytes
         Memory at the peak beyond the network and the model, of all processes together.
     seconds
-        On a common core for each worker.
+        On a common core for each worker; with those for v, on a network that does not change.
     parts
         The bytes of what is kept of the recorded rounds ("statistics"), of replicates that are
         kept whole ("paths"), of the run itself ("run"), of its results on the way ("results") and
@@ -174,6 +174,8 @@ class Extent:
         Whether some agents draw normal numbers.
     hearing
         Seconds for a number that is heard; what a multiplication and an addition take if left out.
+    stationary
+        Seconds for the stationary distribution, by which it is known who is right.
     """
 
     agents: int
@@ -190,6 +192,7 @@ class Extent:
     table: int
     gaussian: bool
     hearing: float | None = None
+    stationary: float = 0.0
 
     @property
     def room(self) -> int:
@@ -247,10 +250,10 @@ class Extent:
             parts["run"] *= workers
             parts["results"] = (2 + AHEAD) * workers * part
             parts["processes"] = workers * LIBRARIES
-        seconds = START + self.chunks * self.chunk_seconds / workers + PROCESS * (workers > 1)
+        once = START + PROCESS * (workers > 1) + self.stationary
         return Cost(
             bytes=sum(parts.values()),
-            seconds=seconds,
+            seconds=once + self.chunks * self.chunk_seconds / workers,
             parts=parts,
             units=self.units,
             checkpoint=NUMBER * (sums + self.paths * each),

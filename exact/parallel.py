@@ -15,20 +15,22 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, nullcontext
 from copy import deepcopy
 from functools import cache
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from exact.checkpoint import EVERY_SECONDS, Arrays, Checkpoint, Clock
 from theory.progress import Progress
 from theory.validation import as_integer, fail, install_extra
 
 Advanced = Callable[[int], None]
+T = TypeVar("T")
+R = TypeVar("R")
 
 # Units in flight for each worker, and in a wave where a backend cannot hand out results one by one.
 AHEAD = 2
@@ -144,14 +146,23 @@ def _spread(
     work: Work, begin: int, workers: int, backend: str | None
 ) -> Generator[Arrays, None, None]:
     """The same from workers, in the order of the units."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
+
+    token = secrets.token_hex(8)
+    calls = (delayed(_run)(token, work, unit) for unit in range(begin, work.units))
+    yield from _handed_out(calls, workers, backend)
+
+
+def _handed_out(
+    calls: Iterator[Any], workers: int, backend: str | None
+) -> Generator[Any, None, None]:
+    """What joblib's delayed calls return, in their order, from workers."""
+    from joblib import Parallel
     from joblib._parallel_backends import LokyBackend, MultiprocessingBackend
     from joblib.parallel import get_active_backend
 
-    token = secrets.token_hex(8)
     # Here too: the workers may be threads of this process.
     with workplace(backend, workers), one_thread():
-        calls = (delayed(_run)(token, work, unit) for unit in range(begin, work.units))
         options: dict[str, Any] = {"n_jobs": workers, "pre_dispatch": AHEAD * workers}
         place = get_active_backend()[0]
         if isinstance(place, LokyBackend | MultiprocessingBackend):
@@ -172,6 +183,51 @@ def _spread(
             ) from None
 
 
+def spread(
+    function: Callable[[T], R],
+    items: Sequence[T],
+    *,
+    workers: int = 1,
+    backend: str | None = None,
+    progress: Progress | None = None,
+) -> list[R]:
+    """The function's value for each of the items, computed by workers, in the items' order.
+
+    Function, items and values travel between processes, and are pickled.
+
+    Parameters
+    ----------
+    workers, backend
+        As for :func:`run_units`.
+    progress
+        Called as progress(done, total), in items.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`run_units`; and what the function raises.
+    """
+    from joblib import delayed
+
+    workers, found = as_integer("workers", workers, minimum=1), []
+    calls = (delayed(_alone)(function, item) for item in items)
+    with closing(_handed_out(calls, workers, backend)) as results:
+        for result in results:
+            found.append(result)
+            if progress is not None:
+                progress(len(found), len(items))
+    return found
+
+
+_turn = threading.Lock()
+
+
+def _alone(function: Callable[[T], R], item: T) -> R:
+    # The precision of ball arithmetic is the process's: its threads take turns.
+    with _turn, one_thread():
+        return function(item)
+
+
 _kept = threading.local()
 
 
@@ -182,7 +238,8 @@ def _run(token: str, work: Work, unit: int) -> Arrays:
         _kept.token, _kept.work = token, deepcopy(work)
     kept: Work = _kept.work
     with one_thread():
-        return kept.run(unit, _unheard)
+        # Progress within a unit is not told from here.
+        return kept.run(unit, lambda amount: None)
 
 
 def _end_with(owner: int) -> None:
@@ -197,10 +254,6 @@ def _end_with(owner: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _unheard(amount: int) -> None:
-    """Progress within a unit, in a worker."""
 
 
 @cache

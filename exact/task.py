@@ -142,6 +142,7 @@ def extent_of(
         table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
         gaussian=any(b.any() for _, _, b in rows),
         hearing=hearing,
+        stationary=0.0 if network is None else network.stationary.seconds,
     )
 
 

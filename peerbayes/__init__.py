@@ -12,7 +12,7 @@
   name, `save` writes one; `Problem`, `ChangingProblem`, `FaultyProblem` and `RegressionProblem`
   are their types, `BUILTINS` what goes by name, `load_variants` all variants of a built-in;
 - **what can be asked** of a problem: `analyse`, `simulate`, `verify`, `design`, `place`, and
-  `learn` from observations of one's own; of a
+  `learn` from observations of one's own; `many` asks it of many problems; of a
   family of networks: `formula`; of the papers' experiments: `run`; `plot` draws networks,
   problems and results; `explore` shows a problem on a page, where it can be moved;
 - **live networks**: `launch` runs the agents of a problem as processes of this machine;
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from peerbayes.front.learn import learn as learn
     from peerbayes.front.live import launch as launch
     from peerbayes.front.live import watch as watch
+    from peerbayes.front.many import many as many
     from peerbayes.front.plot import plot as plot
     from peerbayes.front.problems import load as load
     from peerbayes.front.problems import problem_of as problem_of
@@ -71,9 +72,6 @@ if TYPE_CHECKING:
     from peerbayes.settings.nets import Examples as Examples
     from peerbayes.settings.nets import Job as Job
     from peerbayes.settings.nets import Method as Method
-    from peerbayes.settings.questions import Files as Files
-    from peerbayes.settings.questions import Limits as Limits
-    from peerbayes.settings.questions import Variant as Variant
     from theory.bounds import account as account
     from theory.bounds import sample_sizes as sample_sizes
     from theory.changing import DelayedNetwork as DelayedNetwork

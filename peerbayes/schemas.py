@@ -73,7 +73,7 @@ _PRINTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "campaign": (
             "Where every part of a campaign stands",
-            "experiments.campaign_state:CampaignDocument",
+            "experiments.campaign_plan:CampaignDocument",
         ),
         "figures": (
             "Figures of the papers, redrawn, each with its verdict",

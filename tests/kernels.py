@@ -116,14 +116,14 @@ def autoencoder() -> None:
     from empirical.gae.messages import coder_of
     from empirical.gae.net import Passes, initial, stream
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes, one_round
+    from empirical.gae.rounds import Gossip
 
     images = Images(np.ones((16, 28, 28), np.uint8), np.arange(16) % 10, "", tuple("0123456789"))
     recipe = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned", nodes=2)
     start = initial(stream(0, 9))
-    nodes, shares = Nodes.begin(start, 2), [np.arange(8), np.arange(8, 16)]
+    shares = [np.arange(8), np.arange(8, 16)]
     coder = coder_of(recipe, start, autoencoder=None)
-    one_round(nodes, Passes(images, device="cpu"), shares, coder, recipe, seed=0)
+    Gossip(Passes(images), shares, coder, recipe, begin=start, seed=0).run_round()
 
 
 def compiled(work: Callable[[], None]) -> str:

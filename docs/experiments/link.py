@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from empirical.rank_correlation import rank_correlation
 from peerbayes.experiments.link import LINKS
-from peerbayes.experiments.link_networks import heard_again
 from peerbayes.experiments.link_rows import WIDE, LinkContent, rounds_reached
-from peerbayes.experiments.record_lines import ENDING, put_record, read_lines
+from peerbayes.experiments.link_runs import heard_again
+from peerbayes.experiments.short_records import ENDING, put_record, read_lines
 from peerbayes.records import read_record
 
 HERE = Path(__file__).parent
@@ -89,11 +89,11 @@ def orders(*names: str) -> str:
         row = ROWS[name]
         content = LinkContent.of(bodies()[name]["content"])
         assert content.snapshots is not None
-        logs = -np.log([content.snapshots.forecasts[one].rate for one in row.setting.networks])
-        again = np.array([heard_again(one) for one in row.setting.networks])
-        unseen = np.array([one in WIDE for one in row.setting.networks])
-        trained = [content.trained[one] for one in row.setting.networks]
-        for index, target in enumerate(row.setting.targets):
+        logs = -np.log([content.snapshots.forecasts[one].rate for one in row.plan.networks])
+        again = np.array([heard_again(one) for one in row.plan.networks])
+        unseen = np.array([one in WIDE for one in row.plan.networks])
+        trained = [content.trained[one] for one in row.plan.networks]
+        for index, target in enumerate(row.plan.targets):
             rounds = rounds_reached(trained, index=index)
             cells = [
                 _rank(values[chosen], rounds[chosen])

@@ -21,8 +21,8 @@ from peerbayes.experiments.gae_rows import (
     GaeContent,
     GaeRunPart,
 )
-from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
-from peerbayes.sources.kept import Kept
+from peerbayes.experiments.net_lines import Printed, is_reproduced
+from peerbayes.sources.documents import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
 _PRINTED = {run.name: float(run.printed) for run in TABLE_1}
@@ -109,10 +109,8 @@ def table_1() -> str:
 def is_as_printed(name: str) -> bool:
     """Whether the printed accuracy could be one more seed of a run of Table 1."""
     own = of_table(name) if name in _PRINTED else ()
-    if not own:
-        return False
-    printed = Printed("", 100 * _PRINTED[name], 0.005)
-    return abs(100 * _accuracy(own) - printed.value) <= accuracy_tolerance(printed, len(own))
+    printed = Printed("", 100 * _PRINTED.get(name, np.nan), 0.005)
+    return bool(own) and is_reproduced(printed, [100 * one.accuracy for one in own])
 
 
 def findings() -> str:

@@ -15,12 +15,11 @@ from matplotlib.figure import Figure
 
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.experiment import made_by
-from peerbayes.experiments.net_documents import WHEN, group_mean, way_of
-from peerbayes.experiments.net_lines import accuracy_verdict, net_lines
+from peerbayes.experiments.net_lines import WHEN, accuracy_verdict, group_mean, net_lines, way_of
 from peerbayes.experiments.net_rows import RECIPE_NAMES, ROWS, Part
-from peerbayes.experiments.record_lines import ENDING, read_lines
-from peerbayes.experiments.short_records import ShortPart, read_row
-from peerbayes.sources.kept import Kept, Need, accuracies
+from peerbayes.experiments.short_records import ENDING, ShortPart, read_lines, read_row
+from peerbayes.sources.documents import Kept, Need
+from peerbayes.sources.rules import accuracies
 
 HERE = Path(__file__).parent
 PARTS: Mapping[str, Mapping[str, ShortPart]] = {row: read_row(HERE, row).parts for row in ROWS}

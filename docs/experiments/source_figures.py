@@ -10,14 +10,14 @@ from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
 from peerbayes.experiments.experiment import mean_and_error
-from peerbayes.experiments.net_documents import WHEN, NetPart, When
-from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, Role
+from peerbayes.experiments.net_lines import WHEN
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, NetPart, Role, When
 from peerbayes.figures.chart import on_axes
 from peerbayes.figures.wording import number
 from peerbayes.report.verified import panel_plot
 from peerbayes.sources.catalogue import FIGURES
-from peerbayes.sources.documents import CheckDocument, FigureDocument, PanelDocument
-from peerbayes.sources.kept import Kept, Need, Reading, accuracies
+from peerbayes.sources.documents import CheckDocument, FigureDocument, Kept, Need, PanelDocument
+from peerbayes.sources.rules import Reading, accuracies
 
 HERE = Path(__file__).parent
 KEPT = Kept(HERE)

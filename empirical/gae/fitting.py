@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +23,21 @@ from torch.nn import functional
 
 from empirical.data import Images
 from empirical.gae.messages import largest_places
-from empirical.gae.net import SIZE, Moments, Passes, epoch, initial, side_by_side, step, stream
+from empirical.gae.net import (
+    SIZE,
+    Passes,
+    State,
+    begin,
+    epoch,
+    initial,
+    side_by_side,
+    step,
+    stream,
+)
 from empirical.gae.recipe import Recipe
-from empirical.keeping import Generations, load_tensors, save_tensors
+from empirical.keeping import Generations, save_tensors, usable
 from empirical.messages.autoencoder import Autoencoder, untrained
+from empirical.train.pooling import restore_tensors
 from theory.progress import Progress
 from theory.validation import as_integer, fail
 
@@ -103,40 +113,22 @@ def snapshots(
     paths = [folder / f"trajectory-{n:03d}.safetensors" for n in range(plan.trajectories)]
     make, missing = partial(_trajectory, plan, passes, len(images), own, device), []
     for number, path in enumerate(paths):
-        kept = _kept_before(path, words, notice)
+        kept = usable(path, words, notice)
         if kept is None:
             missing.append(number)
         else:
-            found[number] = kept
+            found[number] = kept.tensors["sorted"]
     for start in range(0, len(missing), workers):
         numbers = missing[start : start + workers]
         if progress is not None:
             progress(plan.trajectories - len(missing) + start, plan.trajectories)
         made = side_by_side(make, numbers, workers=workers)
-        for number, kept in zip(numbers, made, strict=True):
-            save_tensors(paths[number], {"sorted": kept}, words)
-            found[number] = kept
+        for number, sorted_weights in zip(numbers, made, strict=True):
+            save_tensors(paths[number], {"sorted": sorted_weights}, words)
+            found[number] = sorted_weights
     if progress is not None:
         progress(plan.trajectories, plan.trajectories)
     return found
-
-
-def _kept_before(
-    path: Path, words: dict[str, Any], notice: Callable[[str], None] | None
-) -> Tensor | None:
-    if not path.exists():
-        return None
-    try:
-        kept = load_tensors(path)
-    except ValueError as error:
-        if notice is not None:
-            notice(str(error))
-        return None
-    if kept.words != words:
-        if notice is not None:
-            notice(f"{path}: not used, for it is of other settings")
-        return None
-    return kept.tensors["sorted"]
 
 
 def _trajectory(
@@ -144,10 +136,10 @@ def _trajectory(
 ) -> Tensor:
     """One of them; shape (epochs, kept)."""
     weights = initial(stream(plan.seed, _SNAPSHOTS, number))[None].to(device)
-    moments, found = Moments.none(weights), torch.empty(plan.epochs, plan.kept)
+    state, found = begin(weights), torch.empty(plan.epochs, plan.kept)
     for place in range(plan.epochs):
         random = stream(plan.seed, _SNAPSHOTS, number, place)
-        epoch(passes, weights, moments, 0, np.arange(images), recipe, random)
+        epoch(passes, state, 0, np.arange(images), recipe, random)
         found[place] = weights[0, largest_places(weights[0], plan.kept)].sort().values
     return found
 
@@ -247,26 +239,24 @@ def fit(
         between, recipe.latent, size=SIZE, kept=curves.shape[-1], exact=w,
         random=stream(plan.seed, _FITTING),
     )  # fmt: skip
-    flat = torch.cat([part.reshape(-1) for layer in own.layers for part in layer])[None]
-    tensors = {"weights": flat, **Moments.none(flat).tensors()}
+    flat = torch.cat([part.reshape(-1) for layer in own.layers for part in layer])
+    state = begin(flat[None].to(device))
     training, validation = list[float](), list[float]()
     kept = None if generations is None else generations.load()
     if kept is not None:
-        tensors = kept.tensors
+        restore_tensors(state, kept.tensors)
         training, validation = kept.words["training"], kept.words["validation"]
-    steps = tensors.pop("steps")  # which are counted on the CPU
-    flat, first, second = (tensors[name].to(device) for name in ("weights", "first", "second"))
-    moments = Moments(first, second, steps)
     for number in range(len(training), plan.epochs):
-        training.append(_epoch(flat, moments, taken, own, plan, number))
-        validation.append(_error(_with(own, flat[0]), held_out))
+        training.append(_epoch(state, taken, own, plan, number))
+        validation.append(_error(_with(own, state["weights"][0]), held_out))
         if progress is not None:
             progress(number + 1, plan.epochs)
         if generations is not None and generations.due():
             words = {"training": training, "validation": validation, "rounds": plan.epochs}
-            generations.save(number + 1, {"weights": flat, **moments.tensors()}, words)
+            generations.save(number + 1, state, words)
     variance = float((held_out - taken.mean(dim=0)).square().mean())
-    return Fit(_with(own, flat[0].cpu()), tuple(training), tuple(validation), variance)
+    made = _with(own, state["weights"][0].cpu())
+    return Fit(made, tuple(training), tuple(validation), variance)
 
 
 def held_out_curves(curves: Tensor, plan: FitPlan, recipe: Recipe) -> Tensor:
@@ -288,19 +278,17 @@ def _halves(curves: Tensor, plan: FitPlan) -> tuple[Tensor, Tensor]:
     return tuple(units[own].flatten(0, 1) for own in (order[out:], order[:out]))  # type: ignore[return-value]
 
 
-def _epoch(
-    flat: Tensor, moments: Moments, curves: Tensor, own: Autoencoder, plan: FitPlan, number: int
-) -> float:
+def _epoch(state: State, curves: Tensor, own: Autoencoder, plan: FitPlan, number: int) -> float:
     """Once over the curves; returns the mean squared error on the way."""
     order = torch.from_numpy(stream(plan.seed, _FITTING, 2, number).permutation(len(curves)))
     total = 0.0
     for start in range(0, len(order), plan.batch):
         chosen = order[start : start + plan.batch]
-        some, free = curves[chosen], flat[0].detach().requires_grad_()
+        some, free = curves[chosen], state["weights"][0].detach().requires_grad_()
         model = _with(own, free)
         error = functional.mse_loss(model.decode(model.encode(some)), some)
         (gradient,) = torch.autograd.grad(error, free)
-        step(flat, moments, 0, gradient, Recipe())  # Adam's numbers are the library's
+        step(state, 0, gradient, Recipe())  # Adam's numbers are the library's
         total += float(error.detach()) * len(some)
     return total / len(curves)
 

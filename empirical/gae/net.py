@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -54,6 +53,8 @@ WEIGHTS = "weights"
 _ON_CPU, _ELSEWHERE = 64, 8192
 _WHITE = 255.0
 Result = TypeVar("Result")
+# Weights of all nodes and Adam's moments, by name.
+State = dict[str, Tensor]
 
 
 def blocks() -> tuple[Block, ...]:
@@ -152,51 +153,36 @@ class Passes:
         return drawn.random_(generator=generator)
 
     @torch.no_grad()
-    def right(self, weights: Tensor) -> int:
-        """How many images one net puts into their class."""
+    def accuracy(self, weights: Tensor) -> float:
+        """The share of images that one net puts into their class."""
         inputs, labels = (torch.split(own, self._some) for own in (self._inputs, self._labels))
         said = (scores(weights, some).argmax(1) for some in inputs)
-        return int(sum((one == own).sum() for one, own in zip(said, labels, strict=True)))
+        right = sum((one == own).sum() for one, own in zip(said, labels, strict=True))
+        return int(right) / len(self._labels)
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What Adam remembers of M rows; of a row and not of a step: merges of weights leave it alone.
+def begin(weights: Tensor) -> State:
+    """M rows of weights, shape (M, d), and what Adam remembers of them: all as it is kept in files.
 
-    Attributes
-    ----------
-    first, second
-        Means of gradients and of their squares, shape (M, d).
-    steps
-        Steps so far, shape (M,), int64.
+    That is the means of gradients and of their squares, and how many steps there were, of a row and
+    not of a step: merges of weights leave it alone.
     """
-
-    first: Tensor
-    second: Tensor
-    steps: Tensor
-
-    @classmethod
-    def none(cls, weights: Tensor) -> Moments:
-        """Those before the first step."""
-        steps = torch.zeros(len(weights), dtype=torch.int64)
-        return cls(torch.zeros_like(weights), torch.zeros_like(weights), steps)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All of it by name, as it is kept in files."""
-        return {"first": self.first, "second": self.second, "steps": self.steps}
+    steps = torch.zeros(len(weights), dtype=torch.int64)
+    moments = {name: torch.zeros_like(weights) for name in ("first", "second")}
+    return {"weights": weights, **moments, "steps": steps}
 
 
-def step(weights: Tensor, moments: Moments, row: int, gradient: Tensor, recipe: Recipe) -> None:
+def step(state: State, row: int, gradient: Tensor, recipe: Recipe) -> None:
     """One step of Adam of one row, in place.
 
     The library of the paper's authors adds ε to the root before its bias is corrected:
     θ ← θ − η √(1 − β₂ᵗ) / (1 − β₁ᵗ) · m / (√v + ε).
     """
-    one = slice(row, row + 1)
-    moments.steps[row] += 1
-    count = int(moments.steps[row])
+    state["steps"][row] += 1
+    count = int(state["steps"][row])
+    mean, first, second = (state[name][row : row + 1] for name in ("weights", "first", "second"))
     adam_step(
-        weights[one], (moments.first[one], moments.second[one]), gradient[None],
+        mean, (first, second), gradient[None],
         weight=(1.0,), steps=(count,), rate=recipe.rate,
         betas=(recipe.first_decay, recipe.second_decay),
         epsilon=recipe.epsilon / math.sqrt(1 - recipe.second_decay**count),
@@ -205,14 +191,13 @@ def step(weights: Tensor, moments: Moments, row: int, gradient: Tensor, recipe: 
 
 def epoch(
     passes: Passes,
-    weights: Tensor,
-    moments: Moments,
+    state: State,
     row: int,
     images: IntArray,
     recipe: Recipe,
     random: np.random.Generator,
 ) -> float:
-    """Trains one row of weights, shape (M, d), once over its images in a new order, in place.
+    """Trains one row of a state once over its images in a new order, in place.
 
     Returns its mean loss on the way, in nats.
 
@@ -221,13 +206,14 @@ def epoch(
     ValueError
         If the loss is not finite.
     """
+    weights = state["weights"]
     order, total = random.permutation(images), weights.new_zeros((), dtype=torch.float64)
     with products(recipe.products, device=weights.device.type):
         for start in range(0, len(order), recipe.batch):
             chosen = order[start : start + recipe.batch]
             loss, gradient = passes.gradient(weights[row], chosen, recipe.dropout, random)
             total += loss  # which nothing waits for on the way
-            step(weights, moments, row, gradient, recipe)
+            step(state, row, gradient, recipe)
     mean = float(total) / len(order)
     if not math.isfinite(mean):
         raise fail(f"loss of node {row}", "a finite number", mean, "lower the learning rate")

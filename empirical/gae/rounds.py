@@ -8,28 +8,26 @@ in every round, or stays as it is ("masked"). Where a codec has replicas ŷ of w
     θ_m ← θ_m + α γ (ŷ_{m'} − ŷ_m),
 
 so that what it left out stays with its owner. The losses that messages carry, and their mean
-u (eq. 8), steer nothing: they are kept beside.
+u (eq. 8), steer nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.gae.messages import (
-    LOSS_BITS,
-    check_computed,
-    computed,
-    computed_bits,
-    largest_places,
-)
-from empirical.gae.net import WEIGHTS, Moments, Passes, epoch, side_by_side, stream
+from empirical.gae.messages import check_computed, computed, computed_bits, largest_places
+from empirical.gae.net import WEIGHTS, Passes, epoch, side_by_side, stream
+from empirical.gae.net import begin as begin_training
 from empirical.gae.recipe import SPLITS, Recipe
 from empirical.messages.codec import Coder, Heard, Memory, Replicating
+from empirical.train.history import RoundReport
+from empirical.train.pooling import restore_tensors
 from theory.validation import IntArray, as_integer, fail
 
 # Rounds of GAE -----------------------------------------------------------------------------------
@@ -39,180 +37,157 @@ from theory.validation import IntArray, as_integer, fail
 TRAINING, LISTENING = 0, 1
 
 
-@dataclass(frozen=True)
-class Edge:
-    """What stands at an edge of the ring after a round (eq. 7).
-
-    Attributes
-    ----------
-    sender, receiver
-        Its ends.
-    bandwidth
-        Bits that it carried: b_k. Of the codec's body alone, as eqs 4 to 6 count.
-    beside
-        Bits that it carried besides: the sender's loss.
-    loss
-        The sender's loss in this round, in nats.
-    """
-
-    sender: int
-    receiver: int
-    bandwidth: int
-    beside: int
-    loss: float
-
-
-@dataclass(eq=False)
-class Nodes:
-    """All nodes of a run.
-
-    Attributes
-    ----------
-    weights
-        Shape (M, d), float32.
-    moments
-        Adam's.
-    losses
-        Of each round so far and each node, in nats: means over the round's training.
-    edges
-        Of the last round.
-    memories
-        What each node and all who hear it remember of its messages, where a codec remembers
-        anything.
-    sent_bits
-        Of each round so far: bits of all bodies.
-    """
-
-    weights: Tensor
-    moments: Moments
-    losses: list[list[float]] = field(default_factory=list)
-    edges: tuple[Edge, ...] = ()
-    memories: list[Memory] = field(default_factory=list)
-    sent_bits: list[int] = field(default_factory=list)
-
-    @classmethod
-    def begin(cls, weights: Tensor, nodes: int) -> Nodes:
-        """All with the same weights, shape (d,)."""
-        rows = weights.repeat(nodes, 1)
-        return cls(rows, Moments.none(rows))
-
-    @property
-    def mean_loss(self) -> float:
-        """U of eq. 8; infinite before the first round."""
-        return float(np.mean(self.losses[-1])) if self.losses else np.inf
-
-
-def one_round(
-    nodes: Nodes,
-    passes: Passes,
-    shares: Sequence[IntArray],
-    coder: Coder | None,
-    recipe: Recipe,
-    *,
-    seed: int,
-    workers: int = 1,
-    closing_coder: Coder | None = None,
-    look: Callable[[int], None] | None = None,
-) -> None:
-    """One round of all nodes, in place; of the last one, closing exchanges are part.
+class Gossip:
+    """A run of GAE, between two rounds.
 
     Parameters
     ----------
-    shares
-        Each node's images.
+    passes, shares
+        The images, and those of each node.
     coder
         Of the exchange; None: nothing is sent.
+    recipe
+        What is done in each of its rounds.
+    begin
+        The weights that all nodes begin with, shape (d,).
     workers
-        Threads that train nodes side by side; no bit depends on them.
+        Threads that train nodes, write and read side by side; no bit depends on them.
     closing_coder
-        Of the closing exchanges; None: the same.
-    look
-        Called before each closing exchange with how many there have been.
+        Of the exchanges after the last round; None: the same.
 
-    Raises
-    ------
-    ValueError
-        If training breaks down.
+    Attributes
+    ----------
+    nodes
+        Weights and moments, rows (M, d).
+    memories
+        What each node and all who hear it remember of its messages.
+    round
+        How many are done.
+    sent_bits
+        Of the last round that has begun: bits of all bodies.
     """
-    number = len(nodes.losses)
 
-    def trained(node: int) -> float:
-        random = stream(seed, TRAINING, number, node)
-        return epoch(passes, nodes.weights, nodes.moments, node, shares[node], recipe, random)
+    def __init__(
+        self,
+        passes: Passes,
+        shares: Sequence[IntArray],
+        coder: Coder | None,
+        recipe: Recipe,
+        *,
+        begin: Tensor,
+        seed: int,
+        workers: int = 1,
+        closing_coder: Coder | None = None,
+    ) -> None:
+        self._passes, self._shares, self._recipe = passes, shares, recipe
+        self._coder, self._closing = coder, closing_coder or coder
+        self._seed, self._workers = seed, workers
+        self.nodes = begin_training(begin.repeat(recipe.nodes, 1))
+        self.memories = [] if coder is None else [coder.memory() for _ in range(recipe.nodes)]
+        self.round = self.sent_bits = 0
 
-    nodes.losses.append(side_by_side(trained, range(len(shares)), workers=workers))
-    nodes.sent_bits.append(0)
-    nodes.edges = ()
-    if coder is not None:
-        due = int((number + 1) % recipe.every == 0)
-        if due:
-            exchange(nodes, coder, recipe, number, seed=seed, workers=workers)
-        for more in range(recipe.closing if number + 1 == recipe.rounds else 0):
-            if look is not None:
-                look(more)
-            last = closing_coder or coder
-            exchange(nodes, last, recipe, number + due + more, seed=seed, workers=workers)
+    def run_round(self, *, before: Callable[[int], None] | None = None) -> RoundReport:
+        """Every node trains alone and all exchange; of the last round, closing exchanges are part.
 
+        Parameters
+        ----------
+        before
+            Called before each closing exchange with how many there have been.
 
-def exchange(
-    nodes: Nodes, coder: Coder, recipe: Recipe, number: int, *, seed: int, workers: int = 1
-) -> None:
-    """All say what they have learnt, and merge what they hear, in place.
+        Raises
+        ------
+        ValueError
+            If training breaks down.
+        """
+        begin, number, recipe = time.perf_counter(), self.round, self._recipe
 
-    `number` is its time; by so many threads messages are written and read, and no bit depends on
-    them.
-    """
-    heard_by = sources(recipe, stream(seed, LISTENING, number))
-    if not nodes.memories:
-        nodes.memories = [coder.memory() for _ in nodes.weights]
-    bits = computed_bits(nodes.weights, recipe)
-    if bits is None:
-        sizes, said = _exchanged(nodes, coder, {*heard_by}, number, workers)
-    else:
-        sizes = [bits] * recipe.nodes
-        said = {node: computed(own, coder, recipe) for node, own in enumerate(nodes.weights)}
-        if (number + 1).bit_count() == 1:
-            check_computed(nodes.weights[0], said[0], coder, bits)
-    if recipe.aliased:
-        prune(nodes.weights[0], recipe)
-    for node, sender in enumerate(heard_by):
-        if isinstance(coder, Replicating):
-            towards(nodes.weights[node], nodes.memories, node, sender, coder, recipe)
+        def trained(node: int) -> float:
+            random = stream(self._seed, TRAINING, number, node)
+            return epoch(self._passes, self.nodes, node, self._shares[node], recipe, random)
+
+        losses = side_by_side(trained, range(recipe.nodes), workers=self._workers)
+        self.sent_bits = 0
+        if self._coder is not None and self._closing is not None:
+            due = int((number + 1) % recipe.every == 0)
+            if due:
+                self._exchange(self._coder, number)
+            for more in range(recipe.closing if number + 1 == recipe.rounds else 0):
+                if before is not None:
+                    before(more)
+                self._exchange(self._closing, number + due + more)
+        self.round += 1
+        steps = sum(recipe.steps(len(own)) for own in self._shares)
+        seconds = time.perf_counter() - begin
+        return RoundReport(self.round, np.array(losses), steps, self.sent_bits // 8, seconds)
+
+    def accuracies(self, test: Passes) -> list[float]:
+        """Each node's share of test images that it puts into their class."""
+        weights, everyone = self.nodes["weights"], range(self._recipe.nodes)
+        return side_by_side(lambda m: test.accuracy(weights[m]), everyone, workers=self._workers)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the rest of the run depends on, between two rounds; views, not copies."""
+        memories = {
+            f"memory.{node}.{name}": values
+            for node, memory in enumerate(self.memories)
+            for name, values in memory.items()
+        }
+        return {**self.nodes, **memories, "round": torch.tensor([self.round])}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a :meth:`state`."""
+        mine = self.state()
+        restore_tensors(mine, state)
+        self.round = int(mine["round"][0])
+
+    def _exchange(self, coder: Coder, number: int) -> None:
+        """All say what they have learnt, and merge what they hear; `number` is its time."""
+        recipe, weights = self._recipe, self.nodes["weights"]
+        heard_by = sources(recipe, stream(self._seed, LISTENING, number))
+        bits = computed_bits(weights, recipe)
+        if bits is None:
+            sizes, said = self._written(coder, {*heard_by}, number)
         else:
-            merge(nodes.weights[node], said[sender], recipe)
-    nodes.edges = tuple(
-        Edge(sender, node, sizes[sender], LOSS_BITS, nodes.losses[-1][sender])
-        for node, sender in enumerate(heard_by)
-    )
-    nodes.sent_bits[-1] += sum(edge.bandwidth for edge in nodes.edges)
+            sizes = [bits] * recipe.nodes
+            said = {node: computed(own, coder, recipe) for node, own in enumerate(weights)}
+            if (number + 1).bit_count() == 1:
+                check_computed(weights[0], said[0], coder, bits)
+        if recipe.aliased:
+            prune(weights[0], recipe)
+        for node, sender in enumerate(heard_by):
+            if isinstance(coder, Replicating):
+                towards(weights[node], self.memories, node, sender, coder, recipe)
+            else:
+                merge(weights[node], said[sender], recipe)
+        self.sent_bits += sum(sizes[sender] for sender in heard_by)
 
+    def _written(
+        self, coder: Coder, senders: set[int], number: int
+    ) -> tuple[list[int], dict[int, Heard]]:
+        """Bits of all bodies, and what those of `senders` say to who has heard all before.
 
-def _exchanged(
-    nodes: Nodes, coder: Coder, senders: set[int], number: int, workers: int
-) -> tuple[list[int], dict[int, Heard]]:
-    """Bits of all bodies, and what those of `senders` say to who has heard all before.
+        Raises
+        ------
+        ValueError
+            If a reader remembers anything else than the writer.
+        """
 
-    Raises
-    ------
-    ValueError
-        If a reader remembers anything else than the writer.
-    """
+        def one(node: int) -> tuple[int, Heard | None]:
+            memory = self.memories[node]
+            heard = {name: values.clone() for name, values in memory.items()}
+            said = {WEIGHTS: self.nodes["weights"][node].cpu()}
+            body = coder.encode(said, memory, seed=number)
+            if node not in senders:
+                return 8 * len(body), None
+            read = coder.decode(body, heard, seed=number)
+            if not all(torch.equal(memory[name], values) for name, values in heard.items()):
+                remedy = "this is a fault of the codec"
+                raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
+            return 8 * len(body), read
 
-    def one(node: int) -> tuple[int, Heard | None]:
-        memory = nodes.memories[node]
-        heard = {name: values.clone() for name, values in memory.items()}
-        body = coder.encode({WEIGHTS: nodes.weights[node].cpu()}, memory, seed=number)
-        if node not in senders:
-            return 8 * len(body), None
-        said = coder.decode(body, heard, seed=number)
-        if not all(torch.equal(memory[name], values) for name, values in heard.items()):
-            remedy = "this is a fault of the codec"
-            raise fail(f"memory of node {node}", "the same at both ends", "two", remedy)
-        return 8 * len(body), said
-
-    everyone = range(len(nodes.weights))
-    sizes, said = zip(*side_by_side(one, everyone, workers=workers), strict=True)
-    return list(sizes), {node: heard for node, heard in enumerate(said) if heard is not None}
+        everyone = range(self._recipe.nodes)
+        sizes, said = zip(*side_by_side(one, everyone, workers=self._workers), strict=True)
+        return list(sizes), {node: heard for node, heard in enumerate(said) if heard is not None}
 
 
 def towards(
@@ -254,34 +229,32 @@ def prune(own: Tensor, recipe: Recipe) -> None:
     own.copy_(torch.zeros_like(own).scatter(0, places, own[places]))
 
 
-def accuracies(nodes: Nodes, test: Passes, images: int, *, workers: int = 1) -> list[float]:
-    """Each node's share of test images that it puts into their class; by so many threads."""
-    everyone = range(len(nodes.weights))
-    right = side_by_side(lambda node: test.right(nodes.weights[node]), everyone, workers=workers)
-    return [one / images for one in right]
-
-
 # Who holds which images --------------------------------------------------------------------------
 
 
-# Of the ten digits, each node holds so many; the rarest of MNIST has so many training images.
-HELD_DIGITS, DIGITS, RAREST = 8, 10, 5421
+# Of the ten digits, each node holds so many.
+HELD_DIGITS, DIGITS = 8, 10
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
     """Images by node.
 
-    Attributes
+    Parameters
     ----------
     shares
         Each node's images, as indices.
-    digits
-        Each node's digits, in order.
+    labels
+        Of all images, digits.
     """
 
     shares: tuple[IntArray, ...]
-    digits: tuple[tuple[int, ...], ...]
+    labels: IntArray
+
+    @property
+    def digits(self) -> tuple[tuple[int, ...], ...]:
+        """Each node's digits, in order."""
+        return tuple(tuple(np.unique(self.labels[share]).tolist()) for share in self.shares)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -318,32 +291,23 @@ def split_of(kind: str, labels: IntArray, nodes: int, random: np.random.Generato
     if kind not in SPLITS:
         raise fail("split", " or ".join(map(repr, SPLITS)), repr(kind), "choose one of them")
     if kind == "balanced":
-        return _chunks(labels, nodes)
-    digits = tuple(
-        tuple(sorted(int(d) for d in random.choice(DIGITS, HELD_DIGITS, replace=False)))
-        for _ in range(nodes)
-    )
+        size, left = divmod(len(labels), nodes)
+        if left or not size:
+            wanted = f"a number that divides {len(labels)} images"
+            raise fail("nodes", wanted, nodes, "choose another number of nodes")
+        return Split(tuple(np.arange(len(labels)).reshape(nodes, size)), labels)
+    held = [{*random.choice(DIGITS, HELD_DIGITS, replace=False)} for _ in range(nodes)]
     places = [np.flatnonzero(labels == digit) for digit in range(DIGITS)]
     each = min(len(own) for own in places) // nodes
-    shares: list[list[IntArray]] = [[] for _ in range(nodes)]
-    for digit, own in enumerate(places):
-        holders = [node for node, held in enumerate(digits) if digit in held]
-        for turn, node in enumerate(holders):
-            if kind == "unbalanced":
-                shares[node].append(own[turn * each : (turn + 1) * each])
-            else:
-                shares[node].append(own[turn :: len(holders)])
     if each == 0:
         wanted = f"at most {min(len(own) for own in places)}, the images of the rarest digit"
         raise fail("nodes", wanted, nodes, "take fewer nodes or more images")
-    return Split(tuple(np.sort(np.concatenate(share)) for share in shares), digits)
-
-
-def _chunks(labels: IntArray, nodes: int) -> Split:
-    size, left = divmod(len(labels), nodes)
-    if left or not size:
-        wanted = f"a number that divides {len(labels)} images"
-        raise fail("nodes", wanted, nodes, "choose another number of nodes")
-    shares = tuple(np.arange(m * size, (m + 1) * size) for m in range(nodes))
-    digits = tuple(tuple(int(d) for d in np.unique(labels[share])) for share in shares)
-    return Split(shares, digits)
+    shares: list[list[IntArray]] = [[] for _ in range(nodes)]
+    for digit, own in enumerate(places):
+        holders = [node for node in range(nodes) if digit in held[node]]
+        for turn, node in enumerate(holders):
+            some = slice(turn * each, (turn + 1) * each)
+            shares[node].append(
+                own[some if kind == "unbalanced" else slice(turn, None, len(holders))]
+            )
+    return Split(tuple(np.sort(np.concatenate(share)) for share in shares), labels)

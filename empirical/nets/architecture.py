@@ -8,6 +8,7 @@ agents' nets stack to tensors of shape (N, d) and pooling needs no word about la
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,18 +21,23 @@ from theory.validation import as_integer, fail
 # The shape of a neural net, and where each of its weights stands in one flat vector --------------
 
 
+class _Sized:
+    """Checks a layer's settings: whole numbers from 1 on, but padding from 0."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            as_integer(name, value, minimum=int(name != "padding"))
+
+
 @dataclass(frozen=True)
-class Dense:
+class Dense(_Sized):
     """A fully connected layer; what comes before is flattened."""
 
     units: int
 
-    def __post_init__(self) -> None:
-        as_integer("units", self.units, minimum=1)
-
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(_Sized):
     """A convolution of images of shape (channels, height, width) with square kernels."""
 
     channels: int
@@ -39,21 +45,12 @@ class Convolution:
     stride: int = 1
     padding: int = 0
 
-    def __post_init__(self) -> None:
-        as_integer("channels", self.channels, minimum=1)
-        as_integer("kernel", self.kernel, minimum=1)
-        as_integer("stride", self.stride, minimum=1)
-        as_integer("padding", self.padding, minimum=0)
-
 
 @dataclass(frozen=True)
-class MaxPool:
+class MaxPool(_Sized):
     """The largest value in each square of `size` x `size` pixels; what is left over is dropped."""
 
     size: int
-
-    def __post_init__(self) -> None:
-        as_integer("size", self.size, minimum=1)
 
 
 Layer = Dense | Convolution | MaxPool
@@ -218,99 +215,84 @@ def _after(layer: Layer, shape: tuple[int, ...], *, argument: str) -> tuple[int,
 # Forward and backward passes of stacked layers, written out --------------------------------------
 
 
+Back = Callable[[Tensor], Tensor]
+"""From the gradient by what a layer puts out to that by its inputs."""
+
 _convolution_backward = torch.ops.aten.convolution_backward
 
 
-def weights_of(values: Tensor, block: Block) -> Tensor:
-    """A layer's weights as a view of shape (N, ...)."""
-    return values[:, block.weight].view(values.shape[0], *block.shape)
-
-
-# Linear maps ----------------------------------------------------------------------------------
-
-
-def linear(layer: object, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x·w + b of every agent.
-
-    `x` has shape (N, B, ...), `weight` is a view of :func:`weights_of`, `bias` has shape
-    (N, units).
-    """
-    if isinstance(layer, Convolution):
-        n, batch = x.shape[:2]
-        merged = x.transpose(0, 1).reshape(batch, n * x.shape[2], *x.shape[3:])
-        kernels = weight.reshape(-1, *weight.shape[2:])
-        flat = None if bias is None else bias.reshape(-1)
-        out = functional.conv2d(
-            merged, kernels, flat, stride=layer.stride, padding=layer.padding, groups=n
-        )
-        return out.reshape(batch, n, -1, *out.shape[2:]).transpose(0, 1)
-    if bias is None:
-        return torch.bmm(x, weight)
-    return torch.baddbmm(bias[:, None], x, weight)
-
-
-def linear_backward(
-    layer: object,
+def linear(
+    layer: Layer,
+    block: Block,
     x: Tensor,
-    weight: Tensor,
-    grad: Tensor,
+    values: Tensor,
+    into: Tensor | None = None,
     *,
-    into: tuple[Tensor, Tensor],
-    inputs: bool,
-) -> Tensor | None:
-    """Gradients of :func:`linear`: those of weight and bias are written to `into`.
+    inputs: bool = True,
+) -> tuple[Tensor, Back]:
+    """x·w + b of N agents, and the way back, which writes the gradient by w and b.
 
-    Returns the gradient with respect to `x` if `inputs`, else None.
+    Parameters
+    ----------
+    x
+        Shape (N, B, ...).
+    values, into
+        Shape (N, d): all weights, of which `block` says the layer's; and where their gradient goes.
+    inputs
+        Whether the way back is asked for the gradient by `x`; if not, it returns what it got.
     """
-    weight_grad, bias_grad = into
-    if isinstance(layer, Convolution):
-        n, batch = x.shape[:2]
-        merged = x.transpose(0, 1).reshape(batch, n * x.shape[2], *x.shape[3:])
-        outer = grad.transpose(0, 1).reshape(batch, n * grad.shape[2], *grad.shape[3:])
-        kernels = weight.reshape(-1, *weight.shape[2:])
+    n, batch = x.shape[:2]
+
+    def parts(of: Tensor) -> tuple[Tensor, Tensor]:
+        return of[:, block.weight].view(n, *block.shape), of[:, block.bias]
+
+    weight, bias = parts(values)
+    if not isinstance(layer, Convolution):
+        flat = x.flatten(2)
+
+        def back(grad: Tensor) -> Tensor:
+            assert into is not None
+            weight_grad, bias_grad = parts(into)
+            torch.bmm(flat.transpose(1, 2), grad, out=weight_grad)
+            torch.sum(grad, dim=1, out=bias_grad)
+            return torch.bmm(grad, weight.transpose(1, 2)).reshape(x.shape) if inputs else grad
+
+        return torch.baddbmm(bias[:, None], flat, weight), back
+
+    def merged(images: Tensor) -> Tensor:
+        """Agents beside each other as groups of channels, (B, N·channels, height, width)."""
+        return images.transpose(0, 1).reshape(batch, -1, *images.shape[3:])
+
+    def apart(images: Tensor) -> Tensor:
+        return images.reshape(batch, n, -1, *images.shape[2:]).transpose(0, 1)
+
+    kernels, whole = weight.reshape(-1, *weight.shape[2:]), merged(x)
+    sizes = {"stride": layer.stride, "padding": layer.padding}
+    out = functional.conv2d(whole, kernels, bias.reshape(-1), groups=n, **sizes)
+
+    def back_through_kernels(grad: Tensor) -> Tensor:
+        assert into is not None
+        outer = merged(grad)
         arguments = ([layer.stride] * 2, [layer.padding] * 2, [1, 1], False, [0, 0], n)
         found = _convolution_backward(
-            outer, merged, kernels, [outer.shape[1]], *arguments, [inputs, True, True]
+            outer, whole, kernels, [outer.shape[1]], *arguments, [inputs, True, True]
         )
-        weight_grad.copy_(found[1].reshape(weight_grad.shape))
-        bias_grad.copy_(found[2].reshape(bias_grad.shape))
-        if not inputs:
-            return None
-        back: Tensor = found[0]
-        return back.reshape(batch, n, *x.shape[2:]).transpose(0, 1)
-    torch.bmm(x.transpose(1, 2), grad, out=weight_grad)
-    torch.sum(grad, dim=1, out=bias_grad)
-    return torch.bmm(grad, weight.transpose(1, 2)) if inputs else None
+        for place, values in zip(parts(into), found[1:], strict=True):
+            place.copy_(values.reshape(place.shape))
+        return apart(found[0]) if inputs else grad
+
+    return apart(out), back_through_kernels
 
 
-# Shapes between layers ------------------------------------------------------------------------
-
-
-def flattened(x: Tensor) -> Tensor:
-    """Shape (N, B, features)."""
-    return x.flatten(2) if x.ndim > 3 else x
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """Largest values of squares, and where they stood."""
-
-    values: Tensor
-    places: Tensor
-    before: tuple[int, ...]
-
-
-def max_pool(x: Tensor, size: int) -> Pooled:
-    """Largest values of squares of `x`, shape (N, B, channels, height, width)."""
+def max_pool(x: Tensor, size: int) -> tuple[Tensor, Back]:
+    """Largest values of squares of `x`, shape (N, B, channels, height, width), and the way back."""
     merged = x.reshape(-1, *x.shape[2:])
     values, places = functional.max_pool2d(merged, size, return_indices=True)
-    return Pooled(values.reshape(*x.shape[:2], *values.shape[1:]), places, tuple(x.shape))
 
+    def back(grad: Tensor) -> Tensor:
+        """To the places that were largest."""
+        flat = grad.new_zeros(*merged.shape[:2], merged.shape[2:].numel())
+        flat.scatter_(2, places.flatten(2), grad.reshape(*places.shape[:2], -1))
+        return flat.reshape(x.shape)
 
-def max_pool_backward(pooled: Pooled, grad: Tensor) -> Tensor:
-    """The gradient goes to the places that were largest."""
-    before = pooled.before
-    flat = grad.new_zeros(math.prod(before[:2]), before[2], before[3] * before[4])
-    places = pooled.places.flatten(2)
-    flat.scatter_(2, places, grad.reshape(places.shape))
-    return flat.reshape(before)
+    return values.reshape(*x.shape[:2], *values.shape[1:]), back

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from empirical.keeping import load_tensors, save_tensors
 from empirical.nets.architecture import Architecture
-from theory.validation import as_integer, as_positive, fail
+from theory.validation import as_integer, fail
 
 # Mean-field Gaussian beliefs of all agents over the weights of one net ---------------------------
 
@@ -46,40 +46,23 @@ class Posterior:
     variance: Tensor
 
     def __post_init__(self) -> None:
-        d = self.architecture.parameters
-        for name, values in (("mean", self.mean), ("variance", self.variance)):
-            if values.ndim != 2 or values.shape[1] != d or values.shape[0] < 1:
-                raise fail(
-                    name,
-                    f"shape (agents, {d})",
-                    f"shape {tuple(values.shape)}",
-                    "give each agent a row, with one entry a weight of the architecture",
-                )
-        if self.mean.shape != self.variance.shape:
-            raise fail(
-                "variance",
-                f"shape {tuple(self.mean.shape)}, as the mean",
-                f"shape {tuple(self.variance.shape)}",
-                "give mean and variance for the same agents",
-            )
-        bad = self.damaged()
-        if bad is not None:
-            raise fail(
-                "posterior",
-                "finite means, and finite variances above 0",
-                f"others at agent {bad}",
-                "lower the learning rates, or start from smaller weights",
-            )
+        shapes, d = (
+            (tuple(self.mean.shape), tuple(self.variance.shape)),
+            self.architecture.parameters,
+        )
+        for name, shape in zip(("mean", "variance"), shapes, strict=True):
+            if len(shape) != 2 or shape[1] != d or shape[0] < 1:
+                remedy = "give each agent a row, with one entry a weight of the architecture"
+                raise fail(name, f"shape (agents, {d})", f"shape {shape}", remedy)
+        if shapes[0] != shapes[1]:
+            wanted, remedy = f"shape {shapes[0]}, as the mean", "give both for the same agents"
+            raise fail("variance", wanted, f"shape {shapes[1]}", remedy)
+        self.check("lower the learning rates, or start from smaller weights")
 
     @property
     def agents(self) -> int:
         """N."""
         return int(self.mean.shape[0])
-
-    @property
-    def parameters(self) -> int:
-        """The number d of weights."""
-        return int(self.mean.shape[1])
 
     @property
     def std(self) -> Tensor:
@@ -91,68 +74,54 @@ class Posterior:
         rows = torch.as_tensor(list(agents), device=self.mean.device)
         return Posterior(self.architecture, self.mean[rows], self.variance[rows])
 
-    def copy(self) -> Posterior:
-        """The same beliefs in tensors of their own."""
-        return Posterior(self.architecture, self.mean.clone(), self.variance.clone())
+    def check(self, remedy: str) -> None:
+        """Refuse numbers that are not finite, and variances not above 0.
 
-    def damaged(self) -> int | None:
-        """The first agent with a number that is not finite, or a variance not above 0; or None."""
+        Raises
+        ------
+        ValueError
+            If an agent has some; the message names the first, and the remedy.
+        """
         for agent in range(self.agents):
             low, high = torch.aminmax(self.variance[agent])
             # A sum is NaN or infinite if an entry is, at a fraction of the cost of isfinite.
             total = self.mean[agent].abs().sum(dtype=torch.float64)
             if not (low > 0 and torch.isfinite(high) and torch.isfinite(total)):
-                return agent
-        return None
+                wanted = "finite means, and finite variances above 0"
+                raise fail("posterior", wanted, f"others at agent {agent}", remedy)
 
 
-def shared_initialisation(
-    architecture: Architecture, agents: int, *, std: float, seed: int, device: str = "cpu"
-) -> Posterior:
-    """The same belief for every agent: He's random means, biases zero, one σ.
+def first_weights(architecture: Architecture, *, seed: int) -> Tensor:
+    """Weights to begin from, shape (d,): He's random weights, biases zero.
 
-    Means of a layer's weights are normal with variance 2 / fan_in (He et al. 2015). All agents
-    begin at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages
-    unrelated features.
-
-    Parameters
-    ----------
-    std
-        σ of every weight, positive.
-    seed
-        Of the means; the same for every number of agents and device.
+    A layer's weights are normal with variance 2 / fan_in (He et al. 2015). Agents that pool begin
+    at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages unrelated
+    features.
 
     Examples
     --------
     >>> from empirical.nets.architecture import perceptron
-    >>> start = shared_initialisation(perceptron(2, 3, outputs=2), 4, std=0.03, seed=0)
-    >>> start.mean.shape, bool((start.mean[0] == start.mean[3]).all())
-    (torch.Size([4, 17]), True)
+    >>> first_weights(perceptron(2, 3, outputs=2), seed=0).shape
+    torch.Size([17])
     """
-    agents = as_integer("agents", agents, minimum=1)
-    std = as_positive("std", std)
     generator = torch.Generator().manual_seed(as_integer("seed", seed, minimum=0))
-    mean = torch.zeros(architecture.parameters)
+    weights = torch.zeros(architecture.parameters)
     for block in architecture.blocks:
         drawn = torch.randn(block.weight.stop - block.weight.start, generator=generator)
-        mean[block.weight] = drawn * (2.0 / block.fan_in) ** 0.5
-    stacked = mean.to(device).repeat(agents, 1)
-    return Posterior(architecture, stacked, torch.full_like(stacked, std * std))
+        weights[block.weight] = drawn * (2.0 / block.fan_in) ** 0.5
+    return weights
 
 
 def initialisations_apart(architecture: Architecture, agents: int, *, seed: int) -> Tensor:
     """First weights of agents who each begin elsewhere, shape (N, d).
 
-    The law is that of :func:`shared_initialisation`, whose draw with `seed` the first agent has;
-    the seeds of the others follow from it.
+    The first agent has :func:`first_weights` of `seed`; the others' seeds follow from it.
     """
     seeds = [seed]
     for agent in range(1, agents):
         state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
         seeds.append(int(state[0] >> np.uint64(2)))
-    return torch.cat(
-        [shared_initialisation(architecture, 1, std=1.0, seed=own).mean for own in seeds]
-    )
+    return torch.stack([first_weights(architecture, seed=own) for own in seeds])
 
 
 def kl_divergence(q: Posterior, p: Posterior) -> Tensor:

@@ -24,7 +24,7 @@ def tables(name: str) -> Mapping[str, Any]:
     """What a file says, by its name without an ending.
 
     >>> sorted(tables("rows"))
-    ['recipes', 'rows', 'schedule']
+    ['federated', 'recipes', 'rows', 'schedule']
     """
     text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
     return MappingProxyType(tomllib.loads(text))

@@ -7,27 +7,22 @@ bytes and steps; one function judges them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
-from empirical.nets.metrics import (
-    accuracy,
-    calibration_error,
-    detection_auroc,
-    image_scores,
-    negative_log_likelihood,
-)
 from empirical.nets.shares import Shares
-from empirical.train.fedavg import FedAvg
+from empirical.train.evaluation import judged as judged_probabilities
+from empirical.train.follow import Watch, follow
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import Learner
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
-from empirical.train.recipe import FedAvgRecipe
+from empirical.train.recipe import FedAvgRecipe, run_of_classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
 from theory.changing import AnyNetwork
@@ -90,37 +85,22 @@ def train_network(
     TrainingFailed
         If a loss or a message is not finite any more; the message names agent and round.
     """
-    run = TrainingRun(
-        KernelNet(architecture),
-        Classes(architecture.outputs),
-        shares,
-        network,
-        learner,
-        rounds=length.rounds,
-        local_steps=length.local_steps,
-        batch=length.batch,
-        seed=seed,
-        device=device,
+    run = run_of_classes(
+        architecture, shares, network, learner, **vars(length), seed=seed, device=device
     )
-    return _finished(run, length.rounds, progress)
+    return _trained(run, length.rounds, progress)
 
 
-def _finished(run: TrainingRun | FedAvg, rounds: int, progress: Progress | None) -> Trained:
-    """What is trained after all rounds."""
-    reports = []
-    for done in range(rounds):
-        reports.append(run.run_round())
-        if progress is not None:
-            progress(done + 1, rounds)
-    if isinstance(run, FedAvg):
-        means, width = run.served[None], None
-    else:
-        means, width = run.belief().mean, run.belief().variance
+def _trained(run: TrainingRun, rounds: int, progress: Progress | None, *, nets: int = 0) -> Trained:
+    """What is trained after all rounds: the nets of all agents, or the first ones."""
+    watch = follow(run, rounds, Watch(), progress=progress)
+    belief = run.belief()
+    means, width = belief.mean[: nets or None], belief.variance
     return Trained(
         [(k, mean, None if width is None else width[k]) for k, mean in enumerate(means)],
-        sum(report.bytes_sent for report in reports),
-        sum(report.local_steps for report in reports),
-        sum(report.seconds for report in reports),
+        watch.bytes_sent,
+        watch.local_steps,
+        watch.seconds,
     )
 
 
@@ -148,17 +128,12 @@ def train_alone(
     parts = []
     for agent, rounds in enumerate(_rounds_of_agents(network, length.rounds)):
         own = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)[0]
-        share = Length(int(rounds), length.local_steps, length.batch)
-        part = train_network(
-            architecture,
-            shares.of([agent]),
-            _LONE,
-            learner,
-            share,
-            seed=int(own >> np.uint64(2)),
-            device=device,
-        )
-        parts.append(part)
+        parts.append(
+            train_network(
+                architecture, shares.of([agent]), _LONE, learner,
+                replace(length, rounds=int(rounds)), seed=int(own >> np.uint64(2)), device=device,
+            )
+        )  # fmt: skip
         if progress is not None:
             progress(agent + 1, shares.agents)
     held = np.array(shares.sizes if mixture == "data" else [1] * shares.agents, dtype=np.float64)
@@ -178,17 +153,11 @@ def train_central(
     network: AnyNetwork,
     learner: Learner,
     length: Length,
-    *,
-    seed: int,
-    device: str = "cpu",
-    progress: Progress | None = None,
+    **how: Any,
 ) -> Trained:
     """Train one net on all data, with as many examples a step as the network takes together."""
-    whole = Length(length.rounds, length.local_steps, length.batch * active(network, length.rounds))
-    return train_network(
-        architecture, shares.together(), _LONE, learner, whole,
-        seed=seed, device=device, progress=progress,
-    )  # fmt: skip
+    whole = replace(length, batch=length.batch * active(network, length.rounds))
+    return train_network(architecture, shares.together(), _LONE, learner, whole, **how)
 
 
 def train_server(
@@ -208,16 +177,10 @@ def train_server(
     TrainingFailed
         If a client's weights are not finite any more.
     """
-    recipe = FedAvgRecipe(
-        rounds=length.rounds,
-        fraction=active(network, length.rounds) / shares.agents,
-        local_steps=length.local_steps,
-        batch=length.batch,
-        rate=rate,
-        schedule="cosine",
-    )
-    run = FedAvg(shares, recipe, architecture=architecture, seed=seed)
-    return _finished(run, length.rounds, progress)
+    fraction = active(network, length.rounds) / shares.agents
+    recipe = FedAvgRecipe(**vars(length), fraction=fraction, rate=rate, schedule="cosine")
+    run = recipe.training(shares, architecture=architecture, seed=seed)
+    return _trained(run, length.rounds, progress, nets=1)
 
 
 def active(network: AnyNetwork, rounds: int) -> int:
@@ -257,45 +220,25 @@ def judged(
     ValueError
         If a prediction is not finite.
     """
+    net, likelihood = KernelNet(architecture), Classes(architecture.outputs)
     if trained.mixture is not None:
-        return _mixture_judged(architecture, trained, trained.mixture, examples, others)
+        pairs = list(zip(trained.mixture, trained.beliefs, strict=True))
+
+        def mixed(inputs: Tensor) -> list[FloatArray]:
+            """Probabilities of the mixture of plain nets, as one agent's."""
+            each = (w * predict(net, likelihood, [m[None]], inputs).mean for w, (_, m, _) in pairs)
+            return [np.asarray(sum(each))]
+
+        inputs, labels = examples
+        strange = None if others is None else mixed(others)
+        return judged_probabilities(mixed(inputs), labels, others=strange).by_measure()
     found = score(
-        KernelNet(architecture),
-        Classes(architecture.outputs),
+        net,
+        likelihood,
         trained.beliefs,
         [examples] * len(trained.beliefs),
         draws=0 if trained.beliefs[0][2] is None else DRAWS,
         seed=seed,
         others=others,
     )
-    return {measure: found[measure] for measure in found.measures}
-
-
-def _mixture_judged(
-    architecture: Architecture,
-    trained: Trained,
-    mixture: FloatArray,
-    examples: tuple[Tensor, Tensor],
-    others: Tensor | None,
-) -> dict[str, FloatArray]:
-    def probabilities(inputs: Tensor) -> FloatArray:
-        """Of the mixture of plain nets, shape (1, n, classes)."""
-        net, likelihood = KernelNet(architecture), Classes(architecture.outputs)
-        total = sum(
-            share * predict(net, likelihood, mean, None, inputs, draws=0, seed=0, agent=k).mean
-            for share, (k, mean, _) in zip(mixture, trained.beliefs, strict=True)
-        )
-        return np.asarray(total)[None]
-
-    inputs, labels = examples
-    own = image_scores(probabilities(inputs), labels)
-    found = {
-        "accuracy": accuracy(own),
-        "nll": negative_log_likelihood(own),
-        "calibration_error": calibration_error(own),
-    }
-    if others is not None:
-        # Their labels do not matter: entropy has none.
-        strange = image_scores(probabilities(others), np.zeros(len(others), dtype=np.int64))
-        found["other_data_auroc"] = np.array([detection_auroc(strange.entropy[0], own.entropy[0])])
-    return found
+    return found.by_measure()

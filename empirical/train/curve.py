@@ -1,29 +1,41 @@
-"""A training run followed: what the agents know, before and after consensus, at chosen rounds.
+"""What the agents of a run know, before and after consensus, at chosen rounds.
 
 Predictions are made by the mean weights and by posterior samples. Looking costs time, so that it
 is done at few rounds, on some of the test images and with few samples; at the end all test images
-are used. What is found goes into a checkpoint together with the state of the training, so that a
-run that was killed and taken up again ends with the same numbers, bit by bit.
+are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.dealing import stratified_subset
-from empirical.keeping import Generations
-from empirical.nets.evaluation import Evaluation, evaluate
-from empirical.nets.likelihood import mean_probabilities
-from empirical.nets.posterior import Posterior
-from empirical.train.followed import Followed
+from empirical.forecast import Site
+from empirical.keeping import Generations, Kept
+from empirical.nets.posterior import Posterior, kl_divergence
+from empirical.nets.shares import Shares
+from empirical.train.evaluation import evaluate, judged, mean_probabilities
+from empirical.train.follow import Apart, Before, Watch, follow
+from empirical.train.history import RoundReport, plain
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners.averaging import Belief, Learner
+from empirical.train.learners.backprop import Backprop
+from empirical.train.recipe import posterior_of, run_of_classes
+from empirical.train.run import TrainingRun
+from empirical.train.scores import Scores
 from empirical.train.steps import TrainingFailed
+from theory.progress import Progress
 from theory.validation import FloatArray, IntArray, as_integer, fail
+
+Followed: TypeAlias = TrainingRun | Apart
+"""What has beliefs that can be measured."""
 
 # Shares of the weights whose σ lies below the numbers on record.
 SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -104,47 +116,8 @@ class Test:
         return stratified_subset(self.labels, size, seed=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """What was seen of a run, in plain values.
-
-    Attributes
-    ----------
-    points
-        One mapping a recorded round: ``round``, ``local_steps``, ``bytes`` and ``seconds`` so
-        far, each agent's ``loss`` and ``divergence`` (nats), ``sigma`` (quantiles `SPREAD` of each
-        agent's σ), and ``before`` and ``after`` the consensus the measurements by ``mean``
-        weights and ``sampled``. What does not exist is None.
-    last
-        The same measurements of all agents at the end, with the confusion matrices.
-    last_before
-        The same before the last consensus; None where there is none.
-    agents
-        Which agents the points are of.
-    seconds
-        Of training, without the looking.
-    """
-
-    points: tuple[Mapping[str, Any], ...]
-    last: Mapping[str, Any]
-    last_before: Mapping[str, Any] | None
-    agents: tuple[int, ...]
-    seconds: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON object of one curve."""
-        return {
-            "spread": list(SPREAD),
-            "agents": list(self.agents),
-            "points": list(self.points),
-            "last": dict(self.last),
-            "last_before": None if self.last_before is None else dict(self.last_before),
-            "seconds": self.seconds,
-        }
-
-
-def follow(
-    learner: Followed,
+def curve_of(
+    run: Followed,
     test: Test,
     *,
     rounds: int,
@@ -152,172 +125,203 @@ def follow(
     seed: int,
     generations: Generations | None = None,
     resume: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
-) -> Curve:
-    """Train to the end and look on.
+) -> dict[str, Any]:
+    """Train to the end and look on, at as many agents as the test has labels of.
 
     Parameters
     ----------
-    learner
+    run
         Before its first round.
     rounds
         How many to run.
     seed
         Of the samples of predictions.
-    generations
-        Where to keep what is unfinished, and, with `resume`, where to go on from.
-    progress
-        Called with (rounds done, rounds).
+    generations, resume, progress
+        As of :func:`empirical.train.follow.follow`.
     say
         Called with the accuracy so far, in words.
+
+    Returns
+    -------
+    dict
+        What was seen, in plain values; what does not exist is None. ``points``: one mapping a
+        recorded round, with ``round``, ``local_steps``, ``bytes`` and ``seconds`` so far, each
+        agent's ``loss`` and ``divergence`` (nats), ``sigma`` (quantiles ``spread`` of each agent's
+        σ), and ``before`` and ``after`` the consensus the measurements by ``mean`` weights and
+        ``sampled``. ``last`` and ``last_before`` (the last consensus): the same of all agents at
+        the end, with the confusion matrices. ``agents``: which the points are of. ``seconds``: of
+        training, without the looking.
 
     Raises
     ------
     TrainingFailed
-        If a loss or a belief is not finite; the message names agent and round, and the file with
-        the last good state.
+        As of :func:`empirical.train.follow.follow`, or if a prediction is not finite.
     ValueError
-        If a checkpoint cannot be written.
+        If the run has begun, or a checkpoint cannot be written.
     """
     as_integer("rounds", rounds, minimum=1)
-    if learner.round != 0:
-        raise fail("learner", "one before its first round", learner.round, "make a new one")
-    look = _Look(test, schedule, seed, learner.posterior.agents, samples=not learner.is_point)
-    points: list[Mapping[str, Any]] = []
-    steps, sent, seconds = 0, 0, 0.0
-    good: int | None = None
-    kept = generations.load() if generations is not None and resume else None
-    if kept is not None:
-        learner.restore(kept.tensors)
-        points, good = kept.words["points"], learner.round
-        steps, sent, seconds = (kept.words[key] for key in ("local_steps", "bytes", "seconds"))
-    recorded = set(schedule.rounds(rounds))
-    last_before: Mapping[str, Any] | None = None
-    while learner.round < rounds:
-        seen, is_last = learner.round + 1 in recorded, learner.round + 1 == rounds
-        wanted = range(look.everyone) if is_last else look.agents if seen else ()
-        try:
-            step = learner.advance(before=wanted)
-            now = learner.round
-            after = look.at(learner.posterior, look.agents, round=now) if seen else None
-            rows = range(len(look.agents))
-            before = look.at(step.before, rows, round=now) if step.before else None
-            if is_last and step.before:
-                last_before = look.last(step.before)
-        except TrainingFailed as error:
-            if generations is None or good is None:
-                raise
-            where = f"the last good state, of round {good}, is kept in {generations.newest}"
-            raise TrainingFailed(f"{error}; {where}") from None
-        steps, sent = steps + step.local_steps, sent + step.bytes_sent
-        seconds += step.seconds
-        if after is not None:
-            points.append(
-                {
-                    "round": learner.round,
-                    "local_steps": steps,
-                    "bytes": sent,
-                    "seconds": round(seconds, 3),
-                    "loss": _numbers(step.loss, look.agents),
-                    "divergence": _numbers(step.divergence, look.agents),
-                    "sigma": _sigma(learner.posterior, look.agents) if look.samples else None,
-                    "before": before,
-                    "after": after,
-                }
-            )
-            if say is not None:
-                say(f"{100 * float(np.mean(after['mean']['accuracy'])):.1f} %")
-        if progress is not None:
-            progress(learner.round, rounds)
-        if generations is None or learner.round == rounds:
-            continue
-        if good is None or generations.due():
-            totals = {"local_steps": steps, "bytes": sent, "seconds": seconds, "rounds": rounds}
-            generations.save(learner.round, learner.state(), {"points": points, **totals})
-            good = learner.round
-    last = look.last(learner.posterior)
-    return Curve(tuple(points), last, last_before, look.agents, round(seconds, 3))
+    if run.round != 0:
+        raise fail("run", "one before its first round", run.round, "make a new one")
+    watch = _Looks(run, test, schedule, seed, rounds, say)
+    follow(run, rounds, watch, kept=generations, resume=resume, progress=progress)
+    return {
+        "spread": list(SPREAD),
+        "agents": list(watch.agents),
+        "points": watch.points,
+        "last": watch.last(run.belief()),
+        "last_before": watch.last_before,
+        "seconds": round(watch.seconds, 3),
+    }
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """Measurements of beliefs, as plain values."""
+class _Looks(Watch):
+    """Measurements of beliefs at some rounds of a run, as plain values."""
 
-    test: Test
-    schedule: Schedule
-    seed: int
-    everyone: int
-    samples: bool
+    def __init__(
+        self,
+        run: Followed,
+        test: Test,
+        schedule: Schedule,
+        seed: int,
+        rounds: int,
+        say: Callable[[str], None] | None,
+    ) -> None:
+        super().__init__()
+        assert isinstance(run.net, KernelNet)
+        self._architecture = run.net.architecture
+        self._run, self._test, self._schedule, self._seed = run, test, schedule, seed
+        self._rounds, self._recorded, self._say = rounds, set(schedule.rounds(rounds)), say
+        self._everyone = range(len(test.own_labels))
+        self.agents = tuple(self._everyone[: schedule.agents])
+        self._samples = run.belief().variance is not None
+        self.points: list[Mapping[str, Any]] = []
+        self.last_before: Mapping[str, Any] | None = None
+        # Of the round that goes on: what was seen before its consensus.
+        self._before: dict[str, Any] | None = None
+        self._divergence: FloatArray | None = None
 
-    @property
-    def agents(self) -> tuple[int, ...]:
-        """Who is looked at over the rounds."""
-        return tuple(range(min(self.everyone, self.schedule.agents)))
+    def before(self, round: int) -> Before | None:
+        """What is measured before the consensus of a round, if it is one to look at."""
+        self._before = self._divergence = None
+        learner = self._run.learner
+        is_last = round == self._rounds
+        if round not in self._recorded and not is_last:
+            return None
+        prior: Belief | None = None
+        if isinstance(learner, Backprop):
+            prior = learner.prior(self._run.belief()).copy()
 
-    def at(self, posterior: Posterior, rows: Sequence[int], *, round: int) -> dict[str, Any]:
-        """Of those agents, who are these rows of the beliefs."""
-        belief = posterior.of(rows)
-        self._check(belief, round)
-        found = self._both(belief, self.agents, self.schedule.images, self.schedule.draws)
-        return {name: _measured(one) for name, one in found.items()}
+        def look(belief: Belief) -> None:
+            if prior is not None:
+                now, first = self._posterior(belief), self._posterior(prior)
+                self._divergence = np.asarray(kl_divergence(now, first).cpu().numpy())
+            if self._run.pools:
+                self._before = self._at(belief, round)
+                self.last_before = self.last(belief) if is_last else None
 
-    def last(self, posterior: Posterior) -> dict[str, Any]:
-        """Of everyone, in the last round."""
-        schedule, everyone = self.schedule, range(self.everyone)
+        return look
+
+    def see(self, report: RoundReport) -> None:
+        """Look at a round that is one to look at."""
+        super().see(report)
+        if report.round not in self._recorded:
+            return
+        belief, loss = self._run.belief(), report.loss
+        after = self._at(belief, report.round)
+        if len(loss) > len(self._everyone):  # of a server's clients
+            loss = np.array([np.nanmean(loss)])
+        self.points.append(
+            {
+                "round": report.round,
+                "local_steps": self.local_steps,
+                "bytes": self.bytes_sent,
+                "seconds": round(self.seconds, 3),
+                "loss": _numbers(loss, self.agents),
+                "divergence": _numbers(self._divergence, self.agents),
+                "sigma": _sigma(self._posterior(belief), self.agents) if self._samples else None,
+                "before": self._before,
+                "after": after,
+            }
+        )
+        if self._say is not None:
+            self._say(f"{100 * float(np.mean(after['mean']['accuracy'])):.1f} %")
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What was measured, as plain values."""
+        tensors, costs = super().state()
+        return tensors, {**costs, "points": self.points, "last_before": self.last_before}
+
+    def restore(self, kept: Kept) -> None:
+        """Go on from a :meth:`state`."""
+        super().restore(kept)
+        self.points, self.last_before = kept.words["points"], kept.words.get("last_before")
+
+    def last(self, belief: Belief) -> dict[str, Any]:
+        """Measurements of everyone, in the last round."""
+        schedule, others = self._schedule, self._test.other_inputs
         images, draws = schedule.last_images, schedule.last_draws
-        found = self._both(posterior, everyone, images, draws, others=self.test.other_inputs)
+        found = self._both(belief, self._everyone, images, draws, others=others)
         return {
-            name: {**_measured(one), "confusion": one.confusion.tolist()}
+            name: {**_measured(one), "confusion": one.by_class["confusion"].tolist()}
             for name, one in found.items()
         }
 
-    def _check(self, belief: Posterior, round: int) -> None:
-        """Weights may be finite and what they predict not: one image of each agent tells."""
-        predicted = mean_probabilities(belief, self.test.inputs[:1])
-        finite = torch.isfinite(predicted).all(dim=2)[:, 0].cpu().numpy()
+    def _posterior(self, belief: Belief) -> Posterior:
+        return posterior_of(belief, self._architecture)
+
+    def _at(self, belief: Belief, round: int) -> dict[str, Any]:
+        """Of the first agents; weights may be finite and what they predict not: one image tells."""
+        posterior = self._posterior(belief).of(self.agents)
+        predicted = mean_probabilities(posterior, self._test.inputs[:1])
+        finite = np.asarray(np.isfinite(predicted[:, 0]).all(axis=1))
         if not finite.all():
             raise TrainingFailed(
                 "training: expected finite predictions, got others at agent"
                 f" {self.agents[int(np.argmin(finite))]} in round {round}; lower the learning rates"
             )
+        found = self._both(belief, self.agents, self._schedule.images, self._schedule.draws)
+        return {name: _measured(one) for name, one in found.items()}
 
     def _both(
         self,
-        posterior: Posterior,
+        belief: Belief,
         agents: Sequence[int],
         images: int,
         draws: int,
         *,
         others: Tensor | None = None,
-    ) -> dict[str, Evaluation]:
-        ways = {"mean": 0, "sampled": draws} if self.samples else {"mean": 0}
+    ) -> dict[str, Scores]:
+        """By mean weights, and by samples where beliefs are no single nets."""
+        test, posterior = self._test, self._posterior(belief).of(agents)
+        ways = {"mean": 0, "sampled": draws} if self._samples else {"mean": 0}
+        sample = test.sample(images)
+        some = slice(None) if sample is None else np.array(sample)
         return {
             name: evaluate(
                 posterior,
-                self.test.inputs,
-                self.test.labels,
+                test.inputs[some],
+                test.labels[some],
                 draws=count,
-                seed=self.seed,
-                own_labels=[self.test.own_labels[agent] for agent in agents],
-                never_seen=self.test.never_seen,
+                seed=self._seed,
+                own_labels=[test.own_labels[agent] for agent in agents],
+                never_seen=test.never_seen,
                 other_inputs=others,
-                images=self.test.sample(images),
             )
             for name, count in ways.items()
         }
 
 
-def _measured(found: Evaluation) -> dict[str, Any]:
+def _measured(found: Scores) -> dict[str, Any]:
     """The measurements but for confusion matrices; six digits say all that images can."""
-    content = found.as_json()
-    content = {k: v for k, v in content.items() if k not in ("confusion", "agents")}
-    return {
-        name: _rounded(value) if isinstance(value, list) else value
-        for name, value in content.items()
-        # What is of no use here is None throughout.
-        if not (isinstance(value, list) and all(entry is None for entry in value))
+    each = {**found.by_measure(), "confidence": found.by_class["confidence"]}
+    measured = {
+        name: _rounded(plain(values))
+        for name, values in each.items()
+        if not np.isnan(values).all()  # of no use here
     }
+    return {"images": int(found.examples[0]), "draws": found.draws, **measured}
 
 
 def _rounded(value: Any) -> Any:
@@ -341,3 +345,115 @@ def _sigma(posterior: Posterior, agents: Sequence[int]) -> list[list[float]]:
         _rounded(torch.quantile(posterior.variance[agent].sqrt(), shares).tolist())
         for agent in agents
     ]
+
+
+# How soon nets do well on new images --------------------------------------------------------------
+
+
+class LossCurve(Watch):
+    r"""How the nets of a run do on new images, round after round; by mean weights.
+
+    Parameters
+    ----------
+    inputs, labels
+        Shapes (n, \*input_shape) and (n,).
+    rounds
+        After which to look, increasing, from 0 at the earliest; the last ends the run.
+
+    Attributes
+    ----------
+    scores
+        After each of them, of all agents.
+    local_scores
+        Before the last consensus.
+    """
+
+    local_scores: Scores
+
+    def __init__(
+        self, run: TrainingRun, inputs: Tensor, labels: Tensor, rounds: Sequence[int]
+    ) -> None:
+        super().__init__()
+        self._run, self._inputs, self._labels, self.rounds = run, inputs, labels, list(rounds)
+        self.scores = [self._scores(run.belief())] if rounds[0] == 0 else []
+
+    def before(self, round: int) -> Before | None:
+        """In the last round, a look at what is believed before its consensus."""
+        return self._look_before if round == self.rounds[-1] else None
+
+    def see(self, report: RoundReport) -> None:
+        """Look at a round that is one to look at."""
+        super().see(report)
+        if report.round in self.rounds:
+            self.scores.append(self._scores(self._run.belief()))
+
+    def _look_before(self, belief: Belief) -> None:
+        self.local_scores = self._scores(belief)
+
+    def _scores(self, belief: Belief) -> Scores:
+        outputs = self._run.net.outputs_of(belief.mean, self._inputs[None])
+        return judged(torch.softmax(outputs, dim=2), self._labels)
+
+    @property
+    def losses(self) -> FloatArray:
+        """Mean −log ℓ in nats, shape (T, N)."""
+        return np.array([one["nll"] for one in self.scores])
+
+    @property
+    def accuracies(self) -> FloatArray:
+        """The share of images whose label is the most likely, shape (T, N)."""
+        return np.array([one["accuracy"] for one in self.scores])
+
+    @property
+    def label_confidences(self) -> FloatArray:
+        """The mean probability of the true label after the last round, shape (N, classes)."""
+        return np.asarray(self.scores[-1].by_class["confidence"])
+
+    @property
+    def local_label_confidences(self) -> FloatArray:
+        """The same before the last consensus."""
+        return np.asarray(self.local_scores.by_class["confidence"])
+
+
+def loss_curve(
+    shares: Shares,
+    site: Site,
+    learner: Learner,
+    *,
+    test_inputs: Tensor,
+    test_labels: Tensor,
+    record: Sequence[int],
+    progress: Progress | None = None,
+    **how: Any,
+) -> LossCurve:
+    """Train a network of nets at a constant rate, and look at new images every few rounds.
+
+    Parameters
+    ----------
+    shares
+        All images; who holds which is `site`'s partition.
+    site
+        The network, fixed or changing, and its partition.
+    test_inputs, test_labels, record
+        What a :class:`LossCurve` looks at, and after which rounds.
+    how
+        As of :func:`empirical.train.recipe.run_of_classes`.
+
+    Raises
+    ------
+    ValueError
+        If network and partition differ in their agents, or rounds do not increase.
+    TrainingFailed
+        If a loss is not finite any more.
+    """
+    looks = [as_integer("record", r, minimum=0) for r in record]
+    if not looks or looks[-1] == 0 or any(b <= a for a, b in pairwise(looks)):
+        raise fail("record", "increasing rounds, the last of at least 1", looks,
+                   "sort them, without repeats")  # fmt: skip
+    dealt = tuple(torch.tensor(own, device=shares.labels.device) for own in site.partition.indices)
+    run = run_of_classes(
+        shares=Shares(shares.inputs, shares.labels, dealt), network=site.network, learner=learner,
+        rounds=looks[-1], schedule="geometric", **how,
+    )  # fmt: skip
+    watch = LossCurve(run, test_inputs, test_labels, looks)
+    return follow(run, looks[-1], watch, progress=progress)

@@ -17,7 +17,7 @@ from empirical.messages.codec import Block
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import first_weights
 from empirical.train.layout import Layout, Place
 from empirical.train.net import NoiseKey
 from empirical.train.seeding import unknown_start
@@ -294,7 +294,7 @@ class KernelNet:
         """The weights to begin from, shape (d,)."""
         if self._start is not None:
             return self._start(seed)
-        return shared_initialisation(self.architecture, 1, std=1.0, seed=seed).mean[0]
+        return first_weights(self.architecture, seed=seed)
 
     def tensors(self, weights: Tensor) -> dict[str, Tensor]:
         """One net's weights, shape (d,), as a ``state_dict`` with torch's shapes."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
 from empirical.train.constants import with_constants
-from empirical.train.kernel_net import KernelNet, layout_of
+from empirical.train.kernel_net import KernelNet, layout_of, sequential
 from empirical.train.layout import entries, heads_of, joined
 from empirical.train.module_checks import first_line, own_copy, refused
 from empirical.train.module_net import ModuleNet
@@ -80,24 +80,44 @@ def net_of(
     'ModuleNet'
     """
     shape = tuple(example.shape[1:])
-    if isinstance(module, Architecture):
-        net: Net = _architectures_net(module, shape)
-    else:
-        build = module if callable(module) and not isinstance(module, nn.Module) else None
-        own = module if build is None else built(build, 0)
-        copied = own_copy(own)
-        found = recognised(copied, shape) if example.dtype == torch.float32 else None
-        if found is None:
-            net = ModuleNet(copied, example_input=example, build=build)
-        else:
-            net = _kernels_net(copied, found, build)
+    net = _net(module, example, shape)
     if net.outputs != outputs:
-        raise refused(
-            f"{outputs} outputs, as the likelihood asks",
-            net.outputs,
-            "change its last layer or the likelihood",
-        )
+        remedy = "change its last layer or the likelihood"
+        raise refused(f"{outputs} outputs, as the likelihood asks", net.outputs, remedy)
     return net
+
+
+def _net(module: Any, example: Tensor, shape: tuple[int, ...]) -> Net:
+    if isinstance(module, Architecture):
+        wanted = module.input_shape
+        same = math.prod(shape) == math.prod(wanted)
+        if not (same if isinstance(module.layers[0], Dense) else shape == wanted):
+            got, remedy = f"inputs of shape {shape}, as the data", "change input_shape"
+            raise fail("architecture", got, wanted, remedy)
+        return KernelNet(module)
+    build = module if callable(module) and not isinstance(module, nn.Module) else None
+    own = own_copy(module if build is None else built(build, 0))
+    found = recognised(own, shape) if example.dtype == torch.float32 else None
+    if found is None:
+        return ModuleNet(own, example_input=example, build=build)
+    layout = layout_of(found.architecture, found.prefixes)
+    first = layout.vector(own.state_dict())
+
+    def start(seed: int) -> Tensor:
+        return first.clone() if build is None else layout.vector(built(build, seed).state_dict())
+
+    return KernelNet(found.architecture, prefixes=found.prefixes, start=start)
+
+
+# The layers that the kernels know, with a sign, and as the kernels' words have them.
+_SIGNS = {nn.Flatten: "F", nn.ReLU: "R", nn.Linear: "D", nn.Conv2d: "C", nn.MaxPool2d: "P"}
+_WORDS: dict[type, Callable[[Any], Layer]] = {
+    nn.Linear: lambda layer: Dense(layer.out_features),
+    nn.Conv2d: lambda layer: Convolution(
+        layer.out_channels, *(_side(v) for v in (layer.kernel_size, layer.stride, layer.padding))
+    ),
+    nn.MaxPool2d: lambda layer: MaxPool(_side(layer.kernel_size)),
+}
 
 
 def recognised(module: nn.Module, input_shape: tuple[int, ...]) -> Recognised | None:
@@ -108,47 +128,30 @@ def recognised(module: nn.Module, input_shape: tuple[int, ...]) -> Recognised | 
     follows each layer with weights but the last; it may stand behind the pooling, with which it
     commutes.
     """
-    layers: list[Layer] = []
-    prefixes: list[str] = []
-    owes, flat, seen = False, len(input_shape) == 1, set()  # owes: a layer still lacks its ReLU
-    for name, layer in _plain(module, ""):
-        if _hooked(layer):
-            return None
-        if type(layer) is nn.ReLU:
-            if not owes:
-                return None
-            owes = False
-            continue
-        if type(layer) is nn.Flatten:
-            if (layer.start_dim, layer.end_dim) not in ((1, -1), (1, len(input_shape))):
-                return None
-            flat = True
-            continue
-        known = _layer(layer, flat=flat)
-        if known is None or id(layer) in seen:
-            return None
-        seen.add(id(layer))
-        if not isinstance(known, MaxPool):
-            if owes or not _trained(layer):
-                return None
-            owes = True
-            prefixes.append(name)
-        layers.append(known)
-    if not owes or not layers or not isinstance(layers[-1], Dense):
+    found = list(_plain(module, ""))
+    signs = "".join(_SIGNS.get(type(layer), "?") for _, layer in found)
+    flat = len(input_shape) == 1
+    in_order = re.fullmatch("P*([CD]P*RP*)*D", signs.replace("F", ""))
+    # What follows a flattening is dense, and what is dense follows one.
+    if not in_order or not re.fullmatch("[FDR]*" if flat else "[CPR]*F[FDR]*", signs):
         return None
-    first = input_shape
-    if isinstance(layers[0], Dense) and len(input_shape) != 3:
-        first = (math.prod(input_shape),)
+    if any(_hooked(layer) or not _trained(layer) for _, layer in found):
+        return None
+    known = [layer for _, layer in found if type(layer) in _WORDS]
+    flattens = {(one.start_dim, one.end_dim) for _, one in found if isinstance(one, nn.Flatten)}
+    first = input_shape if signs[0] in "CP" or len(input_shape) == 3 else (math.prod(input_shape),)
     try:
-        architecture = Architecture(first, tuple(layers))
-        places = layout_of(architecture, prefixes).places
-    except ValueError:
+        layers = tuple(_WORDS[type(layer)](layer) for layer in known)
+        architecture = Architecture(first, layers)
+    except (ValueError, TypeError):
         return None
-    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    shared = len(list(module.parameters())) < len(places)
-    if shared or shapes != {place.name: place.shape for place in places}:
+    twins = [one for one in sequential(architecture, device="meta") if type(one) in _WORDS]
+    prefixes = tuple(name for name, one in found if isinstance(one, nn.Linear | nn.Conv2d))
+    shared = len(list(module.parameters())) < 2 * len(prefixes)
+    whole = flattens <= {(1, -1), (1, len(input_shape))}
+    if shared or not whole or [*map(_settings, known)] != [*map(_settings, twins)]:
         return None
-    return Recognised(architecture, tuple(prefixes))
+    return Recognised(architecture, prefixes)
 
 
 def _plain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
@@ -160,33 +163,14 @@ def _plain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
         yield name, module
 
 
-def _layer(layer: nn.Module, *, flat: bool) -> Layer | None:
-    """One layer in the kernels' words."""
-    if type(layer) is nn.Linear and flat:
-        return Dense(layer.out_features) if layer.bias is not None else None
-    if flat:
-        return None
-    if type(layer) is nn.Conv2d:
-        square = [_side(v) for v in (layer.kernel_size, layer.stride, layer.padding)]
-        plain = layer.groups == 1 and _side(layer.dilation) == 1 and layer.padding_mode == "zeros"
-        kernel, stride, padding = square
-        if plain and kernel and stride and padding is not None and layer.bias is not None:
-            return Convolution(layer.out_channels, kernel, stride, padding)
-    if type(layer) is nn.MaxPool2d:
-        size, stride = _side(layer.kernel_size), _side(layer.stride)
-        exact = _side(layer.padding) == 0 and _side(layer.dilation) == 1
-        if size and size == stride and exact and not layer.ceil_mode and not layer.return_indices:
-            return MaxPool(size)
-    return None
+def _settings(layer: nn.Module) -> str:
+    """All that torch prints of a layer, with a square's side in place of its sides."""
+    return re.sub(r"\((\d+), \1\)", r"\1", repr(layer)) + str(getattr(layer, "return_indices", ""))
 
 
-def _side(value: object) -> int | None:
-    """The one number of a square setting, or None."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, tuple) and len(set(value)) == 1 and isinstance(value[0], int):
-        return value[0]
-    return None
+def _side(value: Any) -> int:
+    """The one number of a square setting, or of one side."""
+    return int(value[0] if isinstance(value, tuple) else value)
 
 
 def _trained(layer: nn.Module) -> bool:
@@ -195,41 +179,9 @@ def _trained(layer: nn.Module) -> bool:
 
 def _hooked(module: nn.Module) -> bool:
     """Whether a module does more than its class says."""
-    return "forward" in vars(module) or any(
-        getattr(module, name, None)
-        for name in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-            "_state_dict_hooks",
-        )
-    )
-
-
-def _kernels_net(
-    module: nn.Module, found: Recognised, build: Callable[[], nn.Module] | None
-) -> KernelNet:
-    layout = layout_of(found.architecture, found.prefixes)
-    own = layout.vector(module.state_dict())
-
-    def start(seed: int) -> Tensor:
-        return own.clone() if build is None else layout.vector(built(build, seed).state_dict())
-
-    return KernelNet(found.architecture, prefixes=found.prefixes, start=start)
-
-
-def _architectures_net(architecture: Architecture, shape: tuple[int, ...]) -> KernelNet:
-    dense = isinstance(architecture.layers[0], Dense)
-    same = math.prod(shape) == math.prod(architecture.input_shape)
-    if not (same if dense else shape == architecture.input_shape):
-        raise fail(
-            "architecture",
-            f"inputs of shape {shape}, as the data",
-            architecture.input_shape,
-            "change input_shape",
-        )
-    return KernelNet(architecture)
+    kinds = ("forward", "forward_pre", "backward", "backward_pre", "state_dict")
+    hooks = (getattr(module, f"_{kind}_hooks", None) for kind in kinds)
+    return "forward" in vars(module) or any(hooks)
 
 
 # The net of a training, from a module or an architecture, and a likelihood -----------------------
@@ -357,14 +309,15 @@ def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
         return (module,)
     own = own_copy(module)
     with seeded(0):
-        reason = next(_reasons(module, own), None)
+        reason = _reason(module, own)
     if reason is not None:
         return module, f"first weights: the module's own, not the seed's, for {reason}; {KEPT}"
 
     def build() -> nn.Module:
         found = own_copy(own)
-        for layer in _layers(found):
-            _reset(layer)
+        for layer in found.modules():
+            if dict(layer.named_parameters(recurse=False)):
+                _reset(layer)
         return found
 
     return build, (
@@ -373,51 +326,44 @@ def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
     )
 
 
-def _layers(module: nn.Module) -> list[nn.Module]:
-    """The layers that have weights of their own."""
-    return [layer for layer in module.modules() if any(True for _ in layer.parameters(False))]
-
-
 def _reset(layer: nn.Module) -> None:
     with torch.no_grad():
         layer.reset_parameters()  # type: ignore[operator]
 
 
-def _reasons(module: nn.Module, copy: nn.Module) -> Iterator[str]:
+def _reason(module: nn.Module, copy: nn.Module) -> str | None:
     """Why weights of a module are not to be drawn anew; those of its copy are."""
-    names = {id(tensor): name for name, tensor in module.named_parameters()}
-    for layer, twin in zip(_layers(module), _layers(copy), strict=True):
-        own = dict(layer.named_parameters(recurse=False))
-        pairs = [(tensor, getattr(twin, name)) for name, tensor in own.items()]
-        called = {id(tensor): repr(names[id(tensor)]) for tensor, _ in pairs}
+    for (prefix, layer), twin in zip(module.named_modules(), copy.modules(), strict=True):
+        own, drawn = (dict(one.named_parameters(recurse=False)) for one in (layer, twin))
+        called = {key: repr(f"{prefix}.{key}" if prefix else key) for key in own}
+        if not own:
+            continue
         with torch.no_grad():
-            for _, drawn in pairs:
-                drawn.fill_(torch.nan)
-        before = [drawn._version for _, drawn in pairs]
+            for tensor in drawn.values():
+                tensor.fill_(torch.nan)
+        before = {key: tensor._version for key, tensor in drawn.items()}
+        kind = type(layer).__name__
         try:
             _reset(twin)
         except Exception:  # there is none, or it fails
-            name = called[id(pairs[0][0])]
-            yield f"{type(layer).__name__} has no reset_parameters that draws {name}"
-            continue
-        written = [drawn._version - old for (_, drawn), old in zip(pairs, before, strict=True)]
-        for (tensor, drawn), times in zip(pairs, written, strict=True):
-            name = called[id(tensor)]
-            if drawn.isnan().any():
-                yield f"reset_parameters of {type(layer).__name__} does not draw {name}"
-            elif not tensor.requires_grad:
-                yield f"{name} is not trained"
-            elif tensor._version != times:
-                yield f"{name} was set, or copied, after it was drawn"
-        sizes = [tensor.numel() for tensor, _ in pairs]
-        pools: list[list[FloatArray]] = [[] for _ in pairs]
-        for _ in range(max(1, min(64, _DRAWN // max(min(sizes), 1)))):
+            return f"{kind} has no reset_parameters that draws {next(iter(called.values()))}"
+        for key, tensor in own.items():
+            if drawn[key].isnan().any():
+                return f"reset_parameters of {kind} does not draw {called[key]}"
+            if not tensor.requires_grad:
+                return f"{called[key]} is not trained"
+            if tensor._version != drawn[key]._version - before[key]:
+                return f"{called[key]} was set, or copied, after it was drawn"
+        fewest = max(min(tensor.numel() for tensor in own.values()), 1)
+        pools: dict[str, list[FloatArray]] = {key: [] for key in own}
+        for _ in range(max(1, min(64, _DRAWN // fewest))):
             _reset(twin)
-            for pool, (_, drawn) in zip(pools, pairs, strict=True):
-                pool.append(_some(drawn))
-        for (tensor, _), pool in zip(pairs, pools, strict=True):
-            if not _alike(_some(tensor), np.concatenate(pool)):
-                yield f"{called[id(tensor)]} is not as reset_parameters draws it"
+            for key, pool in pools.items():
+                pool.append(_some(drawn[key]))
+        for key, pool in pools.items():
+            if not _alike(_some(own[key]), np.concatenate(pool)):
+                return f"{called[key]} is not as reset_parameters draws it"
+    return None
 
 
 def _some(tensor: Tensor) -> FloatArray:

@@ -2,13 +2,13 @@
 
 An agent's prediction for an input x is (1/S) Σ_s ℓ(· | net_s(x)) over S nets whose weights are
 drawn from its belief; with S = 0 draws, or a belief without width, it is that of the mean weights.
-Agents are taken one by one, draws one by one and inputs in blocks, so that memory holds one drawn
-net and a few numbers an input, however many draws, agents and outputs there are.
+Agents are taken one by one and draws one by one, so that memory holds one drawn net and a few
+numbers an input, however many draws and agents there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +22,6 @@ from theory.showing import Shown
 from theory.validation import FloatArray, read_only
 
 # What agents predict -----------------------------------------------------------------------------
-
-
-# Inputs predicted at once.
-AT_ONCE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,117 +57,102 @@ class Prediction:
 
 
 def drawn_weights(
-    mean: Tensor, variance: Tensor | None, *, draws: int, seed: int, agent: int
+    mean: Tensor,
+    variance: Tensor | None,
+    *,
+    draws: int,
+    seed: int,
+    agent: int,
+    in_turn: bool = False,
 ) -> Iterator[Tensor]:
     """Yield weights drawn from a belief, shape (1, d) each; the mean once if nothing is random.
 
     A draw depends on the seed, the agent's number and the draw's alone: the same on all devices.
+    `in_turn`: all of an agent's draws come from one stream of numbers on the belief's device, as
+    in records of the papers' rows.
     """
     if draws == 0 or variance is None:
         yield mean[None]
         return
     std = variance.sqrt()
+    generator = torch.Generator(mean.device if in_turn else "cpu")
+    if in_turn:
+        generator.manual_seed(int(np.random.SeedSequence((seed, agent)).generate_state(1)[0]))
     for draw in range(draws):
-        word = np.random.SeedSequence((seed, agent, draw)).generate_state(1, np.uint64)[0]
-        generator = torch.Generator().manual_seed(int(word >> np.uint64(1)))
-        noise = torch.randn(mean.shape, generator=generator).to(mean.device)
-        yield torch.addcmul(mean, std, noise)[None]
-
-
-def blocks(count: int) -> Iterator[slice]:
-    """Yield the slices in which so many inputs are predicted; an empty one for none."""
-    for start in range(0, max(count, 1), AT_ONCE):
-        yield slice(start, min(start + AT_ONCE, count))
+        if not in_turn:
+            word = np.random.SeedSequence((seed, agent, draw)).generate_state(1, np.uint64)[0]
+            generator.manual_seed(int(word >> np.uint64(1)))
+        noise = torch.randn(mean.shape, generator=generator, device=generator.device)
+        yield torch.addcmul(mean, std, noise.to(mean.device))[None]
 
 
 def predict(
     net: Net,
     likelihood: Likelihood,
-    mean: Tensor,
-    variance: Tensor | None,
+    weights: Iterable[Tensor],
     inputs: Tensor,
-    *,
-    draws: int,
-    seed: int,
-    agent: int,
     labels: Tensor | None = None,
 ) -> Prediction:
-    """One agent's prediction.
+    """The mixture over nets with these weights, shape (1, d) each (:func:`drawn_weights`).
 
     Parameters
     ----------
-    mean, variance
-        The agent's belief, shape (d,); no variance for a net without width.
     inputs
         Shape (n, …), of the kind that the net takes.
-    draws, seed, agent
-        As :func:`drawn_weights`.
     labels
         Shape (n,) or (n, k), as the likelihood stores them; left out: nothing is said of labels.
     """
-    sums = _Sums(likelihood, len(inputs))
-    for weights in drawn_weights(mean, variance, draws=draws, seed=seed, agent=agent):
-        sums.begin()
-        for some in blocks(len(inputs)):
-            outputs = net.outputs_of(weights, inputs[some][None].to(weights.device))
-            own = None if labels is None else labels[some][None].to(weights.device)
-            sums.add(some, outputs, own)
-    return sums.prediction()
+    mixture = _Mixture(likelihood)
+    for own in weights:
+        outputs = net.outputs_of(own, inputs[None].to(own.device))
+        mixture.add(outputs, None if labels is None else labels[None].to(own.device))
+    return mixture.prediction()
 
 
-class _Sums:
-    """Running means over draws, in float64."""
+class _Mixture:
+    """Running means over drawn nets, in float64."""
 
-    def __init__(self, likelihood: Likelihood, count: int) -> None:
-        self._likelihood, self._count, self._draws = likelihood, count, 0
-        kind = likelihood.words["kind"]
-        self._classes, self._normal = kind == "classes", kind == "gaussian"
-        self._sums: dict[str, Tensor] = {}
-        parts = likelihood.parts if isinstance(likelihood, Heads) else ()
-        self._heads = [_Sums(part, count) for part in parts]
+    def __init__(self, likelihood: Likelihood) -> None:
+        self._likelihood, self._draws = likelihood, 0
+        self._means: dict[str, Tensor] = {}
+        self._heads = [_Mixture(part) for part in getattr(likelihood, "parts", ())]
 
-    def begin(self) -> None:
-        """From now on blocks are of the next draw."""
-        self._draws += 1
-        for head in self._heads:
-            head.begin()
+    def add(self, outputs: Tensor, labels: Tensor | None) -> None:
+        """Take in what one net says of n inputs, and of their labels if there are any.
 
-    def add(self, some: slice, outputs: Tensor, labels: Tensor | None) -> None:
-        """Take in what one drawn net says of a block of inputs, shape (1, B, outputs).
-
-        `labels` are those of the block, shape (1, B) or (1, B, k), or None.
+        `outputs` have shape (1, n, outputs), `labels` (1, n) or (1, n, k).
         """
-        likelihood = self._likelihood
+        likelihood, kind = self._likelihood, self._likelihood.words["kind"]
+        self._draws += 1
         centre = likelihood.mean(outputs)[0].double()
         spread = likelihood.variance(outputs)[0].double()
-        old = self._of("mean", centre)[some].clone()
-        self._average("mean", some, centre)
         # Welford's update: no cancellation where the draws agree.
-        self._of("between", centre)[some] += (centre - old) * (centre - self._sums["mean"][some])
-        self._average("within", some, spread)
-        if self._classes:
-            self._average("entropy", some, torch.special.entr(centre).sum(dim=1))
+        gap = self._average("mean", centre)
+        self._of("squares", gap).add_(gap * (centre - self._means["mean"]))
+        self._average("within", spread)
+        if kind == "classes":
+            self._average("entropy", torch.special.entr(centre).sum(dim=1))
         if labels is not None:
             density = likelihood.log_density(outputs, labels)[0].double()
-            kept = self._of("density", density, fill=-torch.inf)
-            kept[some] = torch.logaddexp(kept[some], density)
-        if labels is not None and self._normal:
-            gap = labels[0].double().reshape(centre.shape) - centre
-            self._average("rank", some, torch.special.ndtr(gap / spread.sqrt()))
+            known = self._of("density", density, fill=-torch.inf)
+            torch.logaddexp(known, density, out=known)
+        if labels is not None and kind == "gaussian":
+            off = labels[0].double().reshape(centre.shape) - centre
+            self._average("rank", torch.special.ndtr(off / spread.sqrt()))
         if isinstance(likelihood, Heads):
             each = likelihood.split_outputs(outputs)
             own = [None] * len(each) if labels is None else likelihood.split_labels(labels)
             for head, its, given in zip(self._heads, each, own, strict=True):
-                head.add(some, its, given)
+                head.add(its, given)
 
     def prediction(self) -> Prediction:
-        """What all draws together say."""
-        found = {name: np.asarray(values.cpu().numpy()) for name, values in self._sums.items()}
+        """What all nets together say."""
+        found = {name: np.asarray(values.cpu().numpy()) for name, values in self._means.items()}
         density = found.get("density")
         return Prediction(
             found["mean"],
             found["within"],
-            found["between"] / self._draws,
+            found["squares"] / self._draws,
             found.get("entropy"),
             None if density is None else density - np.log(self._draws),
             found.get("rank"),
@@ -179,14 +160,14 @@ class _Sums:
         )
 
     def _of(self, name: str, like: Tensor, *, fill: float = 0.0) -> Tensor:
-        if name not in self._sums:
-            shape = (self._count, *like.shape[1:])
-            self._sums[name] = torch.full(shape, fill, dtype=torch.float64, device=like.device)
-        return self._sums[name]
+        return self._means.setdefault(name, torch.full_like(like, fill))
 
-    def _average(self, name: str, some: slice, values: Tensor) -> None:
+    def _average(self, name: str, values: Tensor) -> Tensor:
+        """Move a mean; returns how far the values lie from the mean before."""
         total = self._of(name, values)
-        total[some] += (values - total[some]) / self._draws
+        gap = values - total
+        total += gap / self._draws
+        return gap
 
 
 # How sure a prediction is, and which part of the doubt more data would remove --------------------

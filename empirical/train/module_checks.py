@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -302,11 +302,8 @@ class Passes:
 
     def alone(self, weights: Tensor, inputs: Tensor) -> Tensor:
         """Outputs of one net, shape (B, outputs), from weights (d,) and inputs (B, …)."""
-        try:
-            self._take(weights)
+        with self._holding(weights):
             return ran(self.module, inputs)
-        finally:
-            self._let_go()
 
     def _stacked(self, views: Sequence[Tensor], inputs: Tensor) -> Tensor:
         def of_one(parameters: dict[str, Tensor], own: Tensor) -> Tensor:
@@ -320,13 +317,16 @@ class Passes:
             found: Tensor = run(parameters, inputs[0] if shared else inputs)
         return found
 
-    def _take(self, weights: Tensor) -> None:
-        for parameter, view in zip(self._own, self._layout.views(weights), strict=True):
-            parameter.data = view
-
-    def _let_go(self) -> None:
-        for parameter, home in zip(self._own, self._home, strict=True):
-            parameter.data = home
+    @contextmanager
+    def _holding(self, weights: Tensor) -> Iterator[None]:
+        """The module has these weights, shape (d,), and its own again afterwards."""
+        try:
+            for parameter, view in zip(self._own, self._layout.views(weights), strict=True):
+                parameter.data = view
+            yield
+        finally:
+            for parameter, home in zip(self._own, self._home, strict=True):
+                parameter.data = home
 
     def _trainable(self) -> list[nn.Parameter]:
         return [p for p in self.module.parameters() if p.requires_grad]
@@ -338,12 +338,7 @@ class Passes:
     ) -> Tensor:
         """Losses of N nets, shape (N,); their gradients are written to `into`, shape (N, d)."""
         leaves = [view.detach().requires_grad_() for view in self._layout.views(weights)]
-        outputs = self._stacked(leaves, inputs)
-        # A copy, which the likelihood may overwrite: autograd may need what was put out.
-        loss, grad = likelihood.loss(outputs.detach().clone(), labels)
-        back = torch.autograd.grad(outputs, leaves, grad, allow_unused=True)
-        _write(self._layout.views(into), back)
-        return loss
+        return self._back(self._stacked(leaves, inputs), labels, likelihood, leaves, into)
 
     def gradient_alone(
         self,
@@ -355,16 +350,26 @@ class Passes:
         noise: NoiseKey | None = None,
     ) -> Tensor:
         """The loss of one net, shape (1,); all arguments as those of N nets, with N = 1."""
-        try:
-            self._take(weights[0])
-            draws = nullcontext() if noise is None else seeded(seed_of(noise), weights.device)
+        draws = nullcontext() if noise is None else seeded(seed_of(noise), weights.device)
+        with self._holding(weights[0]):
             with draws:
-                outputs = ran(self.module, inputs[0])
-            loss, grad = likelihood.loss(outputs.detach().clone()[None], labels)
-            back = torch.autograd.grad(outputs, self._own, grad[0], allow_unused=True)
-        finally:
-            self._let_go()
-        _write(self._layout.views(into[0]), back)
+                outputs = ran(self.module, inputs[0])[None]
+            return self._back(outputs, labels, likelihood, self._own, into[0])
+
+    def _back(
+        self,
+        outputs: Tensor,
+        labels: Tensor,
+        likelihood: Losses,
+        leaves: Sequence[Tensor],
+        into: Tensor,
+    ) -> Tensor:
+        """Losses; the gradient by the leaves to `into`, 0 where outputs do not depend on one."""
+        # A copy, which the likelihood may overwrite: autograd may need what was put out.
+        loss, grad = likelihood.loss(outputs.detach().clone(), labels)
+        back = torch.autograd.grad(outputs, leaves, grad, allow_unused=True)
+        for place, found in zip(self._layout.views(into), back, strict=True):
+            place.zero_() if found is None else place.copy_(found)
         return loss
 
     def reason_against(self, weights: Tensor, inputs: Tensor) -> str:
@@ -405,12 +410,3 @@ def _slots(module: nn.Module) -> dict[str, int]:
         for key, parameter in layer.named_parameters(recurse=False, remove_duplicate=False)
         if id(parameter) in numbers
     }
-
-
-def _write(places: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
-    """Gradients to their places; a weight that the outputs do not depend on has gradient 0."""
-    for place, found in zip(places, gradients, strict=True):
-        if found is None:
-            place.zero_()
-        else:
-            place.copy_(found)

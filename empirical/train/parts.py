@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,11 +14,12 @@ from empirical.messages.selected import PRECISION
 from empirical.nets.exchange import Exchange, block_of
 from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import CodedPooling
+from empirical.train.federated import ServedPooling, Server
 from empirical.train.learners.averaging import Learner, Share, State
 from empirical.train.net import Net
 from empirical.train.pooling import NetworkRounds, Pooling
 from theory.changing import AnyNetwork, influence
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 # Agents whose steps are computed together: on a CPU so few that their tensors stay in the cache
 # (measured), elsewhere all.
@@ -40,32 +41,19 @@ def check_device(device: str) -> str:
     return device
 
 
-def restore_tensors(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copy the tensors of `state` over those of a run, name by name, in place.
-
-    Parameters
-    ----------
-    mine
-        The run's own, which are overwritten.
-    state
-        As it was kept; what else it holds is left alone.
+def one_each(name: str, value: int | Sequence[int], agents: int) -> list[int]:
+    """A whole number of at least 1 for each agent, from one for all or from theirs.
 
     Raises
     ------
     ValueError
-        If a tensor is missing or of another shape; nothing is overwritten then.
+        If there are more or fewer, or one is out of range.
     """
-    for name, value in mine.items():
-        if name not in state or state[name].shape != value.shape:
-            got = f"shape {tuple(state[name].shape)}" if name in state else "none"
-            raise fail(
-                f"state[{name!r}]",
-                f"shape {tuple(value.shape)}",
-                got,
-                "give the state of a run with the same agents and nets",
-            )
-    for name, value in mine.items():
-        value.copy_(state[name])
+    given = value if isinstance(value, Sequence) else [value] * agents
+    if len(given) != agents:
+        wanted = f"a number, or one for each of {agents} agents"
+        raise fail(name, wanted, f"{len(given)} numbers", "give each agent one")
+    return [as_integer(name, one, minimum=1) for one in given]
 
 
 def check_fit(net: Net, likelihood: Likelihood, shares: Shares, network: AnyNetwork) -> None:
@@ -117,7 +105,7 @@ def share_of(network: AnyNetwork, shares: Shares) -> Share:
 
 
 def pooling_of(
-    rounds: NetworkRounds,
+    network: AnyNetwork,
     net: Net,
     learner: Learner,
     first: State,
@@ -126,16 +114,21 @@ def pooling_of(
     codec: Codec | None,
     missing: str,
     seed: int,
-) -> Pooling | CodedPooling:
+    server: Server | None = None,
+) -> Pooling | CodedPooling | ServedPooling:
     """The consensus of a run; `first` is what one agent keeps before round 1.
 
     Raises
     ------
     ValueError
-        As :class:`CodedPooling`.
+        As :class:`CodedPooling`, or if no server can serve the run.
     """
+    begin = {name: values[0].clone() for name, values in learner.message(first).items()}
+    if server is not None:
+        server.check_fits(network, learner, codec, exchange)
+        return ServedPooling(network, server, begin=begin, seed=seed)
+    rounds = NetworkRounds(network, seed=seed)
     if codec is None:
-        begin = {name: values[0].clone() for name, values in learner.message(first).items()}
         return Pooling(rounds, exchange=exchange, begin=begin)
     layout = layout_of_messages(net, learner, first)
     return CodedPooling(

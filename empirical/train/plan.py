@@ -22,6 +22,7 @@ from empirical.nets.shares import Shares
 from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
+from empirical.train.federated import Server
 from empirical.train.learners.averaging import Learner, Share, one_of
 from empirical.train.net import Net
 from empirical.train.steps import Schedule
@@ -155,6 +156,9 @@ class TrainingPlan:
         Rounds between two looks at validation data; None: about fifty looks in all.
     draws
         Posterior samples that a prediction averages.
+    clients
+        Agents that a server draws to learn in a round (:mod:`empirical.train.federated`); None:
+        all learn, and hear their neighbours.
     schedule, decay, warm_up, products, codec, missing
         As of :class:`~empirical.train.run.TrainingRun`.
     title
@@ -165,7 +169,8 @@ class TrainingPlan:
     Raises
     ------
     ValueError
-        If a number is out of range, agents do not fit, or patience has no validation data.
+        If a number is out of range, agents do not fit, patience has no validation data, or no
+        server can serve the training.
     """
 
     name: str
@@ -181,6 +186,7 @@ class TrainingPlan:
     patience: int | None = None
     every: int | None = None
     draws: int = DRAWS
+    clients: int | None = None
     schedule: Schedule = "cosine"
     decay: float = 1.0
     warm_up: float = 0.0
@@ -216,6 +222,8 @@ class TrainingPlan:
                 f"{self.network.agents}",
                 "give each agent of the network data, or change the network",
             )
+        if self.clients is not None:
+            Server(self.clients).check_fits(self.network, self.learner, self.codec, None)
         if self.data.other is not None and self.data.test is None:
             wanted = "test data, which other inputs are to be told from"
             raise fail("other", wanted, "none", "give test data, or leave other out")
@@ -285,7 +293,8 @@ class TrainingPlan:
             "rates": [self.schedule, self.decay, self.warm_up],
             "products": self.products,
         }
-        return words if self.codec is None else {**words, "messages": self.messages}
+        words |= {} if self.codec is None else {"messages": self.messages}
+        return words if self.clients is None else {**words, "clients": self.clients}
 
     @property
     def _content(self) -> tuple[Any, ...]:
@@ -327,6 +336,7 @@ class TrainingPlan:
             "patience": self.patience,
             "every": self.interval,
             "draws": self.draws,
+            **({} if self.clients is None else {"clients": self.clients}),
             "schedule": self.schedule,
             "decay": self.decay,
             "warm_up": self.warm_up,

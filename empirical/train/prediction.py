@@ -4,7 +4,7 @@ The snapshots of :mod:`empirical.forecast` are nets trained in one place on the 
 labels (:func:`train_snapshots`), all at once as the rows of one tensor and without a word between
 them. They are Bayesian nets like those of the networks they speak about, and predict with their
 mean weights. What is laid beside the rates they predict is how soon a network's loss on new images
-comes down to given values (:mod:`empirical.train.loss_curve`).
+comes down to given values (:func:`empirical.train.curve.loss_curve`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ from torch import Tensor
 from empirical.classifiers import LikelihoodTable
 from empirical.forecast import LabelHypothesis, snapshot_table
 from empirical.nets.architecture import Architecture
-from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
-from empirical.train.followed import posterior_of
-from empirical.train.recipe import Recipe
+from empirical.train.evaluation import mean_probabilities
+from empirical.train.recipe import Recipe, posterior_of
 from theory import Network
 from theory.validation import as_integer, fail
-
-# Images predicted at once: 13 nets over 2000 images give a megabyte of probabilities.
-_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +49,8 @@ class Snapshots:
         inputs, labels
             Shapes (n, \\*input_shape) and (n,): all images, whoever holds them.
         """
-        pieces = [
-            mean_probabilities(self.posterior, inputs[start : start + _AT_ONCE]).cpu()
-            for start in range(0, inputs.shape[0], _AT_ONCE)
-        ]
-        return snapshot_table(self.names, torch.cat(pieces, dim=1).numpy(), labels.cpu().numpy())
+        probabilities = mean_probabilities(self.posterior, inputs)
+        return snapshot_table(self.names, probabilities, labels.cpu().numpy())
 
 
 def train_snapshots(
@@ -117,23 +110,15 @@ def train_snapshots(
         device=device,
     )
     kept: list[Posterior] = []
-
-    def keep(done: int) -> None:
+    for done in range(recipe.rounds + 1):
+        if done > 0:
+            training.local_phase()
+            if progress is not None:
+                progress(done, recipe.rounds)
         if done in wanted:
-            kept.append(posterior_of(training.belief(), architecture).of([0]).copy())
-
-    keep(0)
-    for done in range(1, recipe.rounds + 1):
-        training.local_phase()
-        keep(done)
-        if progress is not None:
-            progress(done, recipe.rounds)
+            kept.append(posterior_of(training.belief(), architecture).of([0]))
     nets = [posterior_of(training.belief(), architecture), *kept]
     names = [hypothesis.name for hypothesis in hypotheses]
     stage_names = [f"{names[0]}, after {stage} rounds" for stage in wanted]
-    posterior = Posterior(
-        architecture,
-        torch.cat([net.mean for net in nets]),
-        torch.cat([net.variance for net in nets]),
-    )
-    return Snapshots((*names, *stage_names), posterior)
+    tensors = (torch.cat(each) for each in zip(*((n.mean, n.variance) for n in nets), strict=True))
+    return Snapshots((*names, *stage_names), Posterior(architecture, *tensors))

@@ -2,31 +2,72 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
-from torch import Tensor
+import numpy as np
+import torch
 
 from empirical.likelihoods.laws import Classes, Likelihood
-from empirical.messages.codec import Codec
 from empirical.nets.architecture import Architecture
-from empirical.nets.exchange import Exchange
 from empirical.nets.likelihood import ESTIMATORS, Estimator
+from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
+from empirical.train.federated import Server
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import AveragingAdam, Learner
+from empirical.train.learners.averaging import (
+    Averaging,
+    AveragingAdam,
+    Belief,
+    Learner,
+    below_one,
+    one_of,
+)
 from empirical.train.learners.backprop import Backprop
 from empirical.train.run import TrainingRun
-from empirical.train.steps import Schedule, share_of_rate
+from empirical.train.steps import Schedule
 from theory.changing import AnyNetwork
-from theory.validation import as_integer, as_positive, as_probability, fail
+from theory.network import Network
+from theory.validation import as_integer, as_positive, as_probability
+
+
+def posterior_of(belief: Belief, architecture: Architecture) -> Posterior:
+    """Beliefs as evaluations take them; single nets have next to no width."""
+    variance = belief.variance
+    if variance is None:
+        variance = torch.full_like(belief.mean, POINT_STD**2)
+    return Posterior(architecture, belief.mean, variance)
+
+
+def run_of_classes(
+    architecture: Architecture,
+    shares: Shares,
+    network: AnyNetwork,
+    learner: Learner,
+    *,
+    likelihood: Likelihood | None = None,
+    **how: Any,
+) -> TrainingRun:
+    """A training of nets of layers; left out of the likelihood: classes, an output each.
+
+    Parameters and errors as of :class:`~empirical.train.run.TrainingRun`, which gets `how`.
+
+    Raises
+    ------
+    ValueError
+        If the inputs do not fit the architecture either.
+    """
+    shares.check_fits(architecture)
+    law = Classes(architecture.outputs) if likelihood is None else likelihood
+    return TrainingRun(KernelNet(architecture), law, shares, network, learner, **how)
+
 
 # How the nets of a network are trained -----------------------------------------------------------
 
 
+# σ of a net that is a point; predictions are made by its means alone.
+POINT_STD = 1e-12
 # Below this a step costs no less: moving the weights takes the time.
 SMALLEST_BATCH = 8
 
@@ -100,32 +141,14 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("rounds", "local_steps", "batch", "draws"):
             as_integer(name, getattr(self, name), minimum=1)
-        for name in (
-            "initial_std",
-            "mean_rate",
-            "mean_epsilon",
-            "scale_epsilon",
-            "decay",
-            "prior_std",
-        ):
+        for name in ("decay", "prior_std"):
             as_positive(name, getattr(self, name))
-        for name in ("scale_rate", "divergence"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise fail(name, "a finite number of at least 0", value, "give such a number")
-        for name in ("first_beta", "second_beta", "warm_up"):
-            value = getattr(self, name)
-            if not 0.0 <= value < 1.0:
-                raise fail(name, "a number of at least 0 and below 1", value, "give such a number")
-        for name, words in (
-            ("batches", ("equal", "proportional")),
-            ("estimator", ESTIMATORS),
-            ("schedule", ("cosine", "geometric")),
-            ("prior", ("consensus", "fixed")),
-        ):
-            value = getattr(self, name)
-            if value not in words:
-                raise fail(name, " or ".join(map(repr, words)), repr(value), "choose one of them")
+        below_one("warm_up", self.warm_up)
+        one_of("batches", self.batches, ("equal", "proportional"))
+        one_of("estimator", self.estimator, ESTIMATORS)
+        one_of("schedule", self.schedule, ("cosine", "geometric"))
+        one_of("prior", self.prior, ("consensus", "fixed"))
+        self._backprop("local")  # whose numbers are checked there
 
     @property
     def learner(self) -> Learner:
@@ -139,6 +162,9 @@ class Recipe:
                 weighting="data" if self.prior == "fixed" else "agents",
                 forget=self.forget,
             )
+        return self._backprop(self.estimator)
+
+    def _backprop(self, estimator: Literal["local", "weights"]) -> Backprop:
         return Backprop(
             initial_std=self.initial_std,
             mean_rate=self.mean_rate,
@@ -148,7 +174,7 @@ class Recipe:
             first_beta=self.first_beta,
             second_beta=self.second_beta,
             divergence=self.divergence,
-            estimator=self.estimator,
+            estimator=estimator,
             prior_std=self.prior_std if self.prior == "fixed" else None,
             forget=self.forget,
         )
@@ -160,25 +186,14 @@ class Recipe:
         *,
         architecture: Architecture,
         seed: int,
-        likelihood: Likelihood | None = None,
-        codec: Codec | None = None,
-        exchange: Exchange | None = None,
-        start: Tensor | None = None,
-        device: str = "cpu",
+        **how: Any,
     ) -> TrainingRun:
-        """A training by this recipe, before its first round; left out of the likelihood: classes.
+        """A training by this recipe, before its first round.
 
-        Parameters and errors as of :class:`~empirical.train.run.TrainingRun`.
-
-        Raises
-        ------
-        ValueError
-            If the inputs do not fit the architecture either.
+        Parameters and errors as of :func:`run_of_classes`, which gets `how`.
         """
-        shares.check_fits(architecture)
-        return TrainingRun(
-            KernelNet(architecture),
-            Classes(architecture.outputs) if likelihood is None else likelihood,
+        return run_of_classes(
+            architecture,
             shares,
             network,
             self.learner,
@@ -189,10 +204,7 @@ class Recipe:
             schedule=self.schedule,
             decay=self.decay,
             warm_up=self.warm_up,
-            codec=codec,
-            exchange=exchange,
-            start=start,
-            device=device,
+            **how,
         )
 
     def batch_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -221,6 +233,8 @@ class Recipe:
 @dataclass(frozen=True)
 class FedAvgRecipe:
     """FederatedAveraging (McMahan et al. 2017, algorithm 1) and what a server may add to it.
+
+    Those of the papers' rows stand in `empirical/papers/rows.toml`, by name.
 
     Parameters
     ----------
@@ -271,83 +285,46 @@ class FedAvgRecipe:
         as_integer("local_steps", self.local_steps, minimum=0)
         if self.fraction != 1.0:
             as_probability("fraction", self.fraction)
-        for name in ("rate", "decay", "server_rate"):
+        for name in ("rate", "decay"):
             as_positive(name, getattr(self, name))
-        if not 0.0 <= self.momentum < 1.0:
-            raise fail(
-                "momentum",
-                "a number of at least 0 and below 1",
-                self.momentum,
-                "give such a number",
-            )
-        if self.averaging is not None and not 0.0 <= self.averaging < math.inf:
-            raise fail(
-                "averaging",
-                "a finite number of at least 0, or None",
-                self.averaging,
-                "give such a number",
-            )
-        if self.schedule not in ("cosine", "geometric"):
-            raise fail(
-                "schedule", "'cosine' or 'geometric'", repr(self.schedule), "choose one of them"
-            )
+        one_of("schedule", self.schedule, ("cosine", "geometric"))
+        self.server(1)
 
-    def clients(self, number: int) -> int:
-        """How many of a number of clients take part in a round: max(C K, 1), rounded.
+    def server(self, agents: int) -> Server:
+        """The server of so many agents: max(C N, 1) of them, rounded, take part in a round.
 
         Examples
         --------
-        >>> FedAvgRecipe(rounds=1).clients(100), FedAvgRecipe(rounds=1).clients(3)
-        (10, 1)
+        >>> [FedAvgRecipe(rounds=1).server(agents).clients for agents in (100, 3)]
+        [10, 1]
         """
-        return max(1, round(self.fraction * number))
+        clients = max(1, round(self.fraction * agents))
+        return Server(clients, self.momentum, self.server_rate, self.averaging)
 
-    def rate_in(self, round: int) -> float:
-        """η in a round, counted from 1.
+    def training(
+        self, shares: Shares, *, architecture: Architecture, seed: int, **how: Any
+    ) -> TrainingRun:
+        """A training by this recipe, before its first round; clients weigh by their examples.
 
-        Examples
-        --------
-        >>> FedAvgRecipe(rounds=100, rate=0.2, schedule="cosine").rate_in(51)
-        0.1
+        Parameters and errors as of :func:`run_of_classes`, which gets `how`.
         """
-        share = share_of_rate(self.schedule, round, rounds=self.rounds, decay=self.decay)
-        return self.rate * share
+        held = np.array(shares.sizes, dtype=np.float64)
+        epochs = [self.epochs * -(-size // self.batch) for size in shares.sizes]
+        return run_of_classes(
+            architecture,
+            shares,
+            Network(np.tile(held / held.sum(), (held.size, 1))),
+            Averaging(self.rate, momentum=0.0, weighting="agents"),
+            rounds=self.rounds,
+            local_steps=self.local_steps or epochs,
+            batch=self.batch,
+            seed=seed,
+            schedule=self.schedule,
+            decay=self.decay,
+            server=self.server(held.size),
+            **how,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All settings, in plain values."""
         return asdict(self)
-
-
-# "paper" is what the slides print; they do not say how many rounds were run. "best" differs in the
-# rates and in what is served, not in clients, batches or epochs. P2 prints no more about its FedAvg
-# on a star's shares than the accuracy; the batches are those of its section 4.2, and every client
-# takes equally many steps: with equal epochs the centre takes 30 times as many as an edge on top of
-# weighing 30 times as much, and the edges' labels are learned late or never.
-FEDAVG_RECIPES: Mapping[str, FedAvgRecipe] = MappingProxyType(
-    {
-        "paper, E=1": FedAvgRecipe(rounds=1500, epochs=1),
-        "paper, E=5": FedAvgRecipe(rounds=500, epochs=5),
-        "best, E=1": FedAvgRecipe(
-            rounds=1000, epochs=1, rate=0.2, schedule="cosine", averaging=8.0
-        ),
-        "best, E=5": FedAvgRecipe(rounds=300, epochs=5, rate=0.1, schedule="cosine", averaging=8.0),
-        "star-mnist": FedAvgRecipe(
-            rounds=1000,
-            fraction=1.0,
-            local_steps=20,
-            batch=50,
-            rate=0.2,
-            schedule="cosine",
-            averaging=8.0,
-        ),
-        "star-fmnist": FedAvgRecipe(
-            rounds=1000,
-            fraction=1.0,
-            local_steps=20,
-            batch=100,
-            rate=0.2,
-            schedule="cosine",
-            averaging=8.0,
-        ),
-    }
-)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,9 @@ from empirical.kernels.sweeps import Rate
 from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
-from empirical.nets.shares import Order, Shares
+from empirical.nets.shares import EpochsAnew, Order, Shares
+from empirical.train.federated import ServedPooling, Server
+from empirical.train.history import RoundReport
 from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.net import Net
 from empirical.train.parts import (
@@ -34,13 +37,12 @@ from empirical.train.parts import (
     check_device,
     check_fit,
     first_weights,
+    one_each,
     pooling_of,
-    restore_tensors,
     share_of,
 )
 from empirical.train.plan import GIB, TrainingPlan, check_memory, free_memory, vectors_of
-from empirical.train.pooling import NetworkRounds
-from empirical.train.scores import RoundReport
+from empirical.train.pooling import Round, restore_tensors
 from empirical.train.steps import Schedule, Steps, checked, share_of_rate
 from theory.changing import AnyNetwork
 from theory.validation import FloatArray, as_integer, as_positive, fail
@@ -62,8 +64,8 @@ class TrainingRun:
     learner
         How agents learn.
     rounds, local_steps, batch
-        Of the run; steps of an agent in a round; examples in a step, of all agents alike or a
-        number for each.
+        Of the run; steps of an agent in a round; examples in a step. The latter two of all agents
+        alike, or a number for each.
     seed
         Of the first weights, the order of the data, the noise, and what is random about the
         network.
@@ -87,12 +89,15 @@ class TrainingRun:
     at_once
         How many agents are computed together; left out: a few on a CPU, else all. The results do
         not depend on it beyond rounding in the net's products.
+    server
+        Draws the agents that learn in a round, and averages what they say, in place of neighbours
+        (:mod:`empirical.train.federated`); left out: there is none.
 
     Raises
     ------
     ValueError
         If parts do not fit each other, a number is out of range, the device is absent, nobody
-        ever hears of an agent's data, or there is not enough memory.
+        ever hears of an agent's data, there is not enough memory, or no server can serve the run.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class TrainingRun:
         learner: Learner,
         *,
         rounds: int,
-        local_steps: int,
+        local_steps: int | Sequence[int],
         batch: int | Sequence[int],
         seed: int,
         schedule: Schedule = "cosine",
@@ -117,16 +122,13 @@ class TrainingRun:
         device: str = "cpu",
         start: Tensor | None = None,
         at_once: int | None = None,
+        server: Server | None = None,
     ) -> None:
         check_fit(net, likelihood, shares, network)
         self.net, self.likelihood, self.network, self.learner = net, likelihood, network, learner
         self.rounds = as_integer("rounds", rounds, minimum=1)
-        self.local_steps = as_integer("local_steps", local_steps, minimum=1)
-        batches = batch if isinstance(batch, Sequence) else [batch] * shares.agents
-        if len(batches) != shares.agents:
-            wanted = f"a number, or one for each of {shares.agents} agents"
-            raise fail("batch", wanted, f"{len(batches)} numbers", "give each agent one")
-        batches = [as_integer("batch", size, minimum=1) for size in batches]
+        steps = one_each("local_steps", local_steps, shares.agents)
+        batches = one_each("batch", batch, shares.agents)
         self.seed = as_integer("seed", seed, minimum=0)
         self.device = check_device(device)
         one_of("schedule", schedule, ("cosine", "geometric"))
@@ -140,16 +142,18 @@ class TrainingRun:
             net, start, agents=shares.agents, seed=self.seed, to=self.device
         )
         self._pooling = pooling_of(
-            NetworkRounds(network, seed=self.seed), net, learner,
+            network, net, learner,
             learner.start(self._begin[:1], everybody.of(slice(0, 1))),
-            exchange=exchange, codec=codec, missing=missing, seed=self.seed,
+            exchange=exchange, codec=codec, missing=missing, seed=self.seed, server=server,
         )  # fmt: skip
         self.own = self._pooling.own
         self._share = everybody.of(slice(self.own.start, self.own.stop))
         self._shares = shares.of(self.own)
         self._batches = [batches[agent] for agent in self.own]
+        self._counts = np.array([steps[agent] for agent in self.own])
+        order = Order if server is None else EpochsAnew
         self._orders = [
-            Order(size, batch, seed=self.seed, agent=agent)
+            order(size, batch, seed=self.seed, agent=agent)
             for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
         ]
         self._steps = np.zeros(len(self.own), dtype=np.int64)
@@ -157,6 +161,10 @@ class TrainingRun:
         self._held = torch.cat(self._shares.indices)
         self._replayed = self._recorder()
         self._first_held = np.cumsum([0, *self._shares.sizes])
+        # Rows of the state: one for each own agent; of a server one for each client of a round.
+        self._server = server
+        self._rows = len(self.own) if server is None else server.clients
+        self._row_of = np.arange(len(self.own))
         few = AT_ONCE if self.device == "cpu" else len(self.own)
         self._at_once = few if at_once is None else as_integer("at_once", at_once, minimum=1)
         free = free_memory(self.device)
@@ -172,7 +180,14 @@ class TrainingRun:
         """What own agents keep, made when first asked for: a run may be refused before that."""
         alike = len(self._begin) == 1
         own = self._begin if alike else self._begin[self.own.start : self.own.stop]
-        return self.learner.start(own, self._share)
+        return self.learner.start(own[: self._rows], self._share.of(slice(0, self._rows)))
+
+    @cached_property
+    def _lasting(self) -> State:
+        """What remains of the state between two rounds: all of it, or what a server holds."""
+        if self._server is None:
+            return self._state
+        return self.learner.start(self._begin[:1], self._share.of(slice(0, 1)))
 
     # Rounds -----------------------------------------------------------------------------------
 
@@ -198,7 +213,7 @@ class TrainingRun:
             before(self.belief())
         whole = self._pooling.rounds.at(self.round).traffic(self.own, messages)
         sent = self.pool(messages)
-        steps = len(active) * self.local_steps
+        steps = int(self._counts[active].sum())
         return RoundReport(self.round, loss, steps, sent, time.perf_counter() - begin, whole)
 
     def local_phase(self) -> tuple[FloatArray, dict[str, Tensor]]:
@@ -244,8 +259,24 @@ class TrainingRun:
         return rise * share_of_rate(self._schedule, round, rounds=self.rounds, decay=self._decay)
 
     def belief(self) -> Belief:
-        """What own agents believe, rows in their order; the means are views."""
-        return self.learner.belief(self._state)
+        """What own agents believe, rows in their order; the means are views.
+
+        Of a server all have what it serves.
+        """
+        if not isinstance(self._pooling, ServedPooling):
+            return self.learner.belief(self._state)
+        served = self._lasting
+        if self._pooling.average is not None:
+            served = {name: values.clone() for name, values in served.items()}
+            self.learner.hear(served, self._pooling.average)
+        one, size = self.learner.belief(served), (len(self.own), -1)
+        variance = None if one.variance is None else one.variance.expand(size)
+        return Belief(one.mean.expand(size), variance)
+
+    @property
+    def pools(self) -> bool:
+        """Whether agents pool what they believe; clients of a server do not."""
+        return self._server is None
 
     @property
     def footprint(self) -> int:
@@ -254,7 +285,7 @@ class TrainingRun:
         A bound for networks without memory of lost messages, where what is kept grows with bad
         luck; the net's own passes come on top.
         """
-        vectors, agents = self._vectors, len(self.own)
+        vectors, agents = self._vectors, self._rows
         late = self._pooling.rounds.longest or 0
         speakers = min(self.network.agents, agents + len(self._shares.indices))
         steps = min(self._at_once, agents) * vectors.steps
@@ -287,10 +318,11 @@ class TrainingRun:
 
     def _own_state(self) -> dict[str, Tensor]:
         return {
-            **{f"learner.{name}": values for name, values in self._state.items()},
+            **{f"learner.{name}": values for name, values in self._lasting.items()},
             "steps": torch.tensor(self._steps),
             "round": torch.tensor([self.round]),
             "products": torch.tensor([SETTINGS.index(self.products)]),
+            **({} if self._server is None else self._pooling.state()),
         }
 
     # A round ----------------------------------------------------------------------------------
@@ -300,12 +332,16 @@ class TrainingRun:
         self.round += 1
         observes = self._pooling.rounds.at(self.round).observes
         active = [k for k, agent in enumerate(self.own) if observes[agent]]
+        if self._server is not None:
+            self._row_of[active] = range(len(active))
+            for name, values in self._state.items():
+                values.copy_(self._lasting[name])
         rate = self.rate(self.round)
         losses = torch.full((len(self.own),), torch.nan, dtype=torch.float64, device=self.device)
         try:
             with torch_products(self.products, device=self.device):
-                for rows in self._groups(active):
-                    self._local_steps(rows, rate, losses)
+                for some in self._groups(active):
+                    self._local_steps(some, rate, losses)
         except torch.OutOfMemoryError:
             got = f"none for the passes of {len(active)} nets beside {self.footprint / GIB:.1f} GiB"
             remedy = "make the batch smaller, or train a smaller net or fewer agents"
@@ -315,21 +351,31 @@ class TrainingRun:
     def _said(self, losses: Tensor, active: list[int]) -> tuple[FloatArray, dict[str, Tensor]]:
         """Losses on the host, and messages, both checked."""
         messages = self.message()
-        loss = checked(losses, active, messages, agents=self.own, round=self.round)
+        if self._server is None:
+            loss = checked(losses, active, messages, agents=self.own, round=self.round)
+            return loss, messages
+        loss, every = np.full(len(self.own), np.nan), range(len(active))
+        loss[active] = checked(losses[active], every, messages, agents=active, round=self.round)
         return loss, messages
 
     def _groups(self, active: list[int]) -> list[list[int]]:
-        """Agents computed together, with batches of one size.
+        """Agents computed together, with equally many steps and batches of the same sizes.
 
         On a CPU neighbours in number, whose rows are views.
         """
+
+        def kind(k: int) -> tuple[int, ...]:
+            held = 0 if self._server is None else self._shares.sizes[k]
+            return self._batches[k], int(self._counts[k]), held
+
         groups: list[list[int]] = []
+        place = self._row_of
         if self.device != "cpu":
-            active = sorted(active, key=lambda k: self._batches[k])
+            active = sorted(active, key=kind)
         for k in active:
             last = groups[-1] if groups else []
-            alike = last and self._batches[last[-1]] == self._batches[k]
-            beside = self.device != "cpu" or (last and last[-1] == k - 1)
+            alike = last and kind(last[-1]) == kind(k)
+            beside = self.device != "cpu" or (last and place[last[-1]] == place[k] - 1)
             if alike and beside and len(last) < self._at_once:
                 last.append(k)
             else:
@@ -338,22 +384,32 @@ class TrainingRun:
 
     def _local_steps(self, some: list[int], rate: float, losses: Tensor) -> None:
         """All local steps of some agents; their mean losses go to `losses`."""
-        given = self._places(some), torch.from_numpy(self._steps[some]).to(self.device)
+        places, sizes = self._places(some)
+        given = places, torch.from_numpy(self._steps[some]).to(self.device)
         pace = rate if self.device == "cpu" else losses.new_full((), rate)
         all_alike = len(some) == len(self.own) and getattr(self.net, "together", False)
-        walk = self._replayed if all_alike else partial(self._walk, some)
-        losses[self._rows(some)] = walk(*given, pace)
-        self._steps[some] += self.local_steps
+        recorded = all_alike and self._server is None
+        walk = self._replayed if recorded else partial(self._walk, some, sizes=sizes)
+        losses[self._index(some)] = walk(*given, pace)
+        self._steps[some] += len(places)
 
     def _recorder(self) -> Replayed:
         """The local steps of all own agents, by the products of now."""
         return Replayed(partial(self._walk, list(range(len(self.own)))))
 
-    def _walk(self, some: list[int], places: Tensor, taken: Tensor, rate: Rate) -> Tensor:
+    def _walk(
+        self,
+        some: list[int],
+        places: Tensor,
+        taken: Tensor,
+        rate: Rate,
+        *,
+        sizes: Sequence[int] | None = None,
+    ) -> Tensor:
         """All local steps of some agents, in place; their mean losses, shape (k,), float64."""
-        rows = self._rows(some)
+        own, rows = self._index(some), self._index(self._row_of[some].tolist())
         state = {name: values[rows] for name, values in self._state.items()}
-        share = self._share.of(rows)
+        share = self._share.of(own)
         batch = Steps(
             self.net,
             self.likelihood,
@@ -361,10 +417,13 @@ class TrainingRun:
             places=places,
             agents=[self.own[k] for k in some],
             taken=taken,
-            keys=self._keys[rows],
+            keys=self._keys[own],
             seed=self.seed,
             rate=rate,
+            sizes=sizes,
         )
+        if self._server is not None:  # what they keep begins anew
+            batch.steps.zero_()
         work = self.learner.begin(state, share)
         total = torch.zeros(len(some), dtype=torch.float64, device=places.device)
         while batch.next():
@@ -373,22 +432,36 @@ class TrainingRun:
         if not isinstance(rows, slice):
             for name, values in state.items():
                 self._state[name][rows] = values
-        return total / self.local_steps
+        return total / len(places)
 
-    def _rows(self, some: list[int]) -> slice | Tensor:
-        """Where some agents stand among the own: a slice, whose rows are views, if there is one."""
+    def _index(self, some: list[int]) -> slice | Tensor:
+        """Rows of a tensor: a slice, whose rows are views, if there is one."""
         beside = some == list(range(some[0], some[-1] + 1))
         return slice(some[0], some[-1] + 1) if beside else torch.tensor(some, device=self.device)
 
-    def _places(self, some: list[int]) -> Tensor:
-        """Rows of the inputs for every step of some agents, shape (steps, k, batch)."""
-        rows = [self._orders[k].rows(int(self._steps[k]), self.local_steps) for k in some]
-        held = np.stack(rows, axis=1) + self._first_held[some][:, None]
-        return self._held[torch.from_numpy(held).to(self.device)]
+    def _places(self, some: list[int]) -> tuple[Tensor, Sequence[int] | None]:
+        """Rows of the inputs for every step of some agents, shape (steps, k, batch).
+
+        And how many examples each step has, where some have fewer than a batch.
+        """
+        since = self._steps[some] if self._server is None else [self.round] * len(some)
+        count = int(self._counts[some[0]])
+        rows = [
+            self._orders[k].rows(int(first), count) for k, first in zip(some, since, strict=True)
+        ]
+        held = np.stack(rows, axis=1)
+        sizes = None if self._server is None else (held[:, 0] >= 0).sum(axis=1).tolist()
+        held = np.maximum(held, 0) + self._first_held[some][:, None]
+        return self._held[torch.from_numpy(held).to(self.device)], sizes
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:
         """Pooled messages become state; who pools with nobody keeps its own to the last bit."""
-        pools = self._pooling.rounds.at(self.round).pools[self.own.start : self.own.stop]
+        if self._server is not None:
+            self.learner.hear(self._lasting, {name: each[:1] for name, each in messages.items()})
+            return
+        round = self._pooling.rounds.at(self.round)
+        assert isinstance(round, Round)
+        pools = round.pools[self.own.start : self.own.stop]
         if pools.all():
             self.learner.hear(self._state, messages)
             return
@@ -397,6 +470,13 @@ class TrainingRun:
         self.learner.hear(state, {name: values[rows] for name, values in messages.items()})
         for name, values in state.items():
             self._state[name][rows] = values
+
+
+# Of a run, as a plan has them.
+_OF_PLANS = (
+    "rounds", "local_steps", "batch", "seed", "schedule", "decay", "warm_up", "products", "codec",
+    "missing",
+)  # fmt: skip
 
 
 def run_of_plan(
@@ -409,22 +489,9 @@ def run_of_plan(
     ValueError
         As of :class:`TrainingRun`.
     """
+    how: dict[str, Any] = {name: getattr(plan, name) for name in _OF_PLANS}
     return TrainingRun(
-        plan.net,
-        plan.likelihood,
-        shares,
-        plan.network,
-        plan.learner,
-        rounds=plan.rounds,
-        local_steps=plan.local_steps,
-        batch=plan.batch,
-        seed=plan.seed,
-        schedule=plan.schedule,
-        decay=plan.decay,
-        warm_up=plan.warm_up,
-        products=plan.products,
-        codec=plan.codec,
-        missing=plan.missing,
-        exchange=exchange,
-        device=device,
-    )
+        plan.net, plan.likelihood, shares, plan.network, plan.learner,
+        exchange=exchange, device=device,
+        server=None if plan.clients is None else Server(plan.clients), **how,
+    )  # fmt: skip

@@ -2,7 +2,8 @@
 
 =========  ==================================================================================
 classes    accuracy; −log p (nats); expected calibration error over 15 bins of the top
-           probability (:func:`empirical.nets.metrics.calibration_error`)
+           probability, Σ_b (n_b/n) abs(accuracy − mean top probability) (Guo et al. 2017, "On
+           calibration of modern neural networks", equation 3): with few examples it is too large
 numbers    root mean squared error; −log density per unit of the label (nats); calibration error
            of intervals, from the probability integral transform u = F(y): the mean over
            p = .05, .10, …, .95 of abs(share of labels with abs(2u − 1) ≤ p, minus p)
@@ -16,141 +17,184 @@ drawn, up to rounding; as statements about other examples they are estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.likelihoods.heads import Heads
 from empirical.likelihoods.laws import Likelihood
-from empirical.nets.metrics import BINS, accuracy, calibration_error, detection_auroc, image_scores
-from empirical.train.mixture import Prediction, doubt, predict
+from empirical.train.mixture import Prediction, doubt, drawn_weights, predict
 from empirical.train.net import Net
-from theory.frames import frame, long_columns
-from theory.showing import Shown, Value
+from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, fail, read_only
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+# What predictions say of labelled examples -------------------------------------------------------
 
 
-# What was seen of a training while it ran --------------------------------------------------------
-
-
-# What scores are drawn against, and the label of the axis.
-ALONG = {"rounds": "round", "bytes": "MB sent"}
-
-
-@dataclass(frozen=True, eq=False)
-class RoundReport:
-    """What a round did.
-
-    Attributes
-    ----------
-    round
-        Its number, counted from 1.
-    loss
-        Mean −log ℓ over each own agent's batches, in nats, shape (n,); NaN for who rested.
-    local_steps
-        Steps taken by own agents together.
-    bytes_sent
-        By own agents, over all links.
-    seconds
-        Of local steps and consensus.
-    bytes_uncoded
-        What the same messages would have taken without a codec, in float32.
-    """
-
-    round: int
-    loss: FloatArray
-    local_steps: int
-    bytes_sent: int
-    seconds: float
-    bytes_uncoded: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class History(Value):
-    """A training at T of its rounds; histories of equal runs are equal, whatever time they took.
-
-    Attributes
-    ----------
-    rounds
-        Shape (T,), increasing, counted from 1.
-    loss
-        Shape (T, N): the mean −log ℓ of each agent's batches since the round before, nats; NaN for
-        who took no step.
-    measures
-        What was measured on validation data, as :class:`~empirical.train.scores.Scores` has it.
-    validation
-        Shape (T, N, number of measures); NaN for an agent without validation data.
-    bytes_sent
-        Shape (T,): by all agents, since the beginning.
-    seconds
-        Shape (T,): since the beginning; the slowest process's.
-    """
-
-    rounds: IntArray
-    loss: FloatArray
-    measures: tuple[str, ...]
-    validation: FloatArray
-    bytes_sent: IntArray
-    seconds: FloatArray
-
-    def __post_init__(self) -> None:
-        for array in (self.rounds, self.loss, self.validation, self.bytes_sent, self.seconds):
-            read_only(array)
-
-    def _parts(self) -> tuple[object, ...]:
-        return (self.rounds, self.loss, self.measures, self.validation, self.bytes_sent)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a round and agent: loss, and each measure on validation data (pandas).
-
-        Raises
-        ------
-        ValueError
-            If pandas is not installed.
-        """
-        agents = range(self.loss.shape[1])
-        columns = {
-            f"validation_{measure}": self.validation[:, :, k]
-            for k, measure in enumerate(self.measures)
-        }
-        axes = {"round": self.rounds.tolist(), "agent": agents}
-        return frame(long_columns(axes, loss=self.loss, **columns))
-
-    def plot(
-        self, title: str, names: Sequence[str], ax: Axes | None = None, *, along: str = "rounds"
-    ) -> Axes:
-        """See :meth:`empirical.train.trained.TrainedNetwork.plot`; `names` are those of agents."""
-        if along not in ALONG:
-            raise fail("along", " or ".join(map(repr, ALONG)), repr(along), "choose one of them")
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(layout="constrained")[1]
-        x = self.rounds if along == "rounds" else self.bytes_sent / 1e6
-        scored = np.isfinite(self.validation).any()
-        values = self.validation[:, :, 0] if scored else self.loss
-        what = f"validation {self.measures[0]}" if scored else "training loss [nats]"
-        for agent, name in enumerate(names):
-            ax.plot(x, values[:, agent], label=name if agent < 10 else None)
-        ax.set(title=title, xlabel=ALONG[along], ylabel=what.replace("_", " "))
-        ax.legend()
-        return ax
-
-
-# How good predictions are ------------------------------------------------------------------------
-
-
+BINS = 15
 LEVELS = np.arange(1, 20) / 20
+# The smallest normal float32, 87.3 nats: a probability that has underflowed counts as this one.
+LEAST_PROBABILITY = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """One agent's predictions of n labels of k numbers or counts, beside the labels.
+
+    Log densities (n,) and errors (n, k) are per unit and in units of the user's; ranks are those of
+    :class:`~empirical.train.mixture.Prediction`.
+    """
+
+    log_density: FloatArray
+    errors: FloatArray
+    rank: FloatArray | None
+
+    @property
+    def bins(self) -> FloatArray:
+        """Shape (15, 3): how many ranks lie in each fifteenth of (0, 1), and zeros."""
+        found = np.zeros((BINS, 3))
+        if self.rank is not None:
+            found[:, 0] = np.histogram(self.rank, bins=BINS, range=(0.0, 1.0))[0]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Classified:
+    """One agent's predictions of n labels of K classes, beside the labels.
+
+    Attributes
+    ----------
+    probabilities
+        Shape (n, K), in single or double precision.
+    labels
+        Shape (n,): true classes.
+    given_log_density
+        Shape (n,): log probabilities of the true classes, in nats; None: as the probabilities say.
+    """
+
+    probabilities: FloatArray
+    labels: IntArray
+    given_log_density: FloatArray | None = None
+
+    @cached_property
+    def predicted(self) -> IntArray:
+        """Shape (n,): the likeliest class, the first of equals."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Shape (n,): whether that is the true one."""
+        return np.asarray(self.predicted == self.labels)
+
+    @cached_property
+    def top(self) -> FloatArray:
+        """Shape (n,): its probability."""
+        return np.asarray(self.probabilities.max(axis=1), np.float64)
+
+    @cached_property
+    def true(self) -> FloatArray:
+        """Shape (n,): the true class's probability, P2's *confidence* (section 4.2)."""
+        return self.probabilities[np.arange(len(self.labels)), self.labels].astype(np.float64)
+
+    @cached_property
+    def entropy(self) -> FloatArray:
+        """Shape (n,): −Σ p log p, in nats."""
+        each = torch.special.entr(torch.tensor(self.probabilities))
+        return np.asarray(each.sum(dim=1).double().numpy())
+
+    @cached_property
+    def log_density(self) -> FloatArray:
+        """Shape (n,): log probabilities of the true classes, in nats.
+
+        From probabilities, one below 1.2e-38, the least that float32 tells from 0, counts as that.
+        """
+        if self.given_log_density is not None:
+            return self.given_log_density
+        return np.asarray(np.log(np.maximum(self.true, LEAST_PROBABILITY)))
+
+    @cached_property
+    def bins(self) -> FloatArray:
+        """Shape (15, 3): examples, sum of their top probabilities, and how many are right.
+
+        Of bins of equal width ((b − 1)/15, b/15] of the top probability.
+        """
+        place = np.clip(np.ceil(self.top * BINS).astype(np.int64) - 1, 0, BINS - 1)
+        columns = (None, self.top, self.right)
+        return np.stack([np.bincount(place, each, minlength=BINS) for each in columns], axis=1)
+
+
+def interval_error(rank: FloatArray) -> float:
+    """Calibration error of central intervals from u = F(y), any shape; 0 is calibrated.
+
+    Examples
+    --------
+    >>> round(interval_error(np.full(10, 0.5)), 3)  # the truth always in the middle
+    0.5
+    """
+    inside = np.abs(2.0 * np.asarray(rank).ravel() - 1.0)
+    shares = (inside[:, None] <= LEVELS).mean(axis=0)
+    return float(np.abs(shares - LEVELS).mean())
+
+
+def detection_auroc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """The chance that a score of `positive` lies above one of `negative`, ties counted half.
+
+    Both have one axis; the area under the receiver operating characteristic curve, exact. 0.5 is
+    chance. NaN if either is empty.
+
+    Examples
+    --------
+    >>> detection_auroc([0.9, 0.4], [0.1, 0.4, 0.2])
+    0.9166666666666666
+    """
+    found, rest = np.asarray(positive, dtype=np.float64), np.sort(np.asarray(negative, np.float64))
+    if found.size == 0 or rest.size == 0:
+        return float("nan")
+    below = np.searchsorted(rest, found, side="left") + np.searchsorted(rest, found, side="right")
+    return float(below.sum() / (2 * found.size * rest.size))
+
+
+def _nll(seen: Numbers | Classified) -> float:
+    return -float(seen.log_density.mean())
+
+
+def _calibration_error(seen: Classified) -> float:
+    return float(np.abs(seen.bins[:, 2] - seen.bins[:, 1]).sum() / len(seen.labels))
+
+
+# What is measured with each kind of likelihood, the main score first.
+MEASURES: Mapping[str, Mapping[str, Callable[[Any], float]]] = {
+    "classes": {
+        "accuracy": lambda seen: seen.right.mean(),
+        "nll": _nll,
+        "calibration_error": _calibration_error,
+    },
+    "gaussian": {
+        "rmse": lambda seen: np.sqrt((seen.errors**2).mean()),
+        "nll": _nll,
+        "calibration_error": lambda seen: interval_error(seen.rank),
+    },
+    "counts": {"mean_error": lambda seen: np.abs(seen.errors).mean(), "nll": _nll},
+}
+
+
+def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
+    """What is measured of predictions with this likelihood; `others`: of other data too."""
+    if isinstance(likelihood, Heads):
+        each = [f"{m} of {k}" for k, one in enumerate(likelihood.parts) for m in measures_of(one)]
+        found = ("nll", *each)
+    else:
+        found = tuple(MEASURES[likelihood.words["kind"]])
+    return (*found, "other_data_auroc") if others else found
+
+
+# Scores of all agents ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +216,10 @@ class Scores(Shown):
         Shape (N,): how many examples each agent was scored on.
     draws
         How many posterior samples a prediction averages; 0: that of the mean weights.
+    by_class
+        Of :func:`~empirical.train.evaluation.judged` predictions: ``confusion``, shape (N, K, K),
+        examples by true class (rows) and predicted class (columns); ``confidence``, shape (N, K),
+        the mean probability of the true class, by true class, NaN without any.
     """
 
     measures: tuple[str, ...]
@@ -179,23 +227,27 @@ class Scores(Shown):
     bins: FloatArray
     examples: FloatArray
     draws: int
+    by_class: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for array in (self.values, self.bins, self.examples):
+        for array in (self.values, self.bins, self.examples, *self.by_class.values()):
             read_only(array)
 
     def _facts(self) -> Iterator[tuple[str, object]]:
         yield "agents", len(self.values)
         yield "examples", self.examples
         yield "draws", self.draws
-        for measure in self.measures:
-            yield measure, self[measure]
+        yield from self.by_measure().items()
 
     def __getitem__(self, measure: str) -> FloatArray:
         """One measure of all agents, shape (N,)."""
         if measure not in self.measures:
             raise fail("measure", f"one of {', '.join(self.measures)}", measure, "choose one")
         return np.asarray(self.values[:, self.measures.index(measure)])
+
+    def by_measure(self) -> dict[str, FloatArray]:
+        """Each measure of all agents, shape (N,)."""
+        return {measure: self[measure] for measure in self.measures}
 
     @property
     def main(self) -> str:
@@ -208,47 +260,6 @@ class Scores(Shown):
         if not known.any():
             return float("nan")
         return float(np.average(self[measure][known], weights=self.examples[known]))
-
-
-@dataclass(frozen=True, eq=False)
-class Metrics(Shown):
-    """Scores of the agents at the end, of predictions by posterior samples.
-
-    Attributes
-    ----------
-    validation
-        Each agent on its own validation data; None without such data.
-    test
-        Every agent on the test data, which nothing was chosen by; None without such data.
-    """
-
-    validation: Scores | None
-    test: Scores | None
-
-
-def measures_of(likelihood: Likelihood, *, others: bool = False) -> tuple[str, ...]:
-    """What is measured of predictions with this likelihood; `others`: of other data too."""
-    if isinstance(likelihood, Heads):
-        found: tuple[str, ...] = ("nll",)
-        for head, part in enumerate(likelihood.parts):
-            found += tuple(f"{measure} of {head}" for measure in measures_of(part))
-    else:
-        found = {
-            "classes": ("accuracy", "nll", "calibration_error"),
-            "gaussian": ("rmse", "nll", "calibration_error"),
-            "counts": ("mean_error", "nll"),
-        }[likelihood.words["kind"]]
-    return (*found, "other_data_auroc") if others else found
-
-
-def columns_of(likelihood: Likelihood) -> list[Mapping[str, Any]]:
-    """The words of the part of a likelihood that each column of the labels has."""
-    words = likelihood.words
-    return [
-        part
-        for part in words.get("parts", [words])
-        for _ in range(1 if part["kind"] == "classes" else part.get("count", 1))
-    ]
 
 
 def score(
@@ -278,7 +289,7 @@ def score(
         or shape (k,). Errors and densities are then in the user's units.
     others
         Inputs of another data set: how well uncertainty tells them from the examples' is measured
-        (``other_data_auroc``, :func:`~empirical.nets.metrics.detection_auroc`).
+        (``other_data_auroc``, :func:`detection_auroc`).
 
     Raises
     ------
@@ -287,100 +298,63 @@ def score(
     """
     measures = measures_of(likelihood, others=others is not None)
     scale = np.broadcast_to(np.asarray(unit, np.float64), (likelihood.label_size,))
-    rows, bins, counts = [], [], []
-    for (agent, mean, variance), (inputs, labels) in zip(beliefs, examples, strict=True):
-        counts.append(float(len(labels)))
+    rows, bins = [], []
+    for (agent, *belief), (inputs, labels) in zip(beliefs, examples, strict=True):
         if not len(labels):
-            rows.append(np.full(len(measures), np.nan))
+            rows.append([np.nan] * len(measures))
             bins.append(np.zeros((BINS, 3)))
             continue
-        predicted = partial(
-            predict, net, likelihood, mean, variance, draws=draws, seed=seed, agent=agent
-        )
-        own = predicted(inputs, labels=labels)
+
+        def predicted(*given: Tensor, belief: Any = belief, agent: int = agent) -> Prediction:
+            weights = drawn_weights(*belief, draws=draws, seed=seed, agent=agent)
+            return predict(net, likelihood, weights, *given)
+
+        own = predicted(inputs, labels)
         assert own.log_density is not None
         if not (np.isfinite(own.mean).all() and np.isfinite(own.log_density).all()):
             raise fail(
                 "predictions", "finite ones", f"others for agent {agent}", "lower the learning rate"
             )
-        row, histogram = _scored(own, likelihood, labels, scale)
+        row, histogram = _scored(own, likelihood, labels.cpu().reshape(len(labels), -1), scale)
         if others is not None:
             row.append(detection_auroc(doubt(predicted(others)), doubt(own)))
-        rows.append(np.array(row))
+        rows.append(row)
         bins.append(histogram)
-    return Scores(measures, np.array(rows), np.array(bins), np.array(counts), draws)
+    counts = np.array([len(labels) for _, labels in examples], np.float64)
+    return Scores(measures, np.array(rows), np.array(bins), counts, draws)
 
 
 def _scored(
     own: Prediction, likelihood: Likelihood, labels: Tensor, unit: FloatArray
 ) -> tuple[list[float], FloatArray]:
     """The measures of one agent's predictions, without other data's, and its bins."""
-    assert own.log_density is not None
-    kind = likelihood.words["kind"]
-    nll = -float(own.log_density.mean())
-    bins = np.zeros((BINS, 3))
+    density, kind = own.log_density, likelihood.words["kind"]
+    assert density is not None
     if isinstance(likelihood, Heads):
-        labels = labels.reshape(len(labels), -1)
-        row = [nll]
-        start = 0
-        for part, its in zip(likelihood.parts, own.heads, strict=True):
-            some = slice(start, start + part.label_size)
+        ends = np.cumsum([part.label_size for part in likelihood.parts])
+        row: list[float] = []
+        for part, its, end in zip(likelihood.parts, own.heads, ends, strict=True):
+            some = slice(end - part.label_size, end)
             row += _scored(its, part, labels[:, some], unit[some])[0]
             if part.words["kind"] == "gaussian":
-                row[0] += float(np.log(unit[some]).sum())
-            start = some.stop
-        return row, bins
+                density = density - np.log(unit[some]).sum()
+        return [-float(density.mean()), *row], np.zeros((BINS, 3))
     if kind == "classes":
-        scores = image_scores(own.mean[None], labels.cpu().reshape(-1))
-        place = np.clip(np.ceil(scores.top[0] * BINS).astype(np.int64) - 1, 0, BINS - 1)
-        right = scores.predicted[0] == scores.labels
-        for column, weights in enumerate((None, scores.top[0], right.astype(np.float64))):
-            bins[:, column] = np.bincount(place, weights, minlength=BINS)
-        return [float(accuracy(scores)[0]), nll, float(calibration_error(scores)[0])], bins
-    truth = labels.cpu().double().numpy().reshape(own.mean.shape)
-    errors = (truth - own.mean) * unit
-    if kind == "counts":
-        return [float(np.abs(errors).mean()), nll], bins
-    assert own.rank is not None
-    bins[:, 0] = np.histogram(own.rank, bins=BINS, range=(0.0, 1.0))[0]
-    nll += float(np.log(unit).sum())
-    return [float(np.sqrt((errors**2).mean())), nll, interval_error(own.rank)], bins
+        seen: Numbers | Classified = Classified(own.mean, labels[:, 0].long().numpy(), density)
+    else:
+        errors = (labels.double().numpy() - own.mean) * unit
+        seen = Numbers(density - (kind == "gaussian") * np.log(unit).sum(), errors, own.rank)
+    return [float(measure(seen)) for measure in MEASURES[kind].values()], seen.bins
 
 
-def interval_error(rank: FloatArray) -> float:
-    """Calibration error of central intervals from u = F(y), any shape; 0 is calibrated.
-
-    Examples
-    --------
-    >>> round(interval_error(np.full(10, 0.5)), 3)  # the truth always in the middle
-    0.5
-    """
-    inside = np.abs(2.0 * np.asarray(rank).ravel() - 1.0)
-    shares = (inside[:, None] <= LEVELS).mean(axis=0)
-    return float(np.abs(shares - LEVELS).mean())
-
-
-def r_squared(truth: ArrayLike, predicted: FloatArray) -> FloatArray:
-    """R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)² of N agents, shape (N,), the mean of that of each column.
-
-    Of a constant column it is 1 if all predictions are right, else 0.
-
-    Parameters
-    ----------
-    truth, predicted
-        Shapes (n,) or (n, k), and (N, n, k).
-
-    Examples
-    --------
-    >>> r_squared([1.0, 2.0, 3.0], np.array([[[1.0], [2.0], [4.0]]])).tolist()
-    [0.5]
-    """
-    given = np.asarray(truth, np.float64)
-    given = given.reshape(len(given), -1)
-    missed = ((predicted - given) ** 2).sum(axis=1)
-    spread = ((given - given.mean(axis=0)) ** 2).sum(axis=0)
-    ratio = missed / np.where(spread > 0, spread, 1.0)
-    return np.asarray(np.where(spread > 0, 1.0 - ratio, missed == 0).mean(axis=1))
+def columns_of(likelihood: Likelihood) -> list[Mapping[str, Any]]:
+    """The words of the part of a likelihood that each column of the labels has."""
+    words = likelihood.words
+    return [
+        part
+        for part in words.get("parts", [words])
+        for _ in range(1 if part["kind"] == "classes" else part.get("count", 1))
+    ]
 
 
 def as_rows(scores: Scores) -> Tensor:
@@ -395,50 +369,3 @@ def from_rows(rows: Tensor, measures: tuple[str, ...], draws: int) -> Scores:
     count = len(measures)
     bins = values[:, count:-1].reshape(len(values), BINS, 3)
     return Scores(measures, values[:, :count].copy(), bins.copy(), values[:, -1].copy(), draws)
-
-
-# Scores and histories as JSON has them -----------------------------------------------------------
-
-
-def words_of(value: Scores | History | None) -> dict[str, Any] | None:
-    """All fields as JSON has them, but for seconds, which no two equal runs share."""
-    if value is None:
-        return None
-    own = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: _plain(part) for name, part in own.items() if name != "seconds"}
-
-
-def _plain(part: Any) -> Any:
-    """Lists in place of arrays and tuples, None in place of what is not finite."""
-    if isinstance(part, np.ndarray):
-        part = part.tolist()
-    if isinstance(part, list | tuple):
-        return [_plain(one) for one in part]
-    return None if isinstance(part, float) and not np.isfinite(part) else part
-
-
-def scores_from(words: Mapping[str, Any] | None) -> Scores | None:
-    """The scores that :func:`words_of` wrote."""
-    if words is None:
-        return None
-    values, bins, examples = (_floats(words[name]) for name in ("values", "bins", "examples"))
-    return Scores(tuple(words["measures"]), values, bins, examples, words["draws"])
-
-
-def history_from(words: Mapping[str, Any]) -> History:
-    """The history that :func:`words_of` wrote; seconds are NaN."""
-    rounds = len(words["rounds"])
-    shape, measures = (rounds, len(words["loss"][0]) if rounds else 0), tuple(words["measures"])
-    return History(
-        np.array(words["rounds"], dtype=np.int64),
-        _floats(words["loss"]).reshape(shape),
-        measures,
-        _floats(words["validation"]).reshape(*shape, len(measures)),
-        np.array(words["bytes_sent"], dtype=np.int64),
-        np.full(rounds, np.nan),
-    )
-
-
-def _floats(values: Any) -> FloatArray:
-    """The array that lists were made of, NaN for None."""
-    return np.array(values, dtype=np.float64)

@@ -128,6 +128,9 @@ class Steps:
         Of the run.
     rate
         What learning rates are multiplied by.
+    sizes
+        How many examples the batch of each step has, where some have fewer than `places` is wide;
+        None: all have as many.
     """
 
     def __init__(
@@ -142,8 +145,9 @@ class Steps:
         keys: UInt32 | Tensor,
         seed: int,
         rate: Rate,
+        sizes: Sequence[int] | None = None,
     ) -> None:
-        self.rate = rate
+        self.rate, self._sizes = rate, sizes
         self._net, self._likelihood = net, likelihood
         self._places, self._agents, self._taken, self._seed = places, agents, taken, seed
         self._keys = keys
@@ -162,16 +166,27 @@ class Steps:
         self._done += 1
         if self._done == len(self._places):
             return False
-        places = self._places[self._done].reshape(-1)
+        places = self._places[self._done]
+        if self._sizes is not None:
+            self._shorten(self._sizes[self._done])
+            places = places[:, : self.size]
         for values, batch in zip(self._held, self._rows, strict=True):
-            torch.index_select(values, 0, places, out=batch)
+            torch.index_select(values, 0, places.reshape(-1), out=batch[: places.numel()])
         self.steps += 1.0
         return True
 
+    def _shorten(self, size: int) -> None:
+        """Make batches of so many examples, in the same memory."""
+        if size != self.size:
+            agents = len(self._inputs)
+            self._inputs, self._labels = (
+                rows[: agents * size].reshape(agents, size, *rows.shape[1:]) for rows in self._rows
+            )
+
     @property
     def size(self) -> int:
-        """How many examples a batch has."""
-        return int(self._places.shape[-1])
+        """How many examples the batch has."""
+        return int(self._inputs.shape[1])
 
     @property
     def count(self) -> int:

@@ -22,27 +22,17 @@ from empirical.train.data.arrays import as_labels
 from empirical.train.data.examples import Target, as_finite, plain
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.source_files import LabelledRows, column_order, names_of_columns
+from empirical.train.history import History, Metrics, history_from, scores_from, words_of
 from empirical.train.making import architecture_of, net_for
 from empirical.train.mixture import (
     Prediction,
     Uncertainty,
-    blocks,
     drawn_weights,
     predict,
     uncertainty_of,
 )
 from empirical.train.net import Net
-from empirical.train.scores import (
-    History,
-    Metrics,
-    Scores,
-    columns_of,
-    history_from,
-    r_squared,
-    score,
-    scores_from,
-    words_of,
-)
+from empirical.train.scores import Scores, columns_of, score
 from theory.showing import Value, Words
 from theory.validation import FloatArray, as_integer, as_position, fail, read_only
 
@@ -58,6 +48,8 @@ _PLAIN = (
     *("notes", "features"),
 )
 _DOCUMENTS: dict[str, Any] = {"inputs": Scaling, "targets": Scaling, "filling": Filling}
+# What scores are drawn against, and the label of the axis.
+ALONG = {"rounds": "round", "bytes": "MB sent"}
 # Draws that predictions average if nothing else is said.
 DRAWS = 20
 
@@ -182,35 +174,25 @@ class TrainedNetwork(Value):
         Of nets without width there is one: the mean weights' own.
         """
         inputs, draws = self._checked(x), as_integer("draws", draws, minimum=1)
-        found = []
-        for agent, mean, variance in self._beliefs(agents):
-            drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
-            each = [
-                np.concatenate(
-                    [
-                        self.likelihood.mean(self.net.outputs_of(w, inputs[some][None])).cpu()[0]
-                        for some in blocks(len(inputs))
-                    ]
-                )
-                for w in drawn
-            ]
-            found.append(np.stack(each).astype(np.float64))
-        return read_only(self._in_units(np.stack(found)))
+
+        def each(agent: int, *belief: Any) -> FloatArray:
+            drawn = drawn_weights(*belief, draws=draws, seed=self.seed, agent=agent)
+            outputs = torch.cat([self.net.outputs_of(w, inputs[None]) for w in drawn])
+            return self.likelihood.mean(outputs).double().numpy()
+
+        return read_only(self._in_units(np.stack([each(*one) for one in self._beliefs(agents)])))
 
     def uncertainty(
         self, x: ArrayLike, *, draws: int = DRAWS, agents: Sequence[int | str] | None = None
     ) -> Uncertainty:
         """How unsure each agent is of each input, and which part more data would remove."""
         parts = [uncertainty_of(one) for one in self._predictions(x, draws, agents)]
-        aleatoric, epistemic = (np.stack(kind) for kind in zip(*parts, strict=True))
-        if self.likelihood.words["kind"] == "classes":
-            return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, "nats")
-        if self.targets is not None:
+        classes, unit = self.likelihood.words["kind"] == "classes", np.ones(1)
+        if self.targets is not None and not classes:
             unit = self._by_output(self.targets.std) ** 2
-            aleatoric, epistemic = aleatoric * unit, epistemic * unit
-        return Uncertainty(
-            aleatoric + epistemic, aleatoric, epistemic, "squared units of the label"
-        )
+        aleatoric, epistemic = (np.stack(kind) * unit for kind in zip(*parts, strict=True))
+        words = "nats" if classes else "squared units of the label"
+        return Uncertainty(aleatoric + epistemic, aleatoric, epistemic, words)
 
     def to_xarray(
         self, x: ArrayLike, draws: int = DRAWS, *, agents: Sequence[int | str] | None = None
@@ -290,7 +272,7 @@ class TrainedNetwork(Value):
         """Every agent's share of right classes, or R² of numbers and counts; shape (N,).
 
         Parameters and errors are those of :meth:`evaluate`
-        (:func:`~empirical.train.scores.r_squared`).
+        (:func:`sklearn.metrics.r2_score`), of several numbers the mean of theirs.
 
         Raises
         ------
@@ -303,7 +285,11 @@ class TrainedNetwork(Value):
             raise fail("score", "a likelihood of one kind", "several heads", remedy)
         if kind == "classes":
             return self.evaluate(x, y, draws=draws, agents=agents)["accuracy"]
-        return r_squared(self._labels(y, x), self.predict(x, draws=draws, agents=agents))
+        from sklearn.metrics import r2_score  # takes a second
+
+        truth = self._labels(y, x)
+        each = self.predict(x, draws=draws, agents=agents)
+        return np.array([r2_score(truth, one) for one in each])
 
     # To take away -----------------------------------------------------------------------------
 
@@ -343,12 +329,9 @@ class TrainedNetwork(Value):
             "validation": words_of(self.metrics.validation),
             "test": words_of(self.metrics.test),
         }
-        for name in _PLAIN:
-            value = getattr(self, name)
-            words[name] = list(value) if isinstance(value, tuple) else value
+        words |= {name: getattr(self, name) for name in _PLAIN}
         for name in _DOCUMENTS:
-            value = getattr(self, name)
-            words[name] = None if value is None else value.document
+            words[name] = getattr(getattr(self, name), "document", None)
         return save_tensors(Path(folder) / FILE, tensors, words)
 
     # Showing ----------------------------------------------------------------------------------
@@ -372,17 +355,32 @@ class TrainedNetwork(Value):
         ValueError
             If `along` is neither.
         """
-        return self.history.plot(self.name, self.agents, ax, along=along)
+        if along not in ALONG:
+            raise fail("along", " or ".join(map(repr, ALONG)), repr(along), "choose one of them")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(layout="constrained")[1]
+        history = self.history
+        x = history.rounds if along == "rounds" else history.bytes_sent / 1e6
+        scored = np.isfinite(history.validation).any()
+        values = history.validation[:, :, 0] if scored else history.loss
+        what = f"validation {history.measures[0]}" if scored else "training loss [nats]"
+        for agent, name in enumerate(self.agents):
+            ax.plot(x, values[:, agent], label=name if agent < 10 else None)
+        ax.set(title=self.name, xlabel=ALONG[along], ylabel=what.replace("_", " "))
+        ax.legend()
+        return ax
 
     # Pieces -----------------------------------------------------------------------------------
 
     def _predictions(
         self, x: ArrayLike, draws: int, agents: Sequence[int | str] | None
     ) -> Iterator[Prediction]:
-        inputs = self._checked(x)
-        how: dict[str, Any] = {"draws": as_integer("draws", draws, minimum=0), "seed": self.seed}
+        inputs, draws = self._checked(x), as_integer("draws", draws, minimum=0)
         for agent, mean, variance in self._beliefs(agents):
-            yield predict(self.net, self.likelihood, mean, variance, inputs, agent=agent, **how)
+            drawn = drawn_weights(mean, variance, draws=draws, seed=self.seed, agent=agent)
+            yield predict(self.net, self.likelihood, drawn, inputs)
 
     def _beliefs(
         self, agents: Sequence[int | str] | None

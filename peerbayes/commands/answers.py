@@ -108,8 +108,7 @@ def campaign(how: CampaignRun, terminal: Terminal) -> int:
 
     check_installed("campaign")
     from peerbayes.experiments.campaign import campaign_status, run_campaign
-    from peerbayes.experiments.campaign_plan import selected
-    from peerbayes.experiments.campaign_state import Campaign, usual_records
+    from peerbayes.experiments.campaign_plan import Campaign, selected, usual_records
     from peerbayes.records import check_folder
     from theory.validation import fail
 

@@ -28,16 +28,8 @@ from empirical.data import Images
 from peerbayes.experiments.codecs import CONTENDERS, CodecSetting, overheard_in, trial_of
 from peerbayes.experiments.gae_rows import RUNS, TRIALS, GaePart, Run, gae_recipe
 from peerbayes.experiments.gae_runs import follow_gae
-from peerbayes.experiments.net_rows import (
-    ROWS,
-    Part,
-    Row,
-    net_recipe,
-    part_values,
-    parts_aside,
-    parts_of,
-)
-from peerbayes.experiments.net_run import part_learner, problem_of_images
+from peerbayes.experiments.net_rows import ROWS, Part, Row, part_values, parts_aside, parts_of
+from peerbayes.experiments.net_run import net_recipe, part_run, problem_of_images
 from peerbayes.experiments.setting import (
     CODECS,
     GAE_AUTOENCODER,
@@ -48,7 +40,7 @@ from peerbayes.experiments.setting import (
     all_marks,
     kept_marks,
 )
-from peerbayes.experiments.tuned_runs import Attempt
+from peerbayes.experiments.tuned import Attempt
 from peerbayes.experiments.tuned_search import METHODS
 from peerbayes.records import checksum, write_whole
 from theory.changing import rotating_star
@@ -106,14 +98,18 @@ def recipes() -> tuple[str, ...]:
 
 @cache
 def _runs() -> Mapping[str, Callable[[], Numbers]]:
-    return {
-        **dict(_net_runs()),
+    runs: dict[str, Callable[[], Numbers]] = {
         **{f"codec: {name}": partial(_codec_run, name) for name in _codec_names()},
         CODECS: _codecs_run,
         **{f"tuned: {name}": partial(_tuned_run, name) for name in METHODS},
         GAE_AUTOENCODER: _autoencoder_run,
-        **dict(_gae_runs()),
     }
+    for row in (ROWS[name] for name in _ROWS):  # the first part of each recipe
+        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
+            runs.setdefault(net_recipe(row, part), partial(_net_run, row, part))
+    for run in (*RUNS, *TRIALS):
+        runs.setdefault(gae_recipe(GaePart(run)), partial(_gae_run, run))
+    return runs
 
 
 def made_up_images(count: int, side: int, *, seed: int = _SEED) -> Images:
@@ -135,32 +131,22 @@ def _images(side: int = _SIDE, count: int = _IMAGES) -> tuple[Images, Images]:
 # Networks of nets ---------------------------------------------------------------------------------
 
 
-def _net_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
-    names = set()
-    for row in (ROWS[name] for name in _ROWS):
-        for part in (*parts_of(row, seeds=1, is_quick=False), *parts_aside(row, seeds=1)):
-            name = net_recipe(row, part)
-            if name not in names:
-                names.add(name)
-                yield name, partial(_net_run, row, part)
-
-
 def _net_run(row: Row, part: Part, codec: str = "") -> Numbers:
-    from empirical.train.curve import Schedule, follow
-    from peerbayes.experiments.net_run import codec_of_row
+    from empirical.messages.codecs import codec_named
+    from empirical.train.curve import Schedule, curve_of
 
     small = replace(row, hidden=(_UNITS,) * len(row.hidden))
     train, test = _images()
     problem = problem_of_images(small, part, train, test, others=None, device="cpu", seed=_SEED)
-    learner, rounds, _ = part_learner(
+    run, rounds, _ = part_run(
         problem, part, _short(part_values(row, part, is_quick=False)),
-        seed=_SEED, device="cpu", codec=codec_of_row(codec) if codec else None,
+        seed=_SEED, device="cpu", codec=codec_named(codec) if codec else None,
     )  # fmt: skip
     looks = Schedule(
         records=2 * ROUNDS, images=TEST_IMAGES, draws=2, last_images=TEST_IMAGES, last_draws=2,
         agents=_AGENTS,
     )  # fmt: skip
-    points = follow(learner, problem.test, rounds=rounds, schedule=looks, seed=_SEED).points
+    points = curve_of(run, problem.test, rounds=rounds, schedule=looks, seed=_SEED)["points"]
     return {
         "losses": [_of_point(point, "nll") + _numbers_of(point["loss"]) for point in points],
         "divergences": [_numbers_of(point["divergence"]) for point in points],
@@ -256,15 +242,6 @@ def _unequal(labels: IntArray, *, agents: int) -> list[IntArray]:
 # Compressed gossip --------------------------------------------------------------------------------
 
 
-def _gae_runs() -> Iterator[tuple[str, Callable[[], Numbers]]]:
-    names = set()
-    for run in (*RUNS, *TRIALS):
-        name = gae_recipe(GaePart(run))
-        if name not in names:
-            names.add(name)
-            yield name, partial(_gae_run, run)
-
-
 def _gae_run(run: Run) -> Numbers:
     """An exchange after the second round, so that the third learns from what was merged."""
     nodes = 3 if run.recipe.neighbour == "random" else 2  # of two there is one neighbour
@@ -282,9 +259,9 @@ def _gae_run(run: Run) -> Numbers:
             autoencoder=path,
         )  # fmt: skip
     return {
-        "losses": seen.nodes.losses,
+        "losses": seen.losses,
         "accuracies": [*(one.accuracies for one in seen.closing), *seen.accuracies],
-        "bits": [[bits] for bits in seen.nodes.sent_bits],
+        "bits": [[bits] for bits in seen.sent_bits],
     }
 
 

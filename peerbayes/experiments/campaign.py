@@ -15,31 +15,33 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from peerbayes._version import __version__
 from peerbayes.documents import Documented
-from peerbayes.experiments.campaign_plan import Task, planned, selected
-from peerbayes.experiments.campaign_state import (
+from peerbayes.experiments.campaign_plan import (
+    STATES,
     Campaign,
     CampaignDocument,
+    Task,
     TaskDocument,
-    TaskState,
-    campaign_parts,
+    planned,
+    selected,
 )
-from peerbayes.experiments.record_lines import Held, held, is_held
 from peerbayes.experiments.run import Parts
-from peerbayes.experiments.setting import all_marks, lock_of
+from peerbayes.experiments.setting import Held, all_marks, held, is_held, lock_of
 from peerbayes.experiments.short_records import write_short
-from peerbayes.terminal import say
+from peerbayes.tables import figures_table
+from peerbayes.terminal import duration, say
 from theory.progress import Progress
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 # What is run for each part, with an order in JSON as its argument.
 WORKER = (sys.executable, "-m", "peerbayes.experiments.campaign")
@@ -70,7 +72,7 @@ class CampaignResult(Documented):
     """
 
     campaign: Campaign
-    states: tuple[TaskState, ...]
+    states: tuple[TaskDocument, ...]
     finished: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -95,14 +97,8 @@ class CampaignResult(Documented):
             finished=list(self.finished),
             damage=list(self.damage),
             parts=[
-                TaskDocument(
-                    row=one.task.record,
-                    part=one.task.part.name,
-                    state=one.state,
-                    share=round(one.share, 4),
-                    seconds=round(one.seconds, 1),
-                    behaviour=one.behaviour,
-                    remark=one.remark,
+                one.model_copy(
+                    update={"share": round(one.share, 4), "seconds": round(one.seconds, 1)}
                 )
                 for one in self.states
             ],
@@ -152,7 +148,7 @@ def run_campaign(
     for words in campaign.damage(tasks):
         raise ValueError(words)
     states = campaign.states(tasks)
-    wanted = [one.task for one in states if one.state != "done"]
+    wanted = [task for task, one in zip(tasks, states, strict=True) if one.state != "done"]
     _check_data(campaign, wanted)  # before anything is written
     campaign.open()
     if wanted:
@@ -166,10 +162,10 @@ def _check_data(campaign: Campaign, tasks: Sequence[Task]) -> None:
     """See that torch, the device and every data set are there, and the data those of the papers."""
     from empirical.data import load_images
 
-    for task in {task.dataset: task for task in tasks}.values():
+    for task in {task.experiment.dataset: task for task in tasks}.values():
         campaign.experiment(task).check()
         for split in ("train", "test"):
-            load_images(task.dataset, split=split, directory=campaign.data)
+            load_images(task.experiment.dataset, split=split, directory=campaign.data)
 
 
 @dataclass(eq=False)
@@ -320,6 +316,52 @@ class _Crew:
     def _tell(self, sentence: str) -> None:
         if self.say is not None:
             self.say(sentence)
+
+
+# For people ---------------------------------------------------------------------------------------
+
+
+def campaign_parts(result: CampaignDocument) -> list[RenderableType]:
+    """The table of `campaign` for people: where every part stands."""
+    table = figures_table("", "part", "state", "time", "mark, or why")
+    table.columns[1].justify = table.columns[3].justify = "left"
+    table.columns[3].no_wrap = False
+    for same in _together(result.parts):
+        one = same[0]
+        state, time = str(one.state), duration(sum(each.seconds for each in same))
+        if state != "done":
+            share = f" {100 * one.share:.0f} %" if one.share > 0 else ""
+            state, time = f"{state}{share}", f"about {time}"
+        style = "bold red" if one.state == "failed" else ""
+        remark = Text(one.behaviour or one.remark)
+        name = f"{one.row}: {one.part}"
+        if len(same) > 1:
+            name += f" … {same[-1].part} ({len(same)} parts)"
+        table.add_row(Text(name), Text(state, style=style), time, remark)
+    counts = Counter(one.state for one in result.parts)
+    words = [f"{counts[s]} {s}" for s in STATES if counts[s]]
+    left = result.hours_left
+    ending = f"; about {duration(3600 * left)} of one core left" if left else ""
+    return [
+        table,
+        Text(f"{', '.join(words)}{ending}"),
+        Text(f"version {result.version}, all marks: {result.behaviour}"),
+        Text(f"short records: {result.records}"),
+        *(Text(words, style="bold red") for words in result.damage),
+    ]
+
+
+def _together(parts: Sequence[TaskDocument]) -> Iterator[Sequence[TaskDocument]]:
+    """Parts that one line says enough about: neighbours of one row's comparison that stand alike.
+
+    A comparison (`tuned`) has over a hundred short parts; other parts have a line each.
+    """
+    for key, some in groupby(parts, lambda one: (one.row, one.state, one.behaviour, one.remark)):
+        same = list(some)
+        if key[0].endswith("-tuned"):
+            yield same
+        else:
+            yield from ([one] for one in same)
 
 
 # One part of a campaign in a process of its own ---------------------------------------------------

@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from empirical import papers
 from peerbayes.documents import Document, Number
 from peerbayes.documents import number as known
-from peerbayes.experiments.experiment import Line, Made, RunSummary, line, mean_and_error
+from peerbayes.experiments.experiment import (
+    Experiment,
+    Job,
+    Line,
+    Made,
+    line,
+    mean_and_error,
+)
 from peerbayes.experiments.setting import CODECS as RECIPE
-from peerbayes.experiments.setting import Job, SeededExperiment, Setting, behaviour_mark, versions
 from peerbayes.experiments.tuned_search import recorded_learner
 from theory.lazy import later
 from theory.validation import fail, install_extra
@@ -111,24 +117,17 @@ class CodecsSeed:
 
 
 @dataclass(frozen=True)
-class CodecsExperiment(SeededExperiment[CodecsSeed]):
-    """Every codec of Gaussian beliefs on the messages of one training, for several seeds.
+class CodecsExperiment(Experiment[CodecsSeed]):
+    """Every codec of Gaussian beliefs on the messages of one training, a seed each.
+
+    A quick run has a small net and fewer codecs.
 
     Attributes
     ----------
-    seeds
-        How many trainings.
-    is_quick
-        A small net and fewer codecs.
-    setting
-        Where it runs.
     training
         Whose messages; None: those of a net of usual size, or of a small one for a quick run.
     """
 
-    seeds: int = 3
-    is_quick: bool = False
-    setting: Setting = field(default_factory=Setting)
     training: CodecSetting | None = None
     title: str = "codecs of beliefs: bits against nats of divergence, beside the limit"
     source: str = "theory: the least that a message can cost"
@@ -171,16 +170,15 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
         """What all parts have in common; `form` is what a report goes by."""
         return {"form": FORM, "quick": self.is_quick, **asdict(self.whose)}
 
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """What the numbers of a part depend on: the training, the codecs, what code does."""
-        words = [dict(one.words) for one in self.contenders]
-        return {**self.settings(), "codecs": words, "behaviour": self.mark(part)}
+    def depends(self, part: CodecsSeed) -> dict[str, Any]:
+        """What the numbers of a part depend on: the training, and the codecs."""
+        return {**self.settings(), "codecs": [dict(one.words) for one in self.contenders]}
 
-    def mark(self, name: str) -> str:
-        """The behaviour mark, which all parts share."""
-        return behaviour_mark(RECIPE)
+    def recipes(self, part: CodecsSeed) -> tuple[str, ...]:
+        """One, which all parts share."""
+        return (RECIPE,)
 
-    def _train(self, part: CodecsSeed, job: Job) -> CodecsPart:
+    def find(self, part: CodecsSeed, job: Job) -> CodecsPart:
         """Train, and measure the last message by every codec."""
         from empirical.messages.limit import curves
 
@@ -198,8 +196,6 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
             silence=both.normal.silence,
             curve=_curve(both),
             trials=trials,
-            behaviour=behaviour_mark(RECIPE),
-            versions=versions(),
         )
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
@@ -212,7 +208,8 @@ class CodecsExperiment(SeededExperiment[CodecsSeed]):
         return (*(_line(name, own) for name, own in by_name.items()), *_distance(runs))
 
     @property
-    def _parts(self) -> dict[str, CodecsSeed]:
+    def table(self) -> dict[str, CodecsSeed]:
+        """A training a seed."""
         own = (CodecsSeed(seed) for seed in range(self.seeds))
         return {part.name: part for part in own}
 
@@ -271,29 +268,6 @@ class CodecsPart(Made):
     silence: float  # nats a weight if nothing were said
     curve: LimitCurve
     trials: list[CodecTrial]
-
-
-class CodecsSettings(Document):
-    """What all parts of a record have in common."""
-
-    quick: bool
-    dataset: str
-    hidden: list[int]
-    rounds: int
-    local_steps: int
-    learner: str
-
-
-class CodecsRun(RunSummary):
-    """A record of `codecs`."""
-
-    settings: CodecsSettings
-    content: dict[str, CodecsPart]
-
-    @property
-    def runs(self) -> list[CodecsPart]:
-        """The parts in order."""
-        return [self.content[name] for name in self.parts]
 
 
 # One part -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What an experiment is: a frozen configuration that names its parts, runs one, and concludes.
+"""What an experiment is: a frozen configuration with a table of parts, of which it runs one.
 
 Below it stand the types of what `run` prints and leaves on disk, so far as all experiments have
 them in common.
@@ -7,17 +7,27 @@ them in common.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite, sqrt
+from dataclasses import asdict, dataclass, field, replace
+from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field
 
-from peerbayes.documents import Document, Number
+from peerbayes.documents import Document, Number, number
+from peerbayes.experiments.setting import (
+    Named,
+    Setting,
+    alone,
+    behaviour_mark,
+    check_placed,
+    forget_unfinished,
+    parts_folder,
+    versions,
+)
 from peerbayes.records import checksum, plain
 from theory.progress import Progress
-from theory.validation import fail
+from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
     from peerbayes.settings.nets import Experiment as Options
@@ -76,7 +86,7 @@ def line(
     1.0
     """
     mean, error = mean_and_error(values) if len(values) else (None, None)
-    measured = None if mean is None else finite(mean)
+    measured = None if mean is None else number(mean)
     return Line(what, printed, measured, error, predicted, holds, remark)
 
 
@@ -96,33 +106,81 @@ def mean_and_error(values: Collection[float]) -> tuple[float, float | None]:
     return mean, sqrt(variance / n)
 
 
-def finite(value: float) -> float | None:
-    """The number; None where it is infinite or undefined."""
-    return value if isfinite(value) else None
+@dataclass(frozen=True)
+class Job:
+    """What a run of a part needs to know beside its experiment.
+
+    Attributes
+    ----------
+    seed
+        Of all its random numbers.
+    fingerprint
+        Of everything that its numbers depend on: unfinished states carry it.
+    progress
+        Callable of (done, total), or None.
+    replicates
+        Independent runs, where they are no parts of their own.
+    """
+
+    seed: int
+    fingerprint: str = ""
+    progress: Progress | None = None
+    replicates: int = 1
 
 
-class Experiment:
-    """One row of the papers' experiments.
+@dataclass(frozen=True)
+class Numbered:
+    """A part that is known by its name alone; the number of its seed is its place."""
 
-    Those whose replicates are parts of their own are
-    :class:`peerbayes.experiments.setting.SeededExperiment`.
+    name: str
+    seed: int
+
+
+def numbered(*names: str) -> dict[str, Numbered]:
+    """A table of parts that are known by their names alone."""
+    return {name: Numbered(name, place) for place, name in enumerate(names)}
+
+
+PartT = TypeVar("PartT", bound=Named)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Generic[PartT]):
+    """One row of the papers' experiments: a table of parts, and how one of them is run.
+
+    Each kind says which parts there are (`table`), what their numbers depend on (`settings`,
+    `depends`), which code they run through (`recipes`), how one is run (`find`), and what all of
+    them say together (`conclude`). Parts with the same seed are compared on the same draws.
 
     Attributes
     ----------
     name, title, source
         Short name, by which it is run; what it is, in one line; paper and section.
-    parts
-        The names of its parts, in the order in which they are run.
-    replicates
-        Independent runs of each part, if not said otherwise.
+    seeds
+        How many of each part, if not said otherwise.
     replicates_are_parts
         Whether each replicate is a part of its own, instead of all being run in every part.
+    is_quick
+        A look of a minute at most. It has a name, and so records, of its own.
+    setting
+        Where and how it runs.
     options
         Which of the options of `run` it has a use for.
+    dataset
+        Name of the images.
+    libraries
+        What it needs.
+    shown
+        Which of the parts a refusal tells.
     """
 
-    replicates_are_parts: bool = False
-    options: ClassVar[frozenset[str]] = frozenset()
+    replicates_are_parts: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset({"part", "quick", "device"})
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "safetensors")
+    shown: ClassVar[slice] = slice(None)
+    seeds: int = 3
+    is_quick: bool = False
+    setting: Setting = field(default_factory=Setting)
 
     if TYPE_CHECKING:  # fields of some, computed by others
 
@@ -133,70 +191,159 @@ class Experiment:
         @property
         def source(self) -> str: ...
         @property
-        def parts(self) -> tuple[str, ...]: ...
-        @property
-        def replicates(self) -> int: ...
+        def dataset(self) -> str: ...
 
-    def settings(self) -> dict[str, Any]:
-        """Everything but seed and replicates that the numbers depend on, in plain values."""
+    def __post_init__(self) -> None:
+        as_integer("seeds", self.replicates, minimum=1)
+
+    # What each kind says ----------------------------------------------------------------------
+
+    @property
+    def table(self) -> Mapping[str, PartT]:
+        """The parts by name, in the order in which they are run."""
         raise NotImplementedError
 
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """What of the settings the numbers of one part depend on."""
+    def settings(self) -> dict[str, Any]:
+        """Everything but seed and replicates that all parts have in common, in plain values."""
+        raise NotImplementedError
+
+    def depends(self, part: PartT) -> dict[str, Any]:
+        """What the numbers of one part depend on, but for what its code does."""
         return self.settings()
 
-    def settings_mark(self, part: str) -> str:
-        """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
-        settings = {k: v for k, v in self.part_settings(part).items() if k != "behaviour"}
-        return checksum({"experiment": self.name, "part": part, "settings": plain(settings)})
+    def recipes(self, part: PartT) -> tuple[str, ...]:
+        """The recipes of a part, by whose behaviour marks its code is known."""
+        return ()
 
-    def stream(self, part: str) -> int:
-        """Which stream of random numbers a part has; parts with the same stream can be paired."""
-        return self.parts.index(part)
-
-    def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
-        """What one part measures and predicts.
+    def find(self, part: PartT, job: Job) -> Document:
+        """What one part measures and predicts; everything that it needs is there.
 
         Raises
         ------
         ValueError
-            If something that it needs is missing, or it fails; in one line.
+            If it fails; in one line.
         """
         raise NotImplementedError
 
-    def parts_with(self, words: str) -> tuple[str, ...]:
-        """The parts whose names contain these words.
+    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
+        """The lines that all parts that are there give: documents, or their plain values."""
+        raise NotImplementedError
+
+    # The same for all -------------------------------------------------------------------------
+
+    @property
+    def subject(self) -> str:
+        """What a refusal is about: the experiment, by its name."""
+        return self.name
+
+    @property
+    def replicates(self) -> int:
+        """Independent runs of each part, if not said otherwise."""
+        return self.seeds
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts, in the order in which they are run."""
+        return tuple(self.table)
+
+    def part(self, name: str) -> PartT:
+        """The part of a name."""
+        return self.table[name]
+
+    def stream(self, part: str) -> int:
+        """Which stream of random numbers a part has; parts with the same stream can be paired."""
+        return self.part(part).seed
+
+    def mark(self, name: str) -> str:
+        """The behaviour mark that a part has if it is run now; empty if it has no recipe."""
+        return behaviour_mark(*self.recipes(self.part(name)))
+
+    def part_settings(self, name: str) -> dict[str, Any]:
+        """What the numbers of one part depend on, and the mark of its code."""
+        found, mark = self.depends(self.part(name)), self.mark(name)
+        return {**found, "behaviour": mark} if mark else found
+
+    def settings_mark(self, part: str) -> str:
+        """The SHA-256 of everything but code and seed of a run that a part's numbers depend on."""
+        settings = plain(self.depends(self.part(part)))
+        return checksum({"experiment": self.name, "part": part, "settings": settings})
+
+    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
+        """The parts of the first seeds, or of all, whose names contain these words.
 
         Raises
         ------
         ValueError
             If there is none.
         """
-        return parts_named(self.parts, words)
+        own = [name for name, part in self.table.items() if seeds is None or part.seed < seeds]
+        return parts_named(own, words, shown=own[self.shown])
+
+    def check(self) -> None:
+        """Refuse to run where libraries, the data or the device are missing.
+
+        Raises
+        ------
+        ValueError
+            In one line that says how to get them.
+        """
+        where = self.setting
+        check_placed(self.subject, self.libraries, where.device, self.dataset, where.data)
+
+    def run_part(
+        self, name: str, *, seed: int, replicates: int = 1, progress: Progress | None = None
+    ) -> Document:
+        """What one part measures and predicts, run by nobody else in this folder.
+
+        Raises
+        ------
+        ValueError
+            If it fails, or somebody else runs it; in one line.
+        """
+        from empirical.nets.threads import one_thread
+        from exact.checkpoint import fingerprint
+
+        part, settings = self.part(name), self.part_settings(name)
+        job = Job(seed, fingerprint(self.name, name, seed, settings), progress, replicates)
+        with one_thread(), alone(part, self.setting):
+            found = self.find(part, job)
+        if "behaviour" not in settings:
+            return found
+        made = {"behaviour": settings["behaviour"], "versions": versions()}
+        return found.model_copy(update=made)
 
     def settled(self, part: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
+        forget_unfinished(self.part(part), self.setting)
 
     def damage(self, part: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the files that a part on record keeps in a folder; None if nothing."""
         return None
 
-    def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
-        """The lines that all parts that are there give: documents, or their plain values."""
-        raise NotImplementedError
+    # As it is asked for -----------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Refuse to run where something that the experiment needs is missing.
+    def with_setting(self, setting: Setting) -> Self:
+        """The same, to be run elsewhere."""
+        return replace(self, setting=setting)
 
-        Raises
-        ------
-        ValueError
-            If a library, the data or the device are missing; in one line that says how to get them.
+    def asked(self, how: Options, out: Path, **changes: Any) -> Self:
+        """The same as it is asked for, in the folder of its own parts, with some fields changed.
+
+        There are as many seeds as the experiment has at least: those on record stay there.
         """
+        seeds = max(self.seeds_of(how), self.seeds)
+        found: Self = replace(self, seeds=seeds, is_quick=how.quick, **changes)
+        folder = parts_folder(out, found.name)
+        return found.with_setting(
+            Setting(how.device or "cpu", how.images, folder, how.resume, how.notice,
+                    how.workers or 1)
+        )  # fmt: skip
 
-    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
+    def seeds_of(self, how: Options) -> int:
+        """How many seeds are asked for."""
+        return how.replicates or (1 if how.quick else self.seeds)
+
+    def configured(self, how: Options, out: Path) -> tuple[Experiment[Any], tuple[str, ...] | None]:
         """The experiment as it is to be run, and which of its parts; None for all.
 
         `out` is the folder of records.
@@ -206,12 +353,12 @@ class Experiment:
         ValueError
             If there are no such parts, or what it needs is missing; in one line.
         """
-        return self, None
-
-    def ready(self, only: tuple[str, ...]) -> tuple[Self, tuple[str, ...]]:
-        """The parts were found; now what they need is: a wrong name costs no search for data."""
-        self.check()
-        return self, only
+        if not self.options:  # there is nothing to choose
+            return self, None
+        found = self.asked(how, out)
+        only = found.parts_with(how.part or "", seeds=self.seeds_of(how))
+        found.check()  # after the parts: a wrong name costs no search for data
+        return found, only
 
 
 def parts_named(
@@ -268,7 +415,7 @@ class RunPrinted(RunSummary):
 class RunRecord(RunSummary):
     """What `run` leaves on disk: the parts as they were found, under their names."""
 
-    settings: dict[str, Any]
+    settings: dict[str, Any] = Field(default_factory=dict)
     version: str = ""
     content: dict[str, Any]
 

@@ -11,13 +11,13 @@ accuracies, so that those lines carry no verdict. Counts of bits do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.gae.recipe import Recipe
+from empirical import papers
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Line, line, mean_and_error
+from peerbayes.experiments.experiment import Experiment, Job, Line, line, mean_and_error
 from peerbayes.experiments.gae_rows import (
     AUTOENCODERS,
     CHANGED,
@@ -33,45 +33,32 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     gae_recipe,
-    quick_recipe,
+    recipe_of,
+    words_of,
 )
 from peerbayes.experiments.setting import (
-    GAE_AUTOENCODER,
-    Job,
-    SeededExperiment,
-    Setting,
-    behaviour_mark,
     forget_unfinished,
 )
 
 if TYPE_CHECKING:
-    from empirical.gae.fitting import FitPlan, SnapshotPlan
+    pass
 
 FORM = "gae"
 
 
 @dataclass(frozen=True)
-class GaeExperiment(SeededExperiment[GaePart]):
+class GaeExperiment(Experiment[GaePart]):
     """The nine runs of the paper's Table 1, with controls.
 
-    Attributes
-    ----------
-    seeds
-        How many of each run.
-    is_quick
-        A look of a minute: few images, three rounds, one seed, fewer controls.
-    setting
-        Where and how it runs.
+    A quick run has few images, three rounds, and fewer controls.
     """
 
     seeds: int = 5
-    is_quick: bool = False
-    setting: Setting = field(default_factory=Setting)
     title: str = "gossip of pruned and autoencoded weights on a ring, MNIST"
     source: str = "GAE, section 5"
 
     dataset = "mnist"
-    options = SeededExperiment.options | {"workers"}
+    options = Experiment.options | {"workers"}
     shown = slice(10)
 
     @property
@@ -83,45 +70,40 @@ class GaeExperiment(SeededExperiment[GaePart]):
         """What all parts have in common."""
         return {"form": FORM, "quick": self.is_quick, "device": self.setting.device}
 
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """What the numbers of one part depend on: its recipe, and what the code does."""
+    def depends(self, part: GaePart) -> dict[str, Any]:
+        """What the numbers of one part depend on: its recipe, and the autoencoder's."""
         from empirical.data import CHECKSUMS
 
-        own = self._parts[part]
-        data = dict(CHECKSUMS[self.dataset])
-        found = {**self.settings(), "data": data, "behaviour": self.mark(part)}
-        if own.run is not None:
-            found["recipe"] = self._recipe(own).as_json()
-            if own.run.is_trial:
+        found = {**self.settings(), "data": dict(CHECKSUMS[self.dataset])}
+        if part.run is not None:
+            found["recipe"] = recipe_of(part, is_quick=self.is_quick).as_json()
+            if part.run.is_trial:
                 found["images"] = [TRIAL_IMAGES, TRIAL_TEST]
-        if own.run is None or own.run.needs_autoencoder:
-            found["autoencoder"] = self._plans(own)
+        if part.run is None or part.run.needs_autoencoder:
+            found["autoencoder"] = words_of(part, is_quick=self.is_quick)["plans"]
         return found
 
-    def mark(self, name: str) -> str:
-        """The behaviour mark of what is sent and merged, or of the autoencoder's training."""
-        return behaviour_mark(gae_recipe(self._parts[name]))
+    def recipes(self, part: GaePart) -> tuple[str, ...]:
+        """That of what is sent and merged, or of the autoencoder's training."""
+        return (gae_recipe(part),)
 
-    def _train(self, part: GaePart, job: Job) -> Document:
+    def find(self, part: GaePart, job: Job) -> Document:
+        """One run, or the training of an autoencoder (`gae_runs`)."""
         from peerbayes.experiments.gae_runs import run_gae, train_autoencoder
 
-        words = {"plans": self._plans(part), "behaviour": behaviour_mark(GAE_AUTOENCODER)}
-        train = train_autoencoder if part.run is None else run_gae
-        return train(
-            part, self._recipe(part), self._plan(part), job,
-            is_quick=self.is_quick, setting=self.setting, words=words,
-        )  # fmt: skip
+        run = train_autoencoder if part.run is None else run_gae
+        return run(part, job, is_quick=self.is_quick, setting=self.setting)
 
     def settled(self, part: str) -> None:
         """The part is on record: what was kept to take it up again goes."""
         from empirical.gae.fitting import SPLITS
 
-        own = self._parts[part]
+        own = self.part(part)
         forget_unfinished(own, self.setting, *(SPLITS if own.run is None else ()))
 
     def damage(self, part: str, content: Mapping[str, Any], folder: Path) -> str | None:
         """What is wrong with the autoencoder that a part on record keeps; None if nothing."""
-        if self._parts[part].run is not None:
+        if self.part(part).run is not None:
             return None
         from empirical.keeping import verify_file
 
@@ -136,29 +118,12 @@ class GaeExperiment(SeededExperiment[GaePart]):
         return gae_lines(GaeContent.of(parts))
 
     @property
-    def _parts(self) -> dict[str, GaePart]:
+    def table(self) -> dict[str, GaePart]:
+        """The trainings of autoencoders, then all runs, seed by seed."""
         runs = [run for run in (*RUNS, *TRIALS) if run.in_quick or not self.is_quick]
         own = [GaePart(run, seed) for seed in range(self.seeds) for run in runs]
         trained = AUTOENCODERS[:1] if self.is_quick else AUTOENCODERS
         return {part.name: part for part in (*trained, *own)}
-
-    def _recipe(self, part: GaePart) -> Recipe:
-        recipe = Recipe() if part.run is None else part.run.recipe
-        return quick_recipe(recipe) if self.is_quick else recipe
-
-    def _plan(self, part: GaePart) -> tuple[SnapshotPlan, FitPlan]:
-        from empirical.gae.fitting import FitPlan, SnapshotPlan
-
-        if self.is_quick:
-            fit = FitPlan(epochs=10, batch=4, held_out=1 / 2)
-            return SnapshotPlan(trajectories=2, epochs=6, batch=160), fit
-        if part.autoencoder.snapshots:  # a tenth, and as many steps
-            return SnapshotPlan(trajectories=11), FitPlan(epochs=250)
-        return SnapshotPlan(), FitPlan()
-
-    def _plans(self, part: GaePart) -> dict[str, Any]:
-        snapshots, fit = self._plan(part)
-        return {"snapshots": asdict(snapshots), "fit": asdict(fit)}
 
 
 GAE = GaeExperiment()
@@ -169,17 +134,11 @@ GAE = GaeExperiment()
 
 _FLOAT_BITS = 32
 _ROUNDS = 300
-# Printed gaps between pruning and GAE, in points of accuracy; and bits of a message.
-_PRINTED_GAPS = {
-    "GAE unbalanced 4": ".9562 − .9260; around 3 % in the worst case",
-    "GAE unbalanced 16": ".9661 − .9320; around 3 % in the worst case",
-}
-_PRINTED_BITS = {"full": "19.63e6", "pruned": "2.6e6", "autoencoder": "1.02e6", "spline": ""}
-# Which way of sending is held against which.
-_AGAINST = (
-    ("GAE", "pruned"), ("spline", "pruned"), ("spline", "GAE"), ("coded", "pruned"),
-    ("coded", "GAE"), ("differences", "pruned"), ("differences", "full"),
-)  # fmt: skip
+# Printed gaps between pruning and GAE, in points of accuracy; bits of a message; which way of
+# sending is held against which.
+_PRINTED_GAPS, _PRINTED_BITS, _AGAINST = (
+    papers.tables("gae")[name] for name in ("printed_gaps", "printed_bits", "against")
+)
 
 
 def gae_lines(found: GaeContent) -> tuple[Line, ...]:

@@ -6,16 +6,19 @@ What they are stands in `empirical/papers/gae.toml`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from empirical import papers
 from empirical.gae.recipe import Recipe
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Made, RunSummary
-from peerbayes.experiments.setting import GAE_AUTOENCODER, codec_names
+from peerbayes.experiments.experiment import Made
+from peerbayes.experiments.setting import GAE_AUTOENCODER, behaviour_mark, codec_names
+
+if TYPE_CHECKING:
+    from empirical.gae.fitting import FitPlan, SnapshotPlan
 
 # The part that trains the autoencoder.
 AUTOENCODER = "autoencoder"
@@ -118,9 +121,29 @@ TRIALS: tuple[Run, ...] = tuple(_run(one, is_trial=True) for one in _FILE["trial
 """Short runs by which our codecs were chosen; no test image is looked at."""
 
 
-def quick_recipe(recipe: Recipe) -> Recipe:
-    """The same in seconds; its numbers are no result."""
-    return replace(recipe, rounds=3, batch=64, every=1)
+def recipe_of(part: GaePart, *, is_quick: bool) -> Recipe:
+    """The recipe of a part; of a quick run in seconds: its numbers are no result."""
+    recipe = Recipe() if part.run is None else part.run.recipe
+    return replace(recipe, rounds=3, batch=64, every=1) if is_quick else recipe
+
+
+def plans_of(part: GaePart, *, is_quick: bool) -> tuple[SnapshotPlan, FitPlan]:
+    """How the autoencoder that a part trains or uses is trained."""
+    from empirical.gae.fitting import FitPlan, SnapshotPlan
+
+    if is_quick:
+        fit = FitPlan(epochs=10, batch=4, held_out=1 / 2)
+        return SnapshotPlan(trajectories=2, epochs=6, batch=160), fit
+    if part.autoencoder.snapshots:  # a tenth, and as many steps
+        return SnapshotPlan(trajectories=11), FitPlan(epochs=250)
+    return SnapshotPlan(), FitPlan()
+
+
+def words_of(part: GaePart, *, is_quick: bool) -> dict[str, Any]:
+    """What the file of the autoencoder that a part trains or uses says of itself."""
+    snapshots, fit = plans_of(part, is_quick=is_quick)
+    plans = {"snapshots": asdict(snapshots), "fit": asdict(fit)}
+    return {"plans": plans, "behaviour": behaviour_mark(GAE_AUTOENCODER)}
 
 
 def looks(rounds: int) -> tuple[int, ...]:
@@ -286,21 +309,3 @@ class GaeContent:
     def named(self, run: str) -> tuple[GaeRunPart, ...]:
         """All seeds of a run, or of a trial."""
         return tuple(one for one in (*self.runs, *self.trials) if one.run == run)
-
-
-class GaeSettings(Document):
-    """What all parts of a record have in common."""
-
-    quick: bool
-
-
-class GaeRun(RunSummary):
-    """A record of `gae`."""
-
-    settings: GaeSettings
-    content: dict[str, Any]
-
-    @property
-    def found(self) -> GaeContent:
-        """The parts of the record."""
-        return GaeContent.of(self.content)

@@ -1,22 +1,41 @@
 """What `gae` computes: one run with one seed, or the training of the autoencoder on its snapshots.
 
-Everything that needs torch is imported when a part is run.
+Needs torch: `gae` imports it when a part is run.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from empirical import Images, load_images
 from empirical.data import CHECKSUMS
 from empirical.dealing import stratified_subset
+from empirical.gae.fitting import (
+    SPLITS,
+    Fit,
+    FitPlan,
+    SnapshotPlan,
+    fit,
+    held_out_curves,
+    snapshots,
+)
+from empirical.gae.messages import LOSS_BITS, closing_coder_of, coder_of, printed_bits
+from empirical.gae.net import SIZE, Passes, initial, stream
+from empirical.gae.recipe import Recipe
+from empirical.gae.rounds import Gossip, Split, split_of
+from empirical.keeping import Generations, Kept, read_words, verify_file
+from empirical.messages.autoencoder import weights_of
+from empirical.messages.codecs.pruned import knot_ranks, on_lines
+from empirical.train.follow import Watch, follow
+from empirical.train.history import RoundReport
+from peerbayes.experiments.experiment import Job
 from peerbayes.experiments.gae_rows import (
     QUICK_IMAGES,
     QUICK_TEST,
@@ -29,34 +48,21 @@ from peerbayes.experiments.gae_rows import (
     GaePart,
     GaeRunPart,
     GaeTraffic,
-    gae_recipe,
     looks,
+    plans_of,
+    recipe_of,
+    words_of,
 )
-from peerbayes.experiments.record_lines import is_held
-from peerbayes.experiments.setting import (
-    GAE_AUTOENCODER,
-    Job,
-    Setting,
-    behaviour_mark,
-    lock_of,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import Setting, is_held, lock_of, unfinished
 from theory.progress import Progress
 from theory.validation import fail
 
-if TYPE_CHECKING:
-    from empirical.gae.fitting import Fit, FitPlan, SnapshotPlan
-    from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Nodes, Split
-    from empirical.keeping import Generations
-
-Plans = tuple["SnapshotPlan", "FitPlan"]
+Plans = tuple[SnapshotPlan, FitPlan]
 
 # Purposes of random numbers that all runs of a seed share.
 _BEGINNING, _DEALING = 4, 5
-# First word of the names that codecs' memories are kept by.
-_MEMORY = "memory"
+# What is kept of what a run has shown, under these names.
+_SEEN = ("losses", "sent_bits", "looked", "accuracies")
 # Of the few images of a quick run.
 _DEAL = 0
 # Seconds between two looks at whether another process has trained it.
@@ -68,63 +74,64 @@ _SHOWN = 240
 # The rounds of a run ------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class Seen:
+class Seen(Watch):
     """What a run has shown so far.
+
+    Parameters
+    ----------
+    run, recipe, split, shown
+        Where training stands, what it goes by, who holds which images, and those nodes are looked
+        at by.
 
     Attributes
     ----------
-    nodes, split
-        Where training stands; who holds which images.
-    rounds, accuracies
+    losses, sent_bits
+        Of each round: of every node, in nats; bits of all bodies.
+    looked, accuracies
         Rounds that were looked at; then of each node.
     closing
         Looks between exchanges after the last round.
-    seconds
-        Of training and exchange.
     """
 
-    nodes: Nodes
-    split: Split
-    rounds: list[int] = field(default_factory=list)
-    accuracies: list[list[float]] = field(default_factory=list)
-    closing: list[GaeClosing] = field(default_factory=list)
-    seconds: float = 0.0
+    def __init__(self, run: Gossip, recipe: Recipe, split: Split, shown: Passes) -> None:
+        super().__init__()
+        self.run, self.split, self._shown = run, split, shown
+        self._due, self._closing = {*looks(recipe.rounds)}, {0, *looks(recipe.closing)}
+        self.losses, self.accuracies = list[list[float]](), list[list[float]]()
+        self.sent_bits, self.looked, self.closing = list[int](), list[int](), list[GaeClosing]()
 
-    def keep(self, generations: Generations, done: int, rounds: int) -> None:
-        """Keep the state after so many rounds."""
-        nodes = self.nodes
-        tensors = {"weights": nodes.weights, **nodes.moments.tensors()}
-        for node, memory in enumerate(nodes.memories):
-            tensors |= {f"{_MEMORY}.{node}.{name}": values for name, values in memory.items()}
-        words = {
-            "losses": nodes.losses, "looks": self.rounds, "accuracies": self.accuracies,
-            "seconds": self.seconds, "rounds": rounds, "sent_bits": nodes.sent_bits,
-        }  # fmt: skip
-        generations.save(done, tensors, words)
+    def before(self, round: int) -> Callable[[int], None]:
+        """What is called before each closing exchange."""
+        return self._look
 
-    def take_up(self, generations: Generations, device: str) -> None:
-        """Go on from the state that is kept, if there is one."""
-        from empirical.gae.net import Moments
-        from empirical.gae.rounds import Nodes
+    def _look(self, exchanges: int) -> None:
+        """How good nodes are after so many closing exchanges, which takes no time of the run."""
+        if exchanges in self._closing:
+            began, sent = time.perf_counter(), sum(self.sent_bits) + self.run.sent_bits
+            right = self.run.accuracies(self._shown)
+            self.closing.append(GaeClosing(exchanges=exchanges, accuracies=right, sent_bits=sent))
+            self.seconds -= time.perf_counter() - began
 
-        kept = generations.load()
-        if kept is None:
-            return
-        own = {name: kept.tensors[name].to(device) for name in ("weights", "first", "second")}
-        moments = Moments(own["first"], own["second"], kept.tensors["steps"])
-        memories: list[dict[str, Any]] = [{} for _ in own["weights"]]
-        for key, values in kept.tensors.items():
-            if key.startswith(_MEMORY):
-                _, node, name = key.split(".", 2)
-                memories[int(node)][name] = values
-        words = kept.words
-        self.nodes = Nodes(
-            own["weights"], moments, words["losses"], memories=memories,
-            sent_bits=words["sent_bits"],
-        )  # fmt: skip
-        self.rounds, self.accuracies = words["looks"], words["accuracies"]
-        self.seconds = words["seconds"]
+    def see(self, report: RoundReport) -> None:
+        """Take in a round, and look at the nodes after some."""
+        super().see(report)
+        self.losses.append(report.loss.tolist())
+        self.sent_bits.append(self.run.sent_bits)
+        if report.round in self._due:
+            self.looked.append(report.round)
+            self.accuracies.append(self.run.accuracies(self._shown))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All that was seen, in plain values."""
+        tensors, words = super().state()
+        own = {name: getattr(self, name) for name in _SEEN}
+        return tensors, {**words, **own, "closing": [one.as_json() for one in self.closing]}
+
+    def restore(self, kept: Kept) -> None:
+        """Go on from a :meth:`state`."""
+        super().restore(kept)
+        vars(self).update({name: kept.words[name] for name in _SEEN})
+        self.closing = [GaeClosing.model_validate(one) for one in kept.words["closing"]]
 
 
 def follow_gae(
@@ -155,45 +162,18 @@ def follow_gae(
         If the images cannot be dealt so, the autoencoder is of another recipe, or training breaks
         down.
     """
-    from empirical.gae.messages import closing_coder_of, coder_of
-    from empirical.gae.net import Passes, initial, stream
-    from empirical.gae.rounds import Nodes, accuracies, one_round, split_of
-
     begin = initial(stream(seed, _BEGINNING))
     coder = coder_of(recipe, begin, autoencoder=autoencoder)
-    closing_coder = closing_coder_of(recipe, begin, coder)
     split = split_of(recipe.split, images.labels, recipe.nodes, stream(seed, _DEALING))
     learnt, shown = (Passes(some, device=setting.device) for some in (images, tested))
-    seen = Seen(Nodes.begin(begin.to(setting.device), recipe.nodes), split)
-    if generations is not None and setting.resume:
-        seen.take_up(generations, setting.device)
-
-    def right() -> list[float]:
-        return accuracies(seen.nodes, shown, len(tested), workers=setting.workers)
-
-    def look(exchanges: int) -> None:
-        if exchanges in {0, *looks(recipe.closing)}:
-            began = time.perf_counter()
-            sent = sum(seen.nodes.sent_bits)
-            seen.closing.append(GaeClosing(exchanges=exchanges, accuracies=right(), sent_bits=sent))
-            seen.seconds -= time.perf_counter() - began
-
-    due = set(looks(recipe.rounds))
-    for done in range(len(seen.nodes.losses) + 1, recipe.rounds + 1):
-        start = time.perf_counter()
-        one_round(
-            seen.nodes, learnt, split.shares, coder, recipe,
-            seed=seed, workers=setting.workers, closing_coder=closing_coder, look=look,
-        )  # fmt: skip
-        seen.seconds += time.perf_counter() - start
-        if done in due:
-            seen.rounds.append(done)
-            seen.accuracies.append(right())
-        if progress is not None:
-            progress(done, recipe.rounds)
-        if generations is not None and done < recipe.rounds and generations.due():
-            seen.keep(generations, done, recipe.rounds)
-    return seen
+    run = Gossip(
+        learnt, split.shares, coder, recipe, begin=begin.to(setting.device), seed=seed,
+        workers=setting.workers, closing_coder=closing_coder_of(recipe, begin, coder),
+    )  # fmt: skip
+    return follow(
+        run, recipe.rounds, Seen(run, recipe, split, shown),
+        kept=generations, resume=setting.resume, progress=progress,
+    )  # fmt: skip
 
 
 # One run ------------------------------------------------------------------------------------------
@@ -204,13 +184,14 @@ def file_of(part: GaePart) -> str:
     return f"{part.autoencoder.name.replace(' ', '-')}.safetensors"
 
 
-def images_of(split: str, setting: Setting, *, is_quick: bool) -> Images:
-    """All images of MNIST, or few of each digit."""
-    images = load_images("mnist", split=split, directory=setting.data)
-    if not is_quick:
-        return images
-    few = QUICK_IMAGES if split == "train" else QUICK_TEST
-    return images.at(stratified_subset(images.labels, few, seed=_DEAL))
+def images_of(setting: Setting, *, is_quick: bool) -> tuple[Images, Images]:
+    """Training and test images of MNIST, all of them or few of each digit."""
+    found = []
+    for split, few in (("train", QUICK_IMAGES), ("test", QUICK_TEST)):
+        images = load_images("mnist", split=split, directory=setting.data)
+        chosen = stratified_subset(images.labels, few, seed=_DEAL) if is_quick else None
+        found.append(images if chosen is None else images.at(chosen))
+    return found[0], found[1]
 
 
 def images_of_trial(setting: Setting) -> tuple[Images, Images]:
@@ -221,34 +202,22 @@ def images_of_trial(setting: Setting) -> tuple[Images, Images]:
     return left.at(stratified_subset(left.labels, TRIAL_IMAGES, seed=_DEAL)), images.at(held)
 
 
-def run_gae(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
-) -> GaeRunPart:
-    """Run all rounds; `words` are those that the file of the autoencoder must have.
+def run_gae(part: GaePart, job: Job, *, is_quick: bool, setting: Setting) -> GaeRunPart:
+    """Run all rounds.
 
     Raises
     ------
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    run = part.run
+    run, recipe = part.run, recipe_of(part, is_quick=is_quick)
     assert run is not None
-    if run.is_trial:
-        images, tested = images_of_trial(setting)
-    else:
-        images, tested = (
-            images_of(split, setting, is_quick=is_quick) for split in ("train", "test")
-        )
+    images, tested = (
+        images_of_trial(setting) if run.is_trial else images_of(setting, is_quick=is_quick)
+    )
     path, checksum = None, None
     if run.needs_autoencoder:
-        path, checksum = _autoencoder_file(part, setting, words)
+        path, checksum = _autoencoder_file(part, setting, words_of(part, is_quick=is_quick))
     seen = follow_gae(
         recipe, images, tested, seed=job.seed, setting=setting, autoencoder=path,
         generations=unfinished(part, setting, job.fingerprint), progress=job.progress,
@@ -263,14 +232,12 @@ def run_gae(
         test_images=len(tested),
         digits=[list(own) for own in split.digits],
         missing_digits=list(split.missing),
-        rounds=seen.rounds,
+        rounds=seen.looked,
         accuracies=seen.accuracies,
         closing=seen.closing,
-        mean_losses=[float(np.mean(row)) for row in seen.nodes.losses],
+        mean_losses=[float(np.mean(row)) for row in seen.losses],
         traffic=_traffic(seen, recipe),
         autoencoder=checksum,
-        behaviour=behaviour_mark(gae_recipe(part)),
-        versions=versions(),
         data=dict(CHECKSUMS["mnist"]),
         seconds=seen.seconds,
     )
@@ -278,10 +245,7 @@ def run_gae(
 
 def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
     """What went over the ring; None where nothing is sent."""
-    from empirical.gae.messages import LOSS_BITS, printed_bits
-    from empirical.gae.net import SIZE
-
-    bits = seen.nodes.sent_bits
+    bits = seen.sent_bits
     messages = recipe.nodes * recipe.exchanges
     if not sum(bits):
         return None
@@ -290,14 +254,12 @@ def _traffic(seen: Seen, recipe: Recipe) -> GaeTraffic | None:
         printed_bits=printed_bits(recipe, SIZE)[recipe.exchange],
         beside_bits=LOSS_BITS,
         messages=messages,
-        sent_bits=[sum(bits[:done]) for done in seen.rounds] if len(set(bits)) > 1 else None,
+        sent_bits=[sum(bits[:done]) for done in seen.looked] if len(set(bits)) > 1 else None,
     )
 
 
 def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) -> tuple[Path, str]:
     """The file of the autoencoder and its checksum, if it is there and of these settings."""
-    from empirical.keeping import read_words, verify_file
-
     remedy = f'train it first: --part "{part.autoencoder.name}"'
     path = (setting.folder or Path()) / file_of(part)
     while not path.is_file() and is_held(lock_of(part.autoencoder, path.parent)):
@@ -314,14 +276,7 @@ def _autoencoder_file(part: GaePart, setting: Setting, words: dict[str, Any]) ->
 
 
 def train_autoencoder(
-    part: GaePart,
-    recipe: Recipe,
-    plans: Plans,
-    job: Job,
-    *,
-    is_quick: bool,
-    setting: Setting,
-    words: dict[str, Any],
+    part: GaePart, job: Job, *, is_quick: bool, setting: Setting
 ) -> GaeAutoencoderPart:
     """Make snapshots, train by both splits, and keep the autoencoder of the paper's.
 
@@ -330,15 +285,12 @@ def train_autoencoder(
     ValueError
         If there is no folder for it, training breaks down, or a file cannot be written.
     """
-    from empirical.gae.fitting import SPLITS, held_out_curves, snapshots
-    from empirical.gae.net import Passes
-    from empirical.messages.autoencoder import weights_of
-
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
     start = time.perf_counter()
-    snapshot_plan, plan = plans
-    images = images_of("train", setting, is_quick=is_quick)
+    recipe = recipe_of(part, is_quick=is_quick)
+    snapshot_plan, plan = plans_of(part, is_quick=is_quick)
+    images, _ = images_of(setting, is_quick=is_quick)
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)
     report = partial(_stage, job.progress, stages)
     curves = snapshots(
@@ -351,7 +303,7 @@ def train_autoencoder(
         _fitted(part, setting, job.fingerprint, curves, one, recipe, report(number))
         for number, one in enumerate(own, 1)
     ]
-    used = replace(fits[0].autoencoder, words=words)
+    used = replace(fits[0].autoencoder, words=words_of(part, is_quick=is_quick))
     file = file_of(part)
     sha256 = used.save(setting.folder / file)
     held = [held_out_curves(curves, one, recipe) for one in own]
@@ -374,8 +326,6 @@ def train_autoencoder(
         curve=_curve(used, held[0][-1], recipe),
         file=file,
         sha256=sha256,
-        behaviour=behaviour_mark(GAE_AUTOENCODER),
-        versions=versions(),
         seconds=time.perf_counter() - start,
     )
 
@@ -390,8 +340,6 @@ def _fitted(
     progress: Progress | None,
 ) -> Fit:
     """One training, gone on with where it was if that is asked for."""
-    from empirical.gae.fitting import fit
-
     kept = unfinished(part, setting, fingerprint, plan.split)
     if kept is not None and not setting.resume:
         kept.remove()
@@ -409,8 +357,6 @@ def _stage(
 
 def _splined(curve: Any, recipe: Recipe) -> Any:
     """A curve by as many knots as the autoencoder has latent numbers."""
-    from empirical.messages.codecs.pruned import knot_ranks, on_lines
-
     below = int((curve < 0).sum())
     ranks = knot_ranks(curve.size, below, recipe.latent)
     return on_lines(ranks, curve[ranks], curve.size, below)

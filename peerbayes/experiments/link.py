@@ -22,14 +22,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical import papers
-from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Experiment, Line, finite, line
+from peerbayes.documents import Document, number
+from peerbayes.experiments.experiment import (
+    Experiment,
+    Job,
+    Line,
+    Numbered,
+    line,
+    numbered,
+)
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     BOOTSTRAP,
@@ -42,9 +49,8 @@ from peerbayes.experiments.link_rows import (
     rounds_reached,
     slope_interval,
 )
-from peerbayes.experiments.setting import check_placed
+from peerbayes.experiments.setting import Setting
 from theory.lazy import later
-from theory.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,46 +65,49 @@ FORM = "rate-link"
 
 
 @dataclass(frozen=True)
-class RateLink(Experiment):
-    """The link between predicted rates and measured speeds.
+class RateLink(Experiment[Numbered]):
+    """The link between predicted rates and measured speeds; all seeds of a network in one part.
 
     Attributes
     ----------
-    setting
+    plan
         What is trained and computed.
-    replicates
-        Seeds of each network's training, all in one part.
     """
 
     name: str = "rate-link"
     title: str = "predicted rates beside the speed of training, over networks"
     source: str = "P2 4.2; theory"
-    setting: LinkSetting = field(default_factory=LinkSetting)
-    replicates: int = 3
+    plan: LinkSetting = field(default_factory=LinkSetting)
 
-    options = frozenset({"part", "quick", "device"})
+    replicates_are_parts = False
+    libraries = ("torch",)
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def dataset(self) -> str:
+        """Whose images are learnt from."""
+        return self.plan.data_set
+
+    @property
+    def table(self) -> Mapping[str, Numbered]:
         """The snapshots, each network, and MNIST's split with the ambiguous pair {4, 9}."""
-        pair = (AMBIGUOUS,) if self.setting.data_set == "mnist" else ()
-        return (SNAPSHOTS, *self.setting.networks, *pair)
+        pair = (AMBIGUOUS,) if self.plan.data_set == "mnist" else ()
+        return numbered(SNAPSHOTS, *self.plan.networks, *pair)
 
     def settings(self) -> dict[str, Any]:
         """Everything but seed, replicates, device and folder; `form` is what a report goes by."""
-        head = {"form": FORM, "networks": list(self.setting.networks)}
+        head = {"form": FORM, "networks": list(self.plan.networks)}
         names = {"name": self.name, "title": self.title, "source": self.source}
-        return {**head, **names, **self.setting.content()}
+        return {**head, **names, **asdict(self.plan)}
 
-    def part_settings(self, part: str) -> dict[str, Any]:
-        """Those of the snapshots, or those of training."""
-        return self.setting.part_content(part)
+    def depends(self, part: Numbered) -> dict[str, Any]:
+        """The settings of the snapshots, or those of training."""
+        return self.plan.part_content(part.name)
 
     def quick(self) -> RateLink:
         """The same in less than a minute; its numbers are no result."""
-        return replace(self, name=f"{self.name} quick", setting=self.setting.quick(), replicates=2)
+        return replace(self, name=f"{self.name} quick", plan=self.plan.quick(), seeds=2)
 
-    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
+    def configured(self, how: Options, out: Path) -> tuple[Experiment[Any], tuple[str, ...]]:
         """The experiment on a device, with images of a folder.
 
         Raises
@@ -106,56 +115,41 @@ class RateLink(Experiment):
         ValueError
             If there are no such parts, or what it needs is missing; in one line.
         """
-        link = self.quick() if how.quick else self
-        setting = replace(link.setting, device=how.device or "cpu", data=how.images)
-        return replace(link, setting=setting).ready(link.parts_with(how.part or ""))
+        found = (self.quick() if how.quick else self).with_setting(
+            Setting(how.device or "cpu", how.images)
+        )
+        only = found.parts_with(how.part or "")
+        found.check()
+        return found, only
 
-    def check(self) -> None:
-        """Refuse to run where torch, the data or the device are missing.
-
-        Raises
-        ------
-        ValueError
-            In one line that says how to get them.
-        """
-        own = self.setting
-        check_placed(self.name, ("torch",), own.device, own.data_set, own.data)
-
-    def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
+    def find(self, part: Numbered, job: Job) -> Document:
         """The hypotheses and their rates, or one network's training with each seed.
 
         Raises
         ------
         ValueError
             If there are no images (then it is an ``empirical.DataNotFound``), or a run breaks down.
-        ImportError
-            Without torch, in one line that says what to install.
         """
-        from empirical.nets.threads import one_thread
         from peerbayes.experiments.link_runs import run_forecasts, run_training
 
-        setting = self.setting
-        with one_thread():
-            if part == SNAPSHOTS:
-                return run_forecasts(setting, seed=seed, progress=progress)
-            return run_training(setting, part, seed=seed, replicates=replicates, progress=progress)
+        if part.name == SNAPSHOTS:
+            return run_forecasts(self.plan, job, self.setting)
+        return run_training(self.plan, part.name, job, self.setting)
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """The table of networks, the correlations, the orderings, and the exact run.
 
         Lines that need a part that is not there are left out.
         """
-        present = [name for name in self.setting.networks if name in parts]
+        present = [name for name in self.plan.networks if name in parts]
         found = LinkContent.of(parts)
-        return link_lines(found, networks=present, targets=self.setting.targets)
+        return link_lines(found, networks=present, targets=self.plan.targets)
 
 
 def _link(table: Mapping[str, Any]) -> RateLink:
     more = tuple(WIDE) if table.get("wide") else ()
-    setting = papers.built(LinkSetting, table.get("setting", {}), more=more)
-    return RateLink(table["name"], table["title"], table["source"], setting)
+    plan = papers.built(LinkSetting, table.get("setting", {}), more=more)
+    return RateLink(table["name"], table["title"], table["source"], plan)
 
 
 LINKS = tuple(_link(one) for one in papers.tables("link")["links"])
@@ -235,7 +229,7 @@ def _each_network(
             line(
                 f"rounds to test loss {target:g}, {name}",
                 row.tolist() if known else (),
-                predicted=finite(constant / rate),
+                predicted=number(constant / rate),
                 remark=f"K = {rate:.4g} nats, binding: {found.binding}; v of the informative agent "
                 f"{found.influence:.3f}; predicted is c/K, one c for all"
                 + ("" if known else _UNREACHED),
@@ -294,7 +288,7 @@ def _control(forecasts: Mapping[str, Forecast]) -> list[Line]:
     return [
         line(
             "largest over smallest K of the networks, stages of one training as hypotheses",
-            predicted=finite(float(early.max() / early.min())),
+            predicted=number(float(early.max() / early.min())),
             remark="a control: stages know nothing of who holds what; "
             f"with nets trained on some of the labels it is {labels.max() / labels.min():.3g}",
         )
@@ -480,7 +474,7 @@ def _mixing(left: FloatArray, *, networks: Sequence[str], target: float) -> list
         return []
     from scipy.stats import spearmanr  # heavy, and every report imports this file
 
-    from peerbayes.experiments.link_networks import heard_again, mixing_time
+    from peerbayes.experiments.link_runs import heard_again, mixing_time
 
     lines = []
     for words, measure, note in (

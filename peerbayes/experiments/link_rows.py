@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -19,7 +18,6 @@ from pydantic import BeforeValidator
 
 from empirical import papers
 from peerbayes.documents import Document, Number, Numbers
-from peerbayes.experiments.experiment import RunSummary
 from peerbayes.records import plain
 from theory.lazy import later
 
@@ -77,8 +75,6 @@ class LinkSetting:
         How many, drawn with every label in proportion.
     exact_rounds, exact_replicates
         Of social learning over the snapshots.
-    device, data
-        Where to compute, and the folder of the images; they change no number but by rounding.
     """
 
     data_set: Literal["mnist", "fashion-mnist"] = "mnist"
@@ -100,8 +96,6 @@ class LinkSetting:
     test_images: int = 1000
     exact_rounds: int = 100
     exact_replicates: int = 400
-    device: str = "cpu"
-    data: Path | None = None
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -115,10 +109,6 @@ class LinkSetting:
         later = 20 * 1.05 ** np.arange(1, 400)
         rounds = {*range(21), *(round(float(r)) for r in later)}
         return (*sorted(r for r in rounds if r < self.rounds), self.rounds)
-
-    def content(self) -> dict[str, Any]:
-        """Everything but device and folder, in plain values."""
-        return {k: v for k, v in asdict(self).items() if k not in ("device", "data")}
 
     def part_content(self, part: str) -> dict[str, Any]:
         """What the numbers of the snapshots depend on, or those of training."""
@@ -256,28 +246,6 @@ class LinkContent:
             if name != AMBIGUOUS:
                 found[name] |= {"label_confidences": [], "local_label_confidences": []}
         return found
-
-
-class LinkSettings(Document):
-    """What a record of `rate-link` says of its configuration."""
-
-    networks: list[str]
-    targets: list[float]
-    hidden: list[int]
-    mean_epsilon: float
-    learner: str = "backprop"
-
-
-class LinkRun(RunSummary):
-    """A record of `rate-link`."""
-
-    settings: LinkSettings
-    content: dict[str, Any]
-
-    @property
-    def parts_found(self) -> LinkContent:
-        """The parts of the record."""
-        return LinkContent.of(self.content)
 
 
 def rounds_reached(trained: Sequence[TrainedPart], *, index: int) -> FloatArray:

@@ -3,6 +3,11 @@
 A row is a data set, a way to deal it, a network (or several, over which the row goes), a net, and
 what the paper prints. A recipe says how it is trained. Both stand in `empirical/papers/rows.toml`.
 A part is one run of one recipe with one seed: of the row's network, or of what it is compared with.
+
+In what a part leaves on disk, short records (`peerbayes.experiments.short_records`) and those of
+earlier versions have fewer keys: what they lack has a default. A network has two beliefs a round:
+before its consensus, b, and after it, q. The papers predict with b (P2 4.2 and Remark 6); what they
+print is compared with that. Learners alone and servers have one belief.
 """
 
 from __future__ import annotations
@@ -10,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from empirical import papers
+from peerbayes.documents import Document
+from peerbayes.experiments.experiment import Made, RunSummary
+from peerbayes.experiments.setting import KeptFile
 
 Table = Mapping[str, Any]
 Values = Mapping[str, Any]
@@ -331,20 +339,148 @@ def schedule_values(row: Row, *, is_quick: bool) -> dict[str, int]:
     return {**looks["full"], **(looks["rotating"] if rotates else {})}
 
 
-def net_recipe(row: Row, part: Part) -> str:
-    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+# What a part leaves on disk -----------------------------------------------------------------------
 
-    Examples
-    --------
-    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
-    'best: averaging, star or grid'
-    """
-    network = row.variant(part.variant).network
-    if "server" in network:
-        kind = f"server {network['server']}"
-    elif "weights" in network:
-        nodes = len(network["weights"])
-        kind = f"{nodes} node{'s' * (nodes != 1)}"
-    else:
-        kind = "rotating star" if "rotating_star" in network else "star or grid"
-    return f"{part.recipe}: {part.role}, {kind}"
+Known = list[float | None]
+"""A number for each agent; null where it has no such images."""
+When = Literal["before", "after"]
+
+
+class Measured(Document):
+    """What agents know by one way to predict, each of them (:mod:`empirical.train.evaluation`)."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset(
+        f"{where}_{what}"
+        for where in ("in_domain", "out_of_domain")
+        for what in ("accuracy", "confidence", "entropy")
+    ) | {
+        "images", "draws", "calibration_error", "entropy", "confidence", "confusion",
+        "out_of_domain_auroc", "never_seen_auroc", "other_data_auroc",
+    }  # fmt: skip
+
+    images: int | None = None
+    draws: int | None = None  # samples of the belief; 0: its mean weights
+    accuracy: list[float]  # shares of images
+    nll: list[float]  # mean −log p of the true label, nats
+    calibration_error: list[float] | None = None
+    entropy: list[float] | None = None  # nats
+    confidence: list[Known] | None = None  # mean probability of the true label, by agent and label
+    in_domain_accuracy: Known | None = None
+    out_of_domain_accuracy: Known | None = None
+    in_domain_confidence: Known | None = None
+    out_of_domain_confidence: Known | None = None
+    in_domain_entropy: Known | None = None
+    out_of_domain_entropy: Known | None = None
+    out_of_domain_auroc: Known | None = None
+    never_seen_auroc: Known | None = None
+    other_data_auroc: Known | None = None
+    confusion: list[list[list[int]]] | None = None  # images by agent, true and predicted label
+
+
+class Beliefs(Document):
+    """The measurements by sampled prediction, if there are any, and by mean weights."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset({"mean", "sampled"})
+
+    mean: Measured | None = None
+    sampled: Measured | None = None
+
+    @property
+    def way(self) -> Measured:
+        """By sampled prediction, if there is any; else by the mean weights."""
+        found = self.sampled or self.mean
+        if found is None:
+            raise LookupError("neither 'sampled' nor 'mean'")
+        return found
+
+
+class Point(Document):
+    """One recorded round."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset({"seconds"})
+
+    round: int
+    local_steps: int  # of all agents together, so far
+    bytes: int  # sent so far
+    seconds: float | None = None  # of training, so far
+    loss: Known | None = None  # nats
+    divergence: Known | None = None  # nats
+    sigma: list[list[float]] | None = None  # quantiles of each agent's σ
+    before: Beliefs | None  # before consensus; null where there is none
+    after: Beliefs
+
+    def at(self, when: When) -> Beliefs | None:
+        """The beliefs before or after consensus; None where there are none."""
+        return self.after if when == "after" else self.before
+
+
+class Curve(Document):
+    """What was seen of a run over its rounds, and of everyone at the end."""
+
+    spread: list[float]  # shares of the weights of the quantiles of σ
+    agents: list[int]  # which agents the points are of
+    points: list[Point]
+    last: Beliefs
+    last_before: Beliefs | None = None
+    seconds: float  # of training, without the looking
+
+
+class Facts(Document):
+    """The agents of a part: their data, and how much each decides."""
+
+    agents: int
+    sizes: list[int]  # images of each agent
+    labels: list[list[int]]  # that each agent has
+    informative: int | None = None
+    influence: list[float] | None = None
+
+
+class NetPart(Made):
+    """One run of one recipe with one seed."""
+
+    left_out: ClassVar[frozenset[str]] = Made.left_out | {"codec"}
+
+    recipe: str
+    role: Role
+    variant: str
+    seed: int
+    settings: dict[str, Any]
+    network: Facts
+    classes: list[str]
+    data: dict[str, Any]
+    curve: Curve
+    posterior: KeptFile | None = None
+    codec: dict[str, Any] | None = None  # what wrote the messages
+
+    @property
+    def name(self) -> str:
+        """The part's name."""
+        return Part(self.recipe, self.role, self.variant, self.seed).name
+
+    @property
+    def learners(self) -> int:
+        """How many nets are trained."""
+        return 1 if self.role == "central" else self.network.agents
+
+    def last(self, when: When = "after") -> Beliefs | None:
+        """The beliefs at the end; None before consensus where there is none."""
+        return self.curve.last if when == "after" else self.curve.last_before
+
+
+class NetSettings(Document):
+    """What all parts of a record have in common."""
+
+    dataset: str
+    hidden: list[int]
+    main: str
+    confusion: bool
+    groups: list[tuple[str, tuple[int, ...]]]
+    quick: bool
+    codec: dict[str, Any] | None = None
+
+
+class NetRun(RunSummary):
+    """A record of an experiment with neural nets."""
+
+    settings: NetSettings
+    content: dict[str, NetPart]

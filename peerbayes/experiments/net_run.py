@@ -15,29 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.net_documents import Curve, Facts, NetPart, PosteriorFile
+from peerbayes.experiments.experiment import Experiment, Job, PartT
 from peerbayes.experiments.net_rows import (
     QUICK_IMAGES,
     ROWS,
+    Curve,
+    Facts,
+    NetPart,
     Part,
     Row,
     Table,
     is_served,
-    net_recipe,
     part_values,
     schedule_values,
 )
-from peerbayes.experiments.setting import (
-    Job,
-    PartT,
-    SeededExperiment,
-    Setting,
-    _file,
-    behaviour_mark,
-    codec_recipes,
-    unfinished,
-    versions,
-)
+from peerbayes.experiments.setting import KeptFile, Setting, _file, unfinished
 from peerbayes.terminal import sayer
 from theory.lazy import later
 from theory.validation import fail
@@ -50,15 +42,15 @@ if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
     from empirical.nets.posterior import Posterior
     from empirical.nets.shares import Shares
-    from empirical.train.curve import Test
-    from empirical.train.followed import Followed
+    from empirical.train.curve import Followed, Test
     from theory.changing.mixing import PeriodicNetwork
     from theory.network import Network
 else:
     np = later("numpy")
 
 
-class RowExperiment(SeededExperiment[PartT]):
+@dataclass(frozen=True)
+class RowExperiment(Experiment[PartT]):
     """An experiment on a row of neural nets, which is what refusals are about."""
 
     row: Row
@@ -85,8 +77,9 @@ class RowExperiment(SeededExperiment[PartT]):
 _PIXELS, _CLASSES = 784, 10
 
 
-def codec_of_row(name: str) -> Codec:
-    """A codec by the name that the command line has.
+@cache
+def codec_settings(name: str) -> dict[str, Any]:
+    """Name and settings of a codec, in plain values.
 
     Raises
     ------
@@ -95,13 +88,7 @@ def codec_of_row(name: str) -> Codec:
     """
     from empirical.messages.codecs import codec_named
 
-    return codec_named(name)
-
-
-@cache
-def codec_settings(name: str) -> dict[str, Any]:
-    """Name and settings of a codec, in plain values."""
-    return codec_of_row(name).words()
+    return codec_named(name).words()
 
 
 def written(row: Row, part: Part, codec: str) -> bool:
@@ -135,6 +122,7 @@ def check_codec(row: Row, codec: str) -> None:
 @cache
 def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     """Why a codec cannot write messages of nets of these widths; empty if it can."""
+    from empirical.messages.codecs import codec_named
     from empirical.messages.streams import prepared
     from empirical.nets.architecture import perceptron
     from empirical.train.kernel_net import KernelNet
@@ -144,10 +132,29 @@ def _misfit(name: str, hidden: tuple[int, ...], *, averaged: bool) -> str:
     learner = Recipe(1, 1, 1, estimator="point" if averaged else "local").learner
     net = KernelNet(perceptron(_PIXELS, *hidden, outputs=_CLASSES))
     try:
-        prepared(codec_of_row(name), layout_of_net(net, learner))
+        prepared(codec_named(name), layout_of_net(net, learner))
     except ValueError as error:
         return str(error)
     return ""
+
+
+def net_recipe(row: Row, part: Part) -> str:
+    """The recipe of a part of a row: its name, who learns with whom, on which kind of network.
+
+    Examples
+    --------
+    >>> net_recipe(ROWS["star-mnist-1"], Part("best", "averaging", "a=0.5", 0))
+    'best: averaging, star or grid'
+    """
+    network = row.variant(part.variant).network
+    if "server" in network:
+        kind = f"server {network['server']}"
+    elif "weights" in network:
+        nodes = len(network["weights"])
+        kind = f"{nodes} node{'s' * (nodes != 1)}"
+    else:
+        kind = "rotating star" if "rotating_star" in network else "star or grid"
+    return f"{part.recipe}: {part.role}, {kind}"
 
 
 # P2's Remark 7 put to work: every agent begins from an initialisation of its own ------------------
@@ -295,7 +302,7 @@ def influence_of(network: Network | PeriodicNetwork) -> list[float]:
     return [float(share) for share in influence(network).values]
 
 
-def part_learner(
+def part_run(
     problem: NetProblem,
     part: Part,
     values: Mapping[str, Any],
@@ -309,39 +316,29 @@ def part_learner(
     `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
     """
     from empirical.nets.posterior import initialisations_apart
-    from empirical.train.followed import Alone, Server, Together
+    from empirical.train.follow import Apart
     from empirical.train.recipe import Recipe
     from theory.network import Network
 
+    how: dict[str, Any] = {"architecture": problem.architecture, "seed": seed, "device": device}
     if "server" in values:
-        from empirical.train.fedavg import FedAvg
-
         plan = server_recipe(values)
-        run = FedAvg(problem.shares, plan, architecture=problem.architecture, seed=seed)
-        return Server(run), plan.rounds, plan.as_json()
+        return plan.training(problem.shares, **how), plan.rounds, plan.as_json()
     recipe = Recipe(**{name: value for name, value in values.items() if name != "rounds_run"})
-
-    net = problem.architecture
-
-    def training(shares: Shares, network: Any, plan: Recipe, **more: Any) -> Together:
-        return Together(
-            plan.training(shares, network, architecture=net, seed=seed, device=device, **more), net
-        )
-
-    learner: Followed
+    rounds = int(values["rounds_run"])
     if part.role in ("alone", "central"):
         # Alone, each has the batches that it has in the network.
         batches = enumerate(recipe.batch_sizes(problem.shares.sizes))
         plans = ((k, replace(recipe, batch=batch, batches="equal")) for k, batch in batches)
         one = Network(np.ones((1, 1)))
-        learner = Alone([training(problem.shares.of([k]), one, plan) for k, plan in plans])
-    else:
-        network = problem.network
-        assert network is not None
-        own = part.role == "own initialisation"
-        start = initialisations_apart(net, network.agents, seed=seed) if own else None
-        learner = training(problem.shares, network, recipe, codec=codec, start=start)
-    return learner, int(values["rounds_run"]), recipe.as_json()
+        runs = [plan.training(problem.shares.of([k]), one, **how) for k, plan in plans]
+        return Apart(runs), rounds, recipe.as_json()
+    network = problem.network
+    assert network is not None
+    if part.role == "own initialisation":
+        how["start"] = initialisations_apart(problem.architecture, network.agents, seed=seed)
+    run = recipe.training(problem.shares, network, codec=codec, **how)
+    return run, rounds, recipe.as_json()
 
 
 def server_recipe(values: Mapping[str, Any]) -> Any:
@@ -352,14 +349,15 @@ def server_recipe(values: Mapping[str, Any]) -> Any:
     ValueError
         If there is no recipe of that name.
     """
-    from empirical.train.recipe import FEDAVG_RECIPES
+    from empirical.papers import built, tables
+    from empirical.train.recipe import FedAvgRecipe
 
-    name = values["server"]
-    if name not in FEDAVG_RECIPES:
-        known = ", ".join(FEDAVG_RECIPES) or "none"
+    name, recipes = values["server"], tables("rows")["federated"]
+    if name not in recipes:
+        known = ", ".join(recipes)
         raise fail("recipe of federated averaging", known, repr(name), "choose one of them")
     changed = {k: v for k, v in values.items() if k not in ("server", "rounds_run")}
-    return replace(FEDAVG_RECIPES[name], **changed)
+    return built(FedAvgRecipe, {**recipes[name], **changed})
 
 
 def others_of(dataset: str, data: Path | None) -> Images | None:
@@ -400,21 +398,25 @@ def run_net_part(
         If something is missing, or training fails; the message names agent and round.
     """
     from empirical.data import CHECKSUMS
-    from empirical.train.curve import Schedule, follow
+    from empirical.messages.codecs import codec_named
+    from empirical.train.curve import Schedule, curve_of
+    from empirical.train.recipe import posterior_of
 
     problem = net_problem(
         row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=job.seed
     )
-    learner, rounds, recipe = part_learner(
+    run, rounds, recipe = part_run(
         problem, part, part_values(row, part, is_quick=is_quick),
-        seed=job.seed, device=setting.device, codec=codec_of_row(codec) if codec else None,
+        seed=job.seed, device=setting.device, codec=codec_named(codec) if codec else None,
     )  # fmt: skip
-    curve = follow(
-        learner, problem.test, rounds=rounds,
+    curve = curve_of(
+        run, problem.test, rounds=rounds,
         schedule=Schedule(**schedule_values(row, is_quick=is_quick)), seed=job.seed,
         generations=unfinished(part, setting, job.fingerprint), resume=setting.resume,
         progress=job.progress, say=sayer(job.progress),
     )  # fmt: skip
+    measured = range(len(problem.test.own_labels))
+    posterior = posterior_of(run.belief(), problem.architecture).of(measured)
     words = {"experiment": row.name, "part": part.name, "fingerprint": job.fingerprint}
     return NetPart(
         recipe=part.recipe,
@@ -425,27 +427,19 @@ def run_net_part(
         network=Facts.model_validate(problem.facts),
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
-        curve=Curve.model_validate(curve.as_json()),
-        behaviour=mark_of(row, part, codec),
-        versions=versions(),
-        posterior=_kept_beliefs(learner.posterior, part, setting.folder, words),
+        curve=Curve.model_validate(curve),
+        posterior=_kept_beliefs(posterior, part, setting.folder, words),
         codec=codec_settings(codec) if codec else None,
     )
 
 
-def mark_of(row: Row, part: Part, codec: str = "") -> str:
-    """The behaviour mark of a part, and with a codec those of the codecs."""
-    codecs = codec_recipes(codec_settings(codec)) if codec else ()
-    return behaviour_mark(net_recipe(row, part), *codecs)
-
-
 def _kept_beliefs(
     posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
-) -> PosteriorFile | None:
+) -> KeptFile | None:
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
     from empirical.nets.posterior import save_posterior
 
     path = folder / f"{_file(part)}.safetensors"
-    return PosteriorFile(file=path.name, sha256=save_posterior(path, posterior, words))
+    return KeptFile(file=path.name, sha256=save_posterior(path, posterior, words))

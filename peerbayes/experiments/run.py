@@ -44,7 +44,7 @@ _OTHERS = "for it is of other settings, or of code that computes something else"
 class ExperimentRun:
     """What an experiment found, and where it is on disk."""
 
-    experiment: Experiment
+    experiment: Experiment[Any]
     record: RunRecord
     reused: tuple[str, ...]
     discarded: tuple[str, ...]  # a sentence on each part on record that was not taken
@@ -62,7 +62,7 @@ class ExperimentRun:
 
 
 def run_experiment(
-    experiment: Experiment,
+    experiment: Experiment[Any],
     *,
     seed: int = 0,
     replicates: int | None = None,
@@ -164,22 +164,14 @@ def run_experiment(
 
 def run_parts(result: RunPrinted) -> list[RenderableType]:
     """The table of `run` for people: printed, measured, predicted."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    from peerbayes.tables import number
+    from peerbayes.tables import figures_table, number
 
-    table = Table(
-        title=f"{result.experiment}: {result.title} ({result.source})",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("what, and what is printed", overflow="fold")
-    for name in ("measured", "± s.e.", "predicted"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    title = f"{result.experiment}: {result.title} ({result.source})"
+    columns = "what, and what is printed", "measured", "± s.e.", "predicted", ""
+    table = figures_table(title, *columns)
+    table.columns[-1].justify = "left"
     for line in result.lines:
         words = line.what
         if line.printed:
@@ -214,7 +206,7 @@ class KeptPart:
 class Parts:
     """The parts of an experiment in a folder of records, with one seed and number of replicates."""
 
-    experiment: Experiment
+    experiment: Experiment[Any]
     out: Path
     seed: int = 0
     replicates: int = 1

@@ -1,4 +1,4 @@
-"""Where and how parts are trained, one a seed: folder, device, checkpoints, marks of the code.
+"""Where and how parts are run: folder, device, checkpoints, locks, marks of the code.
 
 Code that computes something is known by *behaviour marks*, 12 hex digits a recipe. A recipe is
 whatever has code or constants of its own: parts of one recipe run through the same code; what they
@@ -12,27 +12,25 @@ Everything that needs torch is imported when a part is run.
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from empirical.keeping import read_words
-from exact.whole_files import remove_leftovers
+from empirical.keeping import AGAIN, read_words, verify_file
+from exact.whole_files import HAS_LOCKS, NO_LINKS, lock, remove_leftovers
 from peerbayes._version import __version__
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Experiment, parts_named
-from peerbayes.experiments.record_lines import Held, held
 from peerbayes.records import checksum, file_name
-from theory.progress import Progress
-from theory.validation import as_integer, fail, install_extra
+from theory.validation import fail, install_extra
 
 if TYPE_CHECKING:
     from empirical.keeping import Generations
-    from peerbayes.settings.nets import Experiment as Options
 
 
 class Named(Protocol):
@@ -185,167 +183,107 @@ def _file(part: Named) -> str:
     return file_name(part.name).removesuffix(".json")
 
 
-# Experiments whose parts are trainings ------------------------------------------------------------
-
-PartT = TypeVar("PartT", bound=Named)
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the training of a part needs to know besides: its seed, and what its states are of."""
-
-    seed: int
-    fingerprint: str
-    progress: Progress | None
-
-
-class SeededExperiment(Experiment, Generic[PartT]):
-    """An experiment in which each of `seeds` replicates is a part of its own.
-
-    Parts with the same seed are compared on the same draws.
-
-    Attributes
-    ----------
-    seeds
-        How many of each part.
-    is_quick
-        A look of a minute at most. It has a name, and so records, of its own.
-    setting
-        Where and how it runs.
-    dataset
-        Name of the images.
-    subject
-        What a refusal is about.
-    shown
-        Which of the parts a refusal tells.
-    """
-
-    replicates_are_parts = True
-    options = frozenset({"part", "quick", "device"})
-    shown: ClassVar[slice] = slice(None)
-    seeds: int
-    is_quick: bool
-    setting: Setting
-
-    if TYPE_CHECKING:
-
-        @property
-        def dataset(self) -> str: ...
-        @property
-        def _parts(self) -> Mapping[str, PartT]: ...
-
-    def __post_init__(self) -> None:
-        as_integer("seeds", self.seeds, minimum=1)
-
-    @property
-    def subject(self) -> str:
-        """What a refusal is about: the experiment, by its name."""
-        return self.name
-
-    @property
-    def replicates(self) -> int:
-        """How many seeds."""
-        return self.seeds
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Their names, in the order in which they are run."""
-        return tuple(self._parts)
-
-    def part(self, name: str) -> PartT:
-        """The part of a name."""
-        return self._parts[name]
-
-    def parts_with(self, words: str, *, seeds: int | None = None) -> tuple[str, ...]:
-        """The parts of the first seeds whose names contain these words.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        first = self.seeds if seeds is None else seeds
-        own = [name for name, part in self._parts.items() if part.seed < first]
-        return parts_named(own, words, shown=own[self.shown])
-
-    def mark(self, name: str) -> str:
-        """The behaviour mark that a part has if it is run now."""
-        raise NotImplementedError
-
-    def stream(self, part: str) -> int:
-        """The number of its seed."""
-        return self._parts[part].seed
-
-    def check(self) -> None:
-        """Refuse to run where torch, the data or the device are missing.
-
-        Raises
-        ------
-        ValueError
-            In one line that says how to get them.
-        """
-        check_placed(self.subject, (), self.setting.device, self.dataset, self.setting.data)
-
-    def run_part(
-        self, part: str, *, seed: int, replicates: int, progress: Progress | None
-    ) -> Document:
-        """One training, by nobody else in this folder.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, or training breaks down.
-        """
-        from exact.checkpoint import fingerprint
-
-        self.check()  # before torch is asked for
-        from empirical.nets.threads import one_thread
-
-        job = Job(seed, fingerprint(self.name, part, seed, self.part_settings(part)), progress)
-        with one_thread(), alone(self._parts[part], self.setting):
-            return self._train(self._parts[part], job)
-
-    def _train(self, part: PartT, job: Job) -> Document:
-        """What one part finds; everything that it needs is there."""
-        raise NotImplementedError
-
-    def settled(self, part: str) -> None:
-        """The part is on record: what was kept to take it up again goes."""
-        forget_unfinished(self._parts[part], self.setting)
-
-    def with_setting(self, setting: Setting) -> Self:
-        """The same, to be run elsewhere."""
-        return replace(self, setting=setting)  # type: ignore[type-var]
-
-    def configured(self, how: Options, out: Path) -> tuple[Experiment, tuple[str, ...] | None]:
-        """The experiment with as many seeds as are asked for: those on record stay there.
-
-        Raises
-        ------
-        ValueError
-            If there are no such parts, or what it needs is missing; in one line.
-        """
-        seeds = self.seeds_of(how)
-        found = self.made(how, out, seeds=max(seeds, self.seeds), is_quick=how.quick)
-        return found.ready(found.parts_with(how.part or "", seeds=seeds))
-
-    def seeds_of(self, how: Options) -> int:
-        """How many seeds are asked for."""
-        return how.replicates or (1 if how.quick else self.seeds)
-
-    def made(self, how: Options, out: Path, **changes: Any) -> Self:
-        """The same with some fields changed, in the folder of its own parts."""
-        found: Self = replace(self, **changes)  # type: ignore[type-var]
-        folder = parts_folder(out, found.name)
-        return found.with_setting(
-            Setting(how.device or "cpu", how.images, folder, how.resume, how.notice,
-                    how.workers or 1)
-        )  # fmt: skip
-
-
 def parts_folder(out: Path, name: str) -> Path:
     """Where the parts of an experiment are kept."""
     return out / f"{file_name(name).removesuffix('.json')}.parts"
+
+
+class KeptFile(Document):
+    """A file of beliefs beside a record."""
+
+    file: str
+    sha256: str
+
+    def damage(self, folder: Path, of: tuple[str | None, str] | None = None) -> str | None:
+        """What is wrong with the file in a folder, in one line; None if nothing is.
+
+        `of` are the experiment and the part that it has to say that it is of; an experiment that is
+        not known may be any.
+        """
+        path = folder / Path(self.file).name
+        try:
+            found = verify_file(path)
+        except ValueError as error:
+            return str(error)
+        own = found.words.get("experiment"), found.words.get("part")
+        expected = own if of is None else (of[0] or own[0], of[1])
+        if own != expected:
+            wanted, got = (f"the beliefs of '{one}: {other}'" for one, other in (expected, own))
+            return str(fail(str(path), wanted, got, AGAIN))
+        if found.sha256 != self.sha256:
+            wanted = "the beliefs that are on record"
+            return str(fail(str(path), wanted, "those of another run", AGAIN))
+        return None
+
+
+# A file is held by one process --------------------------------------------------------------------
+
+# Seconds between two tries; somebody may only be asking whether a file is held.
+_PAUSE = 0.01
+
+
+class Held(Exception):  # noqa: N818  # it says what is the case
+    """Another process holds the file."""
+
+
+@contextmanager
+def held(path: Path, *, patience: float = 0.1) -> Iterator[None]:
+    """Hold a file, made if need be, while the block runs, and delete it afterwards.
+
+    The operating system lets go of it when the process ends, however it ends. Links are not
+    followed. Where the system has no such locks (``fcntl``), nothing is held.
+
+    Raises
+    ------
+    Held
+        If another process holds it for `patience` seconds.
+    OSError
+        If the file cannot be opened, or is a link.
+    """
+    if not HAS_LOCKS:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _taken(path, patience)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether another process holds the file at this moment."""
+    if not HAS_LOCKS:
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDWR | NO_LINKS)
+    except OSError:
+        return False
+    try:
+        # Shared, so that those who ask do not stop each other.
+        return not lock(descriptor, shared=True)
+    finally:
+        os.close(descriptor)
+
+
+def _taken(path: Path, patience: float) -> int:
+    """The descriptor of the file, locked, and still the one that the name leads to."""
+    until = time.monotonic() + patience
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o644)
+        if not lock(descriptor):
+            os.close(descriptor)
+            if time.monotonic() > until:
+                raise Held(str(path))
+            time.sleep(_PAUSE)
+            continue
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                return descriptor
+        # Whoever held it has deleted it in between.
+        os.close(descriptor)
 
 
 # Behaviour marks ----------------------------------------------------------------------------------

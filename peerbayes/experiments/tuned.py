@@ -12,29 +12,52 @@ paired. No theorem speaks of these numbers: no line is predicted.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from peerbayes.experiments.experiment import Line, code_words, line, mean_and_error
-from peerbayes.experiments.net_rows import Row
-from peerbayes.experiments.net_run import RowExperiment, weights_mark
-from peerbayes.experiments.setting import Job, Setting, behaviour_mark
+from peerbayes.experiments.experiment import Job, Line, code_words, line, mean_and_error
+from peerbayes.experiments.net_run import (
+    OTHER_IMAGES,
+    RowExperiment,
+    images_of,
+    network_of,
+    others_of,
+    weights_mark,
+)
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned_search import (
     COURSES,
     METHODS,
     Method,
     Search,
+    Settings,
+    TunedCourse,
     TunedPart,
     TunedTraining,
+    recorded_learner,
     search_of,
     trainings_of,
     tuned_parts,
 )
 from peerbayes.records import file_name, read_record
+from theory.lazy import later
 from theory.validation import fail
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from empirical.nets.architecture import Architecture
+    from empirical.nets.shares import Shares
+    from empirical.train.comparing import Length, Trained
+    from empirical.train.split_images import SplitImages
+    from theory.changing import AnyNetwork
+    from theory.progress import Progress
+else:
+    np = later("numpy")
+
 
 MEASURES: Mapping[str, str] = {
     "accuracy": "accuracy [%]",
@@ -225,18 +248,10 @@ FORM, RECIPE = "tuned", "tuned"
 
 @dataclass(frozen=True)
 class TunedExperiment(RowExperiment[TunedPart]):
-    """The comparison of all methods on one row.
+    """The comparison of all methods on one row; a quick run has short courses and three trials.
 
     Attributes
     ----------
-    row
-        What is run: data, dealing, network and net.
-    seeds
-        How many tests of each method.
-    is_quick
-        A look of a minute: few images, short courses, three trials, one seed.
-    setting
-        Where and how it runs.
     records
         Folder of short records in which trials are looked for too; None: there is none.
 
@@ -246,10 +261,6 @@ class TunedExperiment(RowExperiment[TunedPart]):
         If the row has no network of several agents.
     """
 
-    row: Row
-    seeds: int = 3
-    is_quick: bool = False
-    setting: Setting = field(default_factory=Setting)
     records: Path | None = None
 
     shown = slice(0, 102, 17)
@@ -287,34 +298,77 @@ class TunedExperiment(RowExperiment[TunedPart]):
             "device": self.setting.device,
         }
 
-    def part_settings(self, part: str) -> dict[str, Any]:
+    def depends(self, part: TunedPart) -> dict[str, Any]:
         """What the numbers of one part depend on; a test's on how its settings are searched."""
         from empirical.data import CHECKSUMS
 
         variant = self.row.variant(self.row.main)
         return {
             **self.settings(),
-            **self._parts[part].settings,
+            **part.settings,
             "search": self.search.as_json(),
             "data": dict(CHECKSUMS[self.row.dataset]),
             "dealing": variant.dealing,
             "network": dict(variant.network),
             "weights": weights_mark(self.row.name, self.row.main),
-            "behaviour": self.mark(part),
         }
 
-    def mark(self, name: str) -> str:
-        """The behaviour mark of its method."""
-        return behaviour_mark(f"tuned: {self._parts[name].method}")
+    def recipes(self, part: TunedPart) -> tuple[str, ...]:
+        """That of its method."""
+        return (f"tuned: {part.method}",)
 
-    def _train(self, part: TunedPart, job: Job) -> TunedTraining:
-        """A trial, or a test of what the trials on record choose."""
-        from peerbayes.experiments.tuned_runs import run_tuned
+    def find(self, part: TunedPart, job: Job) -> TunedTraining:
+        """A trial, judged by validation data, or a test of what the trials on record choose.
 
-        return run_tuned(
-            self.row, part, tuple(self._trials_before(part)), self.search, job,
-            is_quick=self.is_quick, setting=self.setting, mark=self.settings_mark(part.name),
+        A training that breaks down is a result too.
+
+        Raises
+        ------
+        ValueError
+            If trials are missing.
+        """
+        from empirical.data import CHECKSUMS
+        from empirical.dealing import DEALINGS
+        from empirical.nets.architecture import perceptron
+        from empirical.train.comparing import Length
+
+        row, where, method = self.row, self.setting, METHODS[part.method]
+        before = [one.trial for one in self._trials_before(part)]
+        choice = self.search.chosen(method, before) if part.purpose == "seed" else None
+        if choice is not None:
+            settings = choice.settings
+        else:  # those of the grid depend on no other trial
+            settings = (
+                self.search.settings(method, before) if before else method.grid[part.number - 1]
+            )
+        variant = row.variant(row.main)
+        data = split_images(row.dataset, where.data, where.device, self.is_quick)
+        shares = data.shares(
+            lambda labels: DEALINGS[variant.dealing].deal(labels, seed=job.seed).indices
+        )
+        length = Length(part.rounds, part.course.local_steps, part.course.batch)
+        net = perceptron(*data.input_shape, *row.hidden, outputs=data.classes)
+        attempt = Attempt(
+            method, settings, net, shares, network_of(variant.network), length, job.seed,
+            where.device,
         )  # fmt: skip
+        ended = attempt.run(data, is_test=choice is not None, progress=job.progress)
+        return TunedTraining(
+            method=method.name,
+            purpose=part.purpose,
+            number=part.number,
+            course=TunedCourse(**asdict(length)),
+            settings=dict(settings),
+            edges=[] if choice is None else list(choice.edges),
+            validation_loss=None if choice is None else choice.loss,
+            agents=shares.agents,
+            sizes=list(shares.sizes),
+            labels=[sorted(set(shares.labels[rows].tolist())) for rows in shares.indices],
+            seed=job.seed,
+            mark=self.settings_mark(part.name),
+            data=dict(CHECKSUMS[row.dataset]),
+            **ended,
+        )
 
     def conclude(self, parts: Mapping[str, Any]) -> tuple[Line, ...]:
         """One line a method and course, and what separates the best of both kinds."""
@@ -358,7 +412,8 @@ class TunedExperiment(RowExperiment[TunedPart]):
                 yield short.content
 
     @property
-    def _parts(self) -> dict[str, TunedPart]:
+    def table(self) -> dict[str, TunedPart]:
+        """Of each method its trials in turn, then its tests."""
         parts = tuned_parts(self.row, seeds=self.seeds, is_quick=self.is_quick)
         return {part.name: part for part in parts}
 
@@ -366,3 +421,70 @@ class TunedExperiment(RowExperiment[TunedPart]):
 def tuned_name(row: str) -> str:
     """The name of the records of a row's comparison."""
     return f"{row}-tuned"
+
+
+# One training of `tuned` -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A method with settings, on data and a network."""
+
+    method: Method
+    settings: Settings
+    architecture: Architecture
+    shares: Shares
+    network: AnyNetwork
+    length: Length
+    seed: int
+    device: str
+
+    def run(self, data: SplitImages, *, is_test: bool, progress: Progress | None) -> dict[str, Any]:
+        """What it comes to by validation or test data, or why it broke down."""
+        from empirical.train.comparing import judged
+        from empirical.train.steps import TrainingFailed
+
+        try:
+            trained = self._trained(progress)
+        except TrainingFailed as error:
+            return {"measures": {}, "failed": str(error), "seconds": 0.0}
+        cost = {k: getattr(trained, k) for k in ("bytes_sent", "local_steps", "seconds")}
+        others = data.others if is_test else None
+        examples = data.test if is_test else data.validation
+        try:
+            found = judged(self.architecture, trained, examples, others=others, seed=self.seed)
+        except ValueError as error:  # a prediction is not finite
+            return {"measures": {}, "failed": str(error), **cost}
+        return {"measures": {name: values.tolist() for name, values in found.items()}, **cost}
+
+    def _trained(self, progress: Progress | None) -> Trained:
+        """The nets that the method makes of the data."""
+        from empirical.train import comparing
+
+        what = self.architecture, self.shares, self.network
+        how: dict[str, Any] = {"seed": self.seed, "progress": progress}
+        own = dict(self.settings)
+        if self.method.way == "server":
+            return comparing.train_server(*what, self.length, rate=float(own["rate"]), **how)
+        how["device"] = self.device
+        if self.method.way == "alone":
+            how["mixture"] = str(own.pop("mixture"))
+        train: Mapping[str, Callable[..., Trained]] = {
+            "alone": comparing.train_alone,
+            "central": comparing.train_central,
+            "network": comparing.train_network,
+        }
+        return train[self.method.way](
+            *what, recorded_learner(self.method.learner, **own), self.length, **how
+        )
+
+
+@cache
+def split_images(dataset: str, folder: Path | None, device: str, is_quick: bool) -> SplitImages:
+    """The images of a data set, and some of the other one; a sample of both for a quick run."""
+    from empirical.train.split_images import SplitImages
+
+    train, test = images_of(dataset, folder, is_quick)
+    if is_quick:
+        test = test.at(np.arange(min(OTHER_IMAGES, len(test))))
+    return SplitImages(train, test, others_of(dataset, folder), device=device)

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from empirical import papers
 from peerbayes.documents import Document
-from peerbayes.experiments.experiment import Made, RunSummary
+from peerbayes.experiments.experiment import Made
 from peerbayes.experiments.net_rows import Row
 from theory.validation import as_integer, fail
 
@@ -458,21 +458,6 @@ class TunedTraining(Made):
         """The mean over agents of a measure."""
         values = self.measures[measure]
         return sum(values) / len(values)
-
-
-class TunedSettings(Document):
-    """What all parts of a record have in common."""
-
-    dataset: str
-    hidden: list[int]
-    quick: bool
-
-
-class TunedRun(RunSummary):
-    """A record of `tuned`."""
-
-    settings: TunedSettings
-    content: dict[str, TunedTraining]
 
 
 def trainings_of(parts: Mapping[str, Any]) -> list[TunedTraining]:

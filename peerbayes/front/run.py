@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerbayes.documents import Documented
 from peerbayes.experiments.experiment import Experiment as Paper
@@ -73,7 +73,7 @@ class RunOutcome(Documented):
 
 
 @question(Experiment)
-def run(experiment: str | Paper, how: Experiment) -> RunOutcome:
+def run(experiment: str | Paper[Any], how: Experiment) -> RunOutcome:
     """Run an experiment of the papers, and leave its record, its parts, and a page.
 
     Under torchrun each process runs some of the parts; all have to see the folder `out`.
@@ -168,11 +168,10 @@ def redraw(names: Sequence[str], how: Figures) -> Redrawn:
         written to `out` or would replace one of figures that are not among these; in one line.
         Damage in short records is part of the result.
     """
-    from peerbayes.experiments.campaign_state import usual_records
+    from peerbayes.experiments.campaign_plan import usual_records
     from peerbayes.report import write_report
     from peerbayes.sources.catalogue import chosen_figures
-    from peerbayes.sources.documents import FiguresRecord
-    from peerbayes.sources.kept import Kept
+    from peerbayes.sources.documents import FiguresRecord, Kept
 
     out = DEFAULT_OUT if how.folder is None else how.folder
     records = usual_records(out) if how.records is None else Path(how.records)

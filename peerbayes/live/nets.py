@@ -269,10 +269,9 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.dealing import DEALINGS, held_labels, stratified_subset
     from empirical.live.agent import agent_of_recipe, share_among
     from empirical.nets.architecture import perceptron
-    from empirical.nets.evaluation import evaluate
     from empirical.nets.shares import as_inputs, as_labels
-    from empirical.train.followed import posterior_of
-    from empirical.train.recipe import Recipe
+    from empirical.train.evaluation import evaluate
+    from empirical.train.recipe import Recipe, posterior_of
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 
@@ -307,7 +306,7 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     def score() -> Mapping[str, float]:
         belief = posterior_of(training.belief(), architecture)
         found = evaluate(belief, inputs, labels, draws=0, seed=0, own_labels=held)
-        return {"accuracy": float(found.accuracy[0]), "nll": float(found.nll[0])}
+        return {measure: float(found[measure][0]) for measure in ("accuracy", "nll")}
 
     return OwnTraining(training, score, f"{len(few)} test images")
 

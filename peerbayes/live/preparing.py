@@ -278,6 +278,9 @@ def _of_file(
     if problem.specification.messages is not None:
         wanted, got = "weights as they are, in float32", problem.specification.messages.codec
         raise fail(f"{path}: messages", wanted, repr(got), "leave [messages] out")
+    if problem.training.clients is not None:
+        wanted, got = "neighbours, who are all there in every round", "a server that draws clients"
+        raise fail(f"{path}: training.clients", wanted, got, "leave clients out")
     what = {"document": problem.specification.document(), "sources": list(problem.data.sources)}
     content = {
         "form": "file",

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from peerbayes.documents import Document, GraphDocument, NamedAgents, Number, names_of, numbers
-from peerbayes.experiments.setting import versions
+from peerbayes.experiments.setting import KeptFile, versions
 from peerbayes.problem.problems import graph_of
 from peerbayes.tables import facts_table, figures_table, notes_text, number, rounds
 from theory import Network
@@ -130,6 +130,8 @@ class TestLook(Document):
 class SettingsDocument(Document):
     """Numbers that say how long and in which steps."""
 
+    left_out = frozenset({"clients"})
+
     rounds: int = Field(ge=1, description="at most")
     local_steps: int = Field(ge=1)
     batch: int = Field(ge=1)
@@ -137,6 +139,7 @@ class SettingsDocument(Document):
     patience: int | None = Field(description="looks without improvement; null: none asked for")
     every: int = Field(ge=1, description="rounds between two looks at validation data")
     draws: int = Field(ge=0, description="posterior samples of a prediction")
+    clients: int | None = Field(default=None, description="drawn by a server to learn in a round")
     schedule: str = Field(default="cosine", description="how learning rates fall")
     decay: float = Field(default=1.0, description="what a geometric schedule multiplies by a round")
     warm_up: float = Field(default=0.0, description="share of the rounds in which rates rise")
@@ -152,11 +155,8 @@ class MessagesDocument(Document):
     bytes_uncoded: int = Field(description="of the same messages in float32, without frames")
 
 
-class KeptBeliefs(Document):
+class KeptBeliefs(KeptFile):
     """The file that holds the trained beliefs."""
-
-    file: str
-    sha256: str
 
 
 class TrainSummary(NamedAgents):
@@ -386,6 +386,7 @@ def train_parts(result: TrainPrinted) -> list[RenderableType]:
         "likelihood": str(result.likelihood["kind"]),
         "learner": str(result.learner["learner"]),
         "rounds": f"{result.rounds_run} of {settings.local_steps} local steps{kept}",
+        **({} if settings.clients is None else {"clients a round": str(settings.clients)}),
         "examples": f"{least} an agent" if least == most else f"{least} to {most} an agent",
         "sent": f"{rounds(sent)} bytes",
     }

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from empirical.keeping import AGAIN, verify_file
 from exact.cost import as_memory
 from exact.whole_files import remove_leftovers
 from peerbayes.documents import Documented
-from peerbayes.experiments.record_lines import Held, held
+from peerbayes.experiments.setting import Held, held
 from peerbayes.nets.documents import (
     KeptBeliefs,
     TestLook,
@@ -130,7 +129,8 @@ def run_plan(
         another training, or training fails.
     """
     from empirical.nets.exchange import OneProcess
-    from empirical.train.follow import checkpoints_at, follow, remove_unfinished
+    from empirical.train.course import train_as_planned
+    from empirical.train.follow import checkpoints_at, remove_unfinished
 
     out, exchange = how.folder, OneProcess() if exchange is None else exchange
     first = exchange.rank == 0
@@ -166,7 +166,7 @@ def run_plan(
             else:
                 looks.append(look)
 
-        trained = follow(
+        trained = train_as_planned(
             plan,
             checkpoints=checkpoints,
             resume=how.resume,
@@ -255,13 +255,7 @@ def damaged_beliefs(record: Record) -> Iterator[str]:
     if record.kind != "train" or record.body.get("kept") is None:
         return
     kept = KeptBeliefs.model_validate(record.body["kept"])
-    path = record.path.parent / kept.file
-    if not path.parent.is_dir():
-        return
-    try:
-        found = verify_file(path)
-    except ValueError as error:
-        yield str(error)
-        return
-    if found.sha256 != kept.sha256:
-        yield str(fail(str(path), "the beliefs that are on record", "those of another run", AGAIN))
+    folder = (record.path.parent / kept.file).parent
+    damage = kept.damage(folder) if folder.is_dir() else None
+    if damage is not None:
+        yield damage

@@ -384,6 +384,7 @@ class TrainingSection(Section):
     every: int | None = key_of(Examples, "every")
     influence: Literal["network", "data"] = key_of(Method, "influence")
     draws: int | None = key_of(Examples, "draws", default=None)
+    clients: int | None = key_of(Method, "clients")
     schedule: Literal["cosine", "geometric"] = key_of(Method, "schedule")
     decay: float = key_of(Method, "decay")
     warm_up: float = key_of(Method, "warm_up")

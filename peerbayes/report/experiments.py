@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from peerbayes.experiments.codecs import CodecsPart, CodecsRun, CodecTrial
-from peerbayes.experiments.experiment import Line, RunSummary
-from peerbayes.experiments.gae_rows import GaeAutoencoderPart, GaeContent, GaeRun, GaeRunPart
-from peerbayes.experiments.link_rows import LinkRun, TrainedPart, rounds_reached
-from peerbayes.experiments.registry import RegressionRun
-from peerbayes.experiments.tuned_search import TunedRun
+from peerbayes.experiments.codecs import CodecsPart, CodecTrial
+from peerbayes.experiments.experiment import Line, RunRecord, RunSummary
+from peerbayes.experiments.gae_rows import GaeAutoencoderPart, GaeContent, GaeRunPart
+from peerbayes.experiments.link_rows import LinkContent, TrainedPart, rounds_reached
+from peerbayes.experiments.tuned_search import trainings_of
 from peerbayes.figures.chart import DASHES, Chart, Plot, linear_scale, log_scale, series_style
 from peerbayes.figures.curves import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import BROKEN, HOLDS, Fact, Row, Section, Table, Verdict, pictures
 from peerbayes.figures.wording import DASH, count, number
+from peerbayes.measured import ErrorCurve
 from theory.validation import FloatArray
 
 UNCLAIMED = Verdict("quiet", DASH, "")
@@ -96,9 +96,9 @@ def _row(line: Line) -> Row:
     )
 
 
-def run_view(run: RegressionRun, *, key: str) -> Section:
+def run_view(run: RunRecord, *, key: str) -> Section:
     """Everything the page says of a regression experiment."""
-    curves = [run.content[name] for name in run.parts]
+    curves = [ErrorCurve.model_validate(run.content[name]) for name in run.parts]
     together = next(curve for curve in curves if curve.role == "cooperating")
     plots = [errors_plot(curves), honesty_plot(together, together.reported)]
     if together.coordinates:
@@ -107,14 +107,14 @@ def run_view(run: RegressionRun, *, key: str) -> Section:
     return experiment(run, [runs], plots, key=key)
 
 
-def tuned_view(run: TunedRun, *, key: str) -> Section:
+def tuned_view(run: RunRecord, *, key: str) -> Section:
     """Everything the page says of `tuned`: its lines, and how each method was searched."""
-    trials = [one for one in run.content.values() if one.purpose == "search"]
+    trials = [one for one in trainings_of(run.content) if one.purpose == "search"]
     broken = sum(bool(one.failed) for one in trials)
     facts = (
         Fact("Seeds", count(run.replicates), f"of each test, seed {run.seed}"),
         Fact("Trials", count(len(trials)), f"on validation data; {broken} broke down"),
-        net_fact(run.settings.hidden),
+        net_fact(run.settings["hidden"]),
     )
     return experiment(run, facts, (), key=key)
 
@@ -135,17 +135,18 @@ _LIMITS = (("normal", None, "the limit"), ("shannon", DASHES, "Shannon’s lower
 Points = Sequence[tuple[CodecTrial, float, float]]
 
 
-def codecs_view(run: CodecsRun, *, key: str) -> Section:
+def codecs_view(run: RunRecord, *, key: str) -> Section:
     """Everything the page says of `codecs`: bits against nats, and how far from the limit."""
-    settings, first = run.settings, run.runs[0]
+    settings = run.settings
+    runs = [CodecsPart.model_validate(run.content[name]) for name in run.parts]
     facts = (
-        Fact("Data", settings.dataset),
-        net_fact(settings.hidden, f"; {count(first.weights)} weights"),
-        Fact("Message", count(settings.rounds), "of its sender; those before were said too"),
-        Fact("Silence", number(first.silence, 3), "nats a weight if nothing were said"),
+        Fact("Data", settings["dataset"]),
+        net_fact(settings["hidden"], f"; {count(runs[0].weights)} weights"),
+        Fact("Message", count(settings["rounds"]), "of its sender; those before were said too"),
+        Fact("Silence", number(runs[0].silence, 3), "nats a weight if nothing were said"),
         Fact("Seeds", count(run.replicates), f"seed {run.seed}"),
     )
-    return experiment(run, facts, [limit_plot(run.runs), distance_plot(run.runs)], key=key)
+    return experiment(run, facts, [limit_plot(runs), distance_plot(runs)], key=key)
 
 
 def limit_plot(runs: Sequence[CodecsPart]) -> Plot:
@@ -205,23 +206,24 @@ def _draw(chart: Chart, points: Points, trials: Sequence[CodecTrial]) -> None:
 # The link between rates and nets: speed over the predicted rate -----------------------------------
 
 
-def link_view(run: LinkRun, *, key: str) -> Section:
+def link_view(run: RunRecord, *, key: str) -> Section:
     """Everything the page says of `rate-link`: speed over predicted rates, and the curves."""
-    settings, parts = run.settings, run.parts_found
-    trained = {name: parts.trained[name] for name in settings.networks if name in parts.trained}
+    settings, parts = run.settings, LinkContent.of(run.content)
+    networks = settings["networks"]
+    trained = {name: parts.trained[name] for name in networks if name in parts.trained}
     names, plots = list(trained), list[Plot | None]()
     if parts.snapshots is not None and names:
         forecasts = parts.snapshots.forecasts
         rates = np.array([forecasts[name].rate for name in names])
         rounds = rounds_reached(list(trained.values()), index=0)
-        plots.append(link_plot(names, rates, rounds, target=settings.targets[0]))
+        plots.append(link_plot(names, rates, rounds, target=settings["targets"][0]))
     if names:
         plots.append(losses_plot(trained))
     facts = (
         Fact("Networks", count(len(names))),
         Fact("Seeds", count(run.replicates), f"of each, seed {run.seed}"),
-        net_fact(settings.hidden),
-        Fact("Adam’s ε", number(settings.mean_epsilon)),
+        net_fact(settings["hidden"]),
+        Fact("Adam’s ε", number(settings["mean_epsilon"])),
     )
     return experiment(run, facts, plots, key=key)
 
@@ -284,9 +286,9 @@ _GROUPS = ("balanced 4", "unbalanced 4", "balanced 16", "unbalanced 16")
 _SENT = ("full", "pruned", "GAE", "spline", "coded", "differences")
 
 
-def gae_view(run: GaeRun, *, key: str) -> Section:
+def gae_view(run: RunRecord, *, key: str) -> Section:
     """Everything the page says of `gae`: accuracies, bits, and curves of sorted weights."""
-    found = run.found
+    found = GaeContent.of(run.content)
     plots = [accuracies_plot(found)] if any(one.printed for one in found.runs) else []
     facts = [Fact("Seeds", count(run.replicates), f"of each run, seed {run.seed}")]
     if found.runs:

@@ -11,18 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from peerbayes.experiments.experiment import mean_and_error
-from peerbayes.experiments.net_documents import (
-    WHEN,
-    NetPart,
-    NetRun,
-    NetSettings,
-    Point,
-    When,
-    has_before,
-    label_confidence,
-    last_of,
-)
-from peerbayes.experiments.net_rows import RECIPE_TITLES
+from peerbayes.experiments.net_lines import WHEN, has_before, label_confidence, last_of
+from peerbayes.experiments.net_rows import RECIPE_TITLES, NetPart, NetRun, NetSettings, Point, When
 from peerbayes.figures.chart import Plot, linear_scale, log_scale
 from peerbayes.figures.training import (
     Course,

@@ -16,14 +16,10 @@ from typing import Any
 import jinja2
 
 from peerbayes._version import __version__
-from peerbayes.experiments.codecs import CodecsRun
-from peerbayes.experiments.gae_rows import GaeRun
-from peerbayes.experiments.link_rows import LinkRun
-from peerbayes.experiments.net_documents import NetRun
-from peerbayes.experiments.nets import damaged_posteriors
-from peerbayes.experiments.record_lines import ENDING, RecordLines, read_lines
-from peerbayes.experiments.registry import RegressionRun
-from peerbayes.experiments.tuned_search import TunedRun
+from peerbayes.experiments.experiment import RunRecord
+from peerbayes.experiments.net_rows import NetRun
+from peerbayes.experiments.registry import damaged_posteriors
+from peerbayes.experiments.short_records import ENDING, RecordLines, read_lines
 from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.svg import share_styles
 from peerbayes.figures.views import BROKEN, Remarks, Section, Verdict
@@ -128,9 +124,9 @@ def _simulated(body: Mapping[str, Any], *, key: str) -> Section:
 
 def _run(body: Mapping[str, Any], *, key: str) -> Section:
     """An experiment; those with regressions name no form."""
-    document, view = _EXPERIMENTS[body.get("settings", {}).get("form")]
-    shown: Section = view(document.model_validate(body), key=key)
-    return shown
+    form = body.get("settings", {}).get("form")
+    document = NetRun if form == "nets" else RunRecord
+    return _EXPERIMENTS[form](document.model_validate(body), key=key)
 
 
 def _unknown(body: Any, *, key: str) -> Section:
@@ -138,13 +134,13 @@ def _unknown(body: Any, *, key: str) -> Section:
     return Section(key, "", finding="This version shows it as it was written.", record=text)
 
 
-_EXPERIMENTS: Mapping[str | None, tuple[Any, Callable[..., Section]]] = {
-    None: (RegressionRun, run_view),
-    "nets": (NetRun, net_run_view),
-    "gae": (GaeRun, gae_view),
-    "tuned": (TunedRun, tuned_view),
-    "codecs": (CodecsRun, codecs_view),
-    "rate-link": (LinkRun, link_view),
+_EXPERIMENTS: Mapping[str | None, Callable[..., Section]] = {
+    None: run_view,
+    "nets": net_run_view,
+    "gae": gae_view,
+    "tuned": tuned_view,
+    "codecs": codecs_view,
+    "rate-link": link_view,
 }
 _VIEWS: Mapping[str, Callable[..., Section]] = {
     "verify": verified_view,

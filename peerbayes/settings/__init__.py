@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from peerbayes.settings.questions import (
         Analyse,
         Design,
+        Files,
         Formula,
+        Limits,
         Placement,
         Resources,
         Simulate,
+        Variant,
         Verify,
     )
 else:
@@ -29,8 +32,10 @@ __all__ = [
     "Experiment",
     "Explore",
     "Figures",
+    "Files",
     "Formula",
     "Launch",
+    "Limits",
     "Peer",
     "Placement",
     "Resources",
@@ -38,6 +43,7 @@ __all__ = [
     "Simulate",
     "Train",
     "TrainFile",
+    "Variant",
     "Verify",
     "WatchRun",
 ]

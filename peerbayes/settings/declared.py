@@ -30,6 +30,7 @@ P = ParamSpec("P")
 A = TypeVar("A", contravariant=True)
 R = TypeVar("R", covariant=True)
 S = TypeVar("S", bound="Settings", contravariant=True)
+M = TypeVar("M", bound="Settings")
 _SAME: Any = object()
 
 
@@ -145,10 +146,11 @@ def flat_in(settings: Callable[..., Settings]) -> tuple[Declared, ...]:
     return tuple(one for d in fields for one in (declared_in(d.group) if d.group else (d,)))
 
 
-def made_flat(settings: Callable[..., Settings], values: Mapping[str, Any]) -> Settings:
+def made_flat(settings: Callable[..., M], values: Mapping[str, Any]) -> M:
     """The settings of flat values; what is not among them is as declared."""
-    given = {name: values[name] for d in declared_in(settings) if (name := d.name) in values}
-    groups = {d.name: made_flat(d.group, values) for d in declared_in(settings) if d.group}
+    fields = declared_in(cast("Any", settings))
+    given = {d.name: values[d.name] for d in fields if d.name in values}
+    groups = {d.name: made_flat(d.group, values) for d in fields if d.group}
     return settings(**given, **groups)
 
 

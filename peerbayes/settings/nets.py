@@ -130,6 +130,14 @@ class Examples(Settings):
 class Method(Settings):
     """How rates change over the rounds, and what agents send each other after each."""
 
+    clients: Annotated[
+        int | None,
+        Setting(
+            "Agents that a server draws to learn in each round, on a network whose rows are all "
+            "alike (empirical.train.federated); left out: all learn.",
+            Whole(1),
+        ),
+    ] = None
     schedule: Annotated[
         Literal["cosine", "geometric"],
         Setting(

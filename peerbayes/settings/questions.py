@@ -337,7 +337,9 @@ class Filed(Settings):
 
     files: Annotated[
         Files,
-        Setting("Images, batches, records.", Python("settings pb.Files()", group=Files)),
+        Setting(
+            "Images, batches, records.", Python("settings peerbayes.settings.Files()", group=Files)
+        ),
     ] = Files()
 
 
@@ -357,7 +359,10 @@ class Design(Seeded, Filed, Feedback):
     target: Annotated[str | None, _TARGET] = None
     variant: Annotated[
         Variant,
-        Setting("What only one objective takes.", Python("settings pb.Variant()", group=Variant)),
+        Setting(
+            "What only one objective takes.",
+            Python("settings peerbayes.settings.Variant()", group=Variant),
+        ),
     ] = Variant()
     replicates: Annotated[
         int | None,
@@ -375,7 +380,7 @@ class Design(Seeded, Filed, Feedback):
         Limits,
         Setting(
             "Limits in place of those of the problem's table [design].",
-            Python("settings pb.Limits()", group=Limits),
+            Python("settings peerbayes.settings.Limits()", group=Limits),
         ),
     ] = Limits()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,10 @@ def test_predicted_bytes_hold_what_python_allocates(name: str) -> None:
     """In this process; the peaks of whole processes, for all cases, in tests/thorough."""
     agents, hypotheses, outcomes, sparse, options = CASES[name]
     ring = Network.from_topology("ring", agents=agents, sparse=sparse)
-    task = prepare(ring, model(hypotheses, agents, outcomes=outcomes), run=Run(seed=0, **options))
+    law = model(hypotheses, agents, outcomes=outcomes)
+    # Loads what is compiled.
+    simulate(ring, law, run=Run(rounds=2, replicates=2, seed=0))
+    task = prepare(ring, law, run=Run(seed=0, **options))
     tracemalloc.start()
     task.simulate()
     _, peak = tracemalloc.get_traced_memory()
@@ -197,3 +201,36 @@ def test_sizes_that_are_none(text: str) -> None:
         as_memory("--memory", text)
     with pytest.raises(ValueError, match="at least 1, got 0"):
         as_memory("memory", 0)
+
+
+def around(agents: int, *, sparse: bool) -> Network:
+    """Each agent hears the next and two of all, by chance: directed."""
+    rng, here = np.random.default_rng(0), np.arange(agents)
+    heard = [(here + 1) % agents, *rng.integers(agents, size=(2, agents))]
+    edges = np.vstack([np.column_stack([speaker, here]) for speaker in heard])
+    return Network.from_edges(edges, agents=agents, directed=True, sparse=sparse)
+
+
+@pytest.mark.parametrize(
+    ("network", "method"),
+    [
+        (lambda: around(1000, sparse=False), "gth"),
+        (lambda: around(20_000, sparse=True), "iteration"),
+        (lambda: Network.from_topology("ring", agents=200_000), "detailed-balance"),
+    ],
+    ids=["gth", "iteration", "detailed-balance"],
+)
+def test_seconds_count_the_stationary_distribution(
+    network: Callable[[], Network], method: str
+) -> None:
+    """By a factor of two on one machine; of four here, as others are slower or quicker."""
+    taken = []
+    for _ in range(3):
+        fresh = network()
+        start = time.process_time()
+        found = fresh.stationary
+        taken.append(time.process_time() - start)
+    assert found.method == method
+    assert 0.25 < found.seconds / min(taken) < 4
+    cost = prepare(fresh, coins(fresh.agents), run=Run(rounds=1, replicates=1, seed=0)).cost()
+    assert cost.seconds > found.seconds

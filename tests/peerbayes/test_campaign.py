@@ -23,17 +23,10 @@ from peerbayes.experiments import campaign, find_experiment
 from peerbayes.experiments.campaign import Campaign, run_campaign
 from peerbayes.experiments.campaign_plan import planned, selected
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_rows import (
-    BATCHES,
-    BATCHWISE,
-    ROWS,
-    net_recipe,
-    parts_aside,
-    parts_of,
-)
-from peerbayes.experiments.record_lines import Held, held, is_held, put_record, read_lines
-from peerbayes.experiments.setting import all_marks, behaviour_mark
-from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments.net_rows import BATCHES, BATCHWISE, ROWS, parts_aside, parts_of
+from peerbayes.experiments.net_run import net_recipe
+from peerbayes.experiments.setting import Held, all_marks, behaviour_mark, held, is_held
+from peerbayes.experiments.short_records import put_record, read_lines, read_row
 from peerbayes.records import read_record, write_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -303,7 +296,7 @@ def test_a_full_disk_is_seen_before_a_part_begins(
     home: Campaign, capsys: Capture, monkeypatch: Patch
 ) -> None:
     few = disk_usage("/")._replace(free=1000)
-    monkeypatch.setattr("peerbayes.experiments.campaign_state.disk_usage", lambda path: few)
+    monkeypatch.setattr("peerbayes.experiments.campaign_plan.disk_usage", lambda path: few)
     text = complaint(capsys, "campaign", "--only", IID, *folders(home))
     assert "MB of free disk" in text
 

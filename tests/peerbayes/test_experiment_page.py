@@ -11,11 +11,9 @@ import pytest
 pytest.importorskip("torch")
 
 from peerbayes.experiments import EXPERIMENTS
-from peerbayes.experiments.net_documents import NetPart
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.nets import NetExperiment
-from peerbayes.experiments.record_lines import read_lines
-from peerbayes.experiments.short_records import ShortPart, read_row
+from peerbayes.experiments.net_rows import ROWS, NetPart
+from peerbayes.experiments.registry import NetExperiment
+from peerbayes.experiments.short_records import ShortPart, read_lines, read_row
 from peerbayes.experiments.tuned import TunedExperiment, tuned_name
 from peerbayes.experiments.tuned_search import COURSES, METHODS, SEARCH, TunedTraining, tuned_parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import peerbayes as pb
 from peerbayes import cli
 from peerbayes.documents import Document
 from peerbayes.experiments import EXPERIMENTS, find_experiment, run_experiment
-from peerbayes.experiments.experiment import Experiment, Line
+from peerbayes.experiments.experiment import Experiment, Line, Numbered, numbered
 from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import PartFailed, Parts, Team, part_seed
 from peerbayes.records import read_record
@@ -35,18 +35,20 @@ class Number(Document):
 
 
 @dataclass(frozen=True)
-class Coin(Experiment):
+class Coin(Experiment[Numbered]):
     """An experiment of three parts, each a number; counts how often parts are run."""
 
     ran: list[str]
     name: str = "coin"
     title: str = "a coin"
     source: str = "nowhere"
-    replicates: int = 5
+    seeds: int = field(default=5, kw_only=True)
     bias: float = 0.5
-    parts: tuple[str, ...] = ("a", "b", "c")
     fails: str = ""
-    replicates_are_parts: bool = False
+
+    options = frozenset()
+    replicates_are_parts = False
+    table = numbered("a", "b", "c")
 
     def settings(self) -> dict[str, Any]:
         return {"bias": self.bias}
@@ -62,6 +64,12 @@ class Coin(Experiment):
             Line(name, "", content["value"], 1.0, 2.5, content["value"] == 2.5)
             for name, content in parts.items()
         )
+
+
+class SeededCoin(Coin):
+    """The same, of which each replicate is a part."""
+
+    replicates_are_parts = True
 
 
 @pytest.fixture
@@ -98,7 +106,7 @@ def test_without_resume_everything_is_run_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"bias": 0.25}, {"replicates": 6}, {"seed": 4}],
+    [{"bias": 0.25}, {"seeds": 6}, {"seed": 4}],
 )
 @pytest.mark.usefixtures("no_page")
 def test_parts_of_other_settings_are_not_taken(change: dict[str, Any], tmp_path: Path) -> None:
@@ -125,7 +133,7 @@ def test_parts_that_are_not_asked_for_are_read_back_if_they_are_there(tmp_path: 
 
 @pytest.mark.usefixtures("no_page")
 def test_one_replicate_is_enough_where_each_is_a_part(tmp_path: Path) -> None:
-    run = run_experiment(Coin([], replicates_are_parts=True), replicates=1, out=tmp_path)
+    run = run_experiment(SeededCoin([]), replicates=1, out=tmp_path)
     assert run.parts["a"]["value"] == 0.5
     with pytest.raises(ValueError, match="replicates: expected a whole number of at least 2"):
         run_experiment(Coin([]), replicates=1, out=tmp_path)

@@ -17,9 +17,16 @@ from matplotlib.transforms import Bbox
 
 from peerbayes.documents import GraphDocument
 from peerbayes.figures.chart import COLOURS, linear_scale, log_scale, plotting_style, to_svg
-from peerbayes.figures.curves import failures_plot, measured_plot, sweep_plot, trajectory_plot
+from peerbayes.figures.curves import (
+    MOST_ROWS,
+    failures_plot,
+    ladder_plot,
+    measured_plot,
+    rates_plot,
+    sweep_plot,
+    trajectory_plot,
+)
 from peerbayes.figures.graph import MOST_AGENTS, network_plot, shortened
-from peerbayes.figures.rows import MOST_ROWS, ladder_plot, rates_plot
 from peerbayes.measured import (
     FailuresDocument,
     MeasuredDocument,

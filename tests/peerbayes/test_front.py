@@ -22,6 +22,7 @@ from peerbayes.problem.builtins.loading import load_problem
 from peerbayes.problem.problems import AnyProblem
 from peerbayes.problem.reading import problem_from_document
 from peerbayes.problem.writing import document_of
+from peerbayes.settings import Limits
 from tests.peerbayes.commands import Capture, Patch, json_of
 from theory.changing import MarkovNetwork, Phase
 from theory.messages import QUANTISERS
@@ -251,7 +252,7 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
         (lambda: pb.place("two-coins", 3), "^settings: expected a Placement, got an int"),
         (lambda: pb.design("two-coins", objectiv="rate"), "^setting: .* 'objective'"),
         (lambda: pb.place("two-coins", method_=3), "^setting: .* 'method'"),
-        (lambda: pb.design("two-coins", limits=pb.Limits(changes=3)), "^changes: expected a table"),
+        (lambda: pb.design("two-coins", limits=Limits(changes=3)), "^changes: expected a table"),
         (lambda: pb.design("two-coins", write="a" * 300 + ".toml"), "name too long; name another"),
         (lambda: pb.design("two-coins", write="a\0.toml"), "null byte; name another place"),
         (lambda: pb.run(None), "^EXPERIMENT: expected one of .* got null"),
@@ -345,7 +346,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "learned": lambda: pb.learn(CHANGING, [[0] * CHANGING.network.agents], seed=3),
     "verification": lambda: pb.verify("two-coins"),
     "design": lambda: pb.design("two-coins", replicates=0),
-    "limited design": lambda: pb.design("two-coins", limits=pb.Limits(fixed=[0]), replicates=0),
+    "limited design": lambda: pb.design("two-coins", limits=Limits(fixed=[0]), replicates=0),
     "next edge": lambda: pb.design(LINE, objective="next-edge", replicates=0),
     "design of faults": lambda: pb.design(LIAR, replicates=0),
     "designed regression": lambda: pb.design("p1-regression", replicates=0),

@@ -12,19 +12,18 @@ import pytest
 
 from empirical.partition import Partition
 from peerbayes.experiments import EXPERIMENTS
-from peerbayes.experiments.experiment import Line
+from peerbayes.experiments.experiment import Line, RunRecord
 from peerbayes.experiments.link import RateLink, unseen_lines
-from peerbayes.experiments.link_networks import heard_again, mixing_time, network_of, site_of
 from peerbayes.experiments.link_rows import (
     AMBIGUOUS,
     SNAPSHOTS,
     WIDE,
-    LinkRun,
     LinkSetting,
     SnapshotsPart,
     TrainedPart,
     slope_interval,
 )
+from peerbayes.experiments.link_runs import heard_again, mixing_time, network_of, site_of
 from peerbayes.records import plain
 from peerbayes.report.experiments import link_view
 from tests.peerbayes.commands import Patch
@@ -32,7 +31,7 @@ from theory.changing import influence
 from theory.validation import FloatArray
 
 SETTING = LinkSetting(edge_confidences=(0.1, 0.3, 0.7), targets=(1.0, 0.5), rounds=64)
-LINK = RateLink(setting=SETTING)
+LINK = RateLink(plan=SETTING)
 RATES = {"star a=0.1": 0.1, "star a=0.3": 0.3, "star a=0.7": 0.7, "grid corner": 0.05,
          "grid centre": 0.2}  # fmt: skip
 
@@ -237,13 +236,13 @@ def test_parts_that_are_missing_leave_lines_out() -> None:
 
 
 def test_parts_depend_on_their_own_settings() -> None:
-    other = replace(LINK, setting=replace(SETTING, snapshot_rounds=7))
+    other = replace(LINK, plan=replace(SETTING, snapshot_rounds=7))
     assert other.part_settings(SNAPSHOTS) != LINK.part_settings(SNAPSHOTS)
     assert other.part_settings("grid corner") == LINK.part_settings("grid corner")
-    faster = replace(LINK, setting=replace(SETTING, mean_rate=1.0))
+    faster = replace(LINK, plan=replace(SETTING, mean_rate=1.0))
     assert faster.part_settings(SNAPSHOTS) == LINK.part_settings(SNAPSHOTS)
     assert faster.part_settings("grid corner") != LINK.part_settings("grid corner")
-    wide = replace(LINK, setting=replace(SETTING, data_set="fashion-mnist", more=("ring",)))
+    wide = replace(LINK, plan=replace(SETTING, data_set="fashion-mnist", more=("ring",)))
     kept = {name for part in wide.parts for name in wide.part_settings(part)}
     assert set(LINK.settings()) - kept == {"form", "networks", "name", "title", "source"}
     assert len({LINK.stream(part) for part in LINK.parts}) == len(LINK.parts)
@@ -266,7 +265,7 @@ def test_the_page_shows_the_figure(parts: dict[str, Any]) -> None:
         "parts": list(parts), "settings": plain(LINK.settings()), "content": parts,
         "lines": [line.as_json() for line in LINK.conclude(parts)],
     }  # fmt: skip
-    view = link_view(LinkRun.model_validate(body), key="k")
+    view = link_view(RunRecord.model_validate(body), key="k")
     assert len(view.statements) == len(LINK.conclude(parts))
     assert len(view.pictures) == (2 if parts else 0)
     if parts and parts["grid corner"]["rounds_to_loss"][0][0] is None:
@@ -286,7 +285,7 @@ def test_a_tiny_run(monkeypatch: Patch) -> None:
         mean_rate=1.0, targets=(2.2,), snapshot_rounds=20, stages=(0,), test_images=100,
         exact_rounds=20, exact_replicates=50,
     )  # fmt: skip
-    tiny = replace(LINK, setting=setting)
+    tiny = replace(LINK, plan=setting)
     content = tiny.run_part(SNAPSHOTS, seed=1, replicates=2, progress=None)
     assert isinstance(content, SnapshotsPart)
     forecasts = content.forecasts

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import peerbayes as pb
 from peerbayes.problem.reading import problem_from_document
+from peerbayes.settings import Limits
 from theory import Network
 from theory.network.labels import agent_numbers, numbered
 from theory.robustness import Push, Silent
@@ -230,12 +231,12 @@ def test_faults_batches_and_designs_in_python() -> None:
     assert batched == pb.problem_of(network, model, batch=[1, 3, 1, 1])
     problem = pb.problem_of(network, model, name="coast")
     designs = [
-        pb.design(problem, limits=pb.Limits(changes={"fixed": fixed}), replicates=0).as_json()
+        pb.design(problem, limits=Limits(changes={"fixed": fixed}), replicates=0).as_json()
         for fixed in (["Mole"], [1], "Mole", "1")
     ]
     assert all(design == designs[0] for design in designs)
     with pytest.raises(ValueError, match=r"fixed_agents: .*got 'Moole'; did you mean 'Mole'"):
-        pb.design(problem, limits=pb.Limits(fixed=["Moole"]), replicates=0)
+        pb.design(problem, limits=Limits(fixed=["Moole"]), replicates=0)
     placed = pb.place(problem, fixed=["Mole", "Hafen"], replicates=0)
     assert placed.as_json() == pb.place(problem, fixed="0, 1", replicates=0).as_json()
     with pytest.raises(ValueError, match=r"fixed: .*got 'Moole'"):

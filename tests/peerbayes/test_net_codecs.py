@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from peerbayes.experiments import find_experiment
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.setting import behaviour_mark
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema

@@ -33,7 +33,7 @@ from peerbayes.experiments.net_rows import (
     recipe_values,
 )
 from peerbayes.experiments.net_run import influence_of, network_of
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
 from tests.peerbayes.commands import Capture, Patch, complaint, json_of
@@ -294,19 +294,19 @@ def check_resumption(
     codec: str, run: Run, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """That a part stopped in its third round ends as a whole one does."""
-    from empirical.train.followed import Together
+    from empirical.train.run import TrainingRun
 
     options = ("fmnist-2-iid", "--part", "best seed 0", "--replicates", "1", "--codec", codec)
     whole = run(*options, "--out", str(tmp_path / "whole"))
-    advance, rounds = Together.advance, list[int]()
+    advance, rounds = TrainingRun.run_round, list[int]()
 
-    def stopped(self: Together, **given: Any) -> Any:
+    def stopped(self: TrainingRun, **given: Any) -> Any:
         rounds.append(self.round)
         if rounds.count(2) == 1 and self.round == 2:
             raise KeyboardInterrupt
         return advance(self, **given)
 
-    monkeypatch.setattr(Together, "advance", stopped)
+    monkeypatch.setattr(TrainingRun, "run_round", stopped)
     assert cli.main(["run", *options, "--out", str(tmp_path), "--quiet"]) == 130
     capsys.readouterr()
     assert list(tmp_path.glob("fmnist-2-iid*.parts/*.unfinished.0.safetensors"))
@@ -369,7 +369,7 @@ def test_training_that_fails_names_agent_and_round(
         values = part_values(row, part, is_quick=True)
         return values | {"mean_rate": 1e30, "rounds": 4, "rounds_run": 4}
 
-    for module in ("net_run", "nets"):
+    for module in ("net_run", "registry"):
         monkeypatch.setattr(f"peerbayes.experiments.{module}.part_values", wild)
     text = complaint(capsys, "run", "fmnist-2-iid", "--out", str(tmp_path), "--quiet")
     assert "at agent 0 in round 1" in text

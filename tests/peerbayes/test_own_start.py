@@ -12,12 +12,11 @@ pytest.importorskip("torch")
 import torch
 
 from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import initialisations_apart, shared_initialisation
+from empirical.nets.posterior import first_weights, initialisations_apart
 from peerbayes.experiments.campaign_plan import planned
-from peerbayes.experiments.net_documents import NetPart
 from peerbayes.experiments.net_lines import net_lines
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.net_rows import ROWS, NetPart
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.run import Parts
 from tests.peerbayes.commands import Patch
 from tests.peerbayes.tiny_nets import make_tiny
@@ -27,9 +26,8 @@ APART, TOGETHER = "paper own initialisation seed 0", "paper seed 0"
 
 def test_agents_begin_apart_by_the_law_of_the_shared_draw() -> None:
     net = perceptron(300, 200, outputs=10)
-    shared = shared_initialisation(net, 3, std=0.05, seed=11)
     apart = initialisations_apart(net, 3, seed=11)
-    assert torch.equal(apart[0], shared.mean[0])
+    assert torch.equal(apart[0], first_weights(net, seed=11))
     weight = net.blocks[0].weight
     first, second, third = (apart[agent, weight].numpy() for agent in range(3))
     for one, other in ((first, second), (second, third), (first, third)):

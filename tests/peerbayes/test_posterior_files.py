@@ -160,6 +160,6 @@ def test_what_a_killed_run_left_goes_when_the_part_begins(parts: Path, monkeypat
     def stopped(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("empirical.train.curve.follow", stopped)
+    monkeypatch.setattr("empirical.train.curve.curve_of", stopped)
     assert cli.main([*RUN, "--out", str(parts.parent), "--quiet"]) == 130
     assert not list(parts.glob("*.0123abcd"))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from peerbayes.cli import main
-from peerbayes.experiments import record_lines
-from peerbayes.experiments.record_lines import put_record, read_lines
-from peerbayes.experiments.short_records import read_row
+from peerbayes.experiments import short_records
+from peerbayes.experiments.short_records import put_record, read_lines, read_row
 from peerbayes.records import write_record
 
 NAMES = ("a seed 0", "b seed 0", "c é seed 1")
@@ -71,7 +70,7 @@ def test_without_a_file_there_are_no_records(tmp_path: Path) -> None:
 def test_a_file_is_read_once_until_it_changes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = read_lines(path)
     with monkeypatch.context() as patch:
-        patch.setattr(record_lines, "read_regular", None)
+        patch.setattr(short_records, "read_regular", None)
         assert read_lines(path) is first
     put_record(path, kind="short-part", body=body_of("d seed 0"))
     assert len(read_lines(path).records) == 4

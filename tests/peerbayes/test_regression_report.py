@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from peerbayes import cli
-from peerbayes.experiments.registry import RegressionRun
+from peerbayes.experiments.experiment import RunRecord
 from peerbayes.figures.chart import plotting_style
 from peerbayes.figures.curves import calibration_plot, errors_plot, honesty_plot
 from peerbayes.figures.views import Row
@@ -94,7 +94,7 @@ def test_a_verified_regression(tmp_path: Path, monkeypatch: Patch) -> None:
 def run_rows(body: dict[str, Any]) -> tuple[Row, ...]:
     """The lines of an experiment as its page has them."""
     with plotting_style():
-        return run_view(RegressionRun.model_validate(body), key="k").statements.rows
+        return run_view(RunRecord.model_validate(body), key="k").statements.rows
 
 
 def test_an_experiment(tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_damage_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keys that this version writes"):
         page_of(tmp_path, body, kind="run")
     with plotting_style(), pytest.raises(KeyError):
-        run_view(RegressionRun.model_validate({**run_body(), "parts": ["absent"]}), key="k")
+        run_view(RunRecord.model_validate({**run_body(), "parts": ["absent"]}), key="k")

@@ -22,6 +22,7 @@ from peerbayes.kinds.finite.view import problem_view
 from peerbayes.quantities.sizes import SAMPLES, rounds_that_suffice
 from peerbayes.records import write_record
 from peerbayes.report import write_report
+from peerbayes.settings import Files
 from tests.peerbayes import reports
 from tests.peerbayes.commands import Capture, Patch
 
@@ -453,7 +454,7 @@ def test_a_variant_named_as_its_family_heads_once(tmp_path: Path) -> None:
 
 
 def test_rows_of_weights_leave_room_for_their_columns(tmp_path: Path) -> None:
-    record = pb.design("two-coins", replicates=0, files=pb.Files(out=tmp_path)).record_path
+    record = pb.design("two-coins", replicates=0, files=Files(out=tmp_path)).record_path
     assert record is not None
     text = write_report([record], tmp_path / "report.html").read_text(encoding="utf-8")
     # Statements are given 15 rem at the least; nine columns beside that do not fit a page.

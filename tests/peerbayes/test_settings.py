@@ -17,7 +17,7 @@ from peerbayes.settings.domains import Domain, Flag, Python, Several, Whole
 from peerbayes.settings.questions import Limits, Output, Resources, Seeded
 
 QUESTIONS = [getattr(settings, name) for name in settings.__all__]
-QUESTIONS += [pb.Examples, pb.Method, pb.Job, pb.Limits, pb.Variant, pb.Files]
+QUESTIONS += [pb.Examples, pb.Method, pb.Job, settings.Limits, settings.Variant, settings.Files]
 # Of a class, not counting those of its groups.
 MOST_FIELDS = 12
 
@@ -137,8 +137,11 @@ def test_what_a_group_has_works_as_a_keyword_with_a_note(
     # Neither a module, nor a problem: refused, once the keywords have been read.
     given: dict[str, Any] = {"rounds": 1, "local_steps": 1} if name == "train" else {}
     subjects: list[Any] = [None, [], None] if name == "train" else [None]
+    home = r"pb" if name == "train" else r"peerbayes\.settings"
     for old, (group, one) in moved.items():
-        said = rf"{old} will go in the next version; give {group}=pb\.{group.title()}\({old}=...\)"
+        said = (
+            rf"{old} will go in the next version; give {group}={home}\.{group.title()}\({old}=...\)"
+        )
         with (
             pytest.warns(DeprecationWarning, match=said),
             pytest.raises(ValueError, match=r"^(net|pro)"),
@@ -186,8 +189,8 @@ def test_annotations_that_are_postponed_are_refused() -> None:
 def test_limits_are_keywords() -> None:
     limits = Limits(fixed=[0], edge_budget=3, changes={"cost_budget": 2})
     assert limits.given == {"fixed": [0], "edge_budget": 3, "cost_budget": 2}
-    found = pb.design("p2-grid", limits=pb.Limits(fixed=[0]), replicates=0)
-    again = pb.design("p2-grid", limits=pb.Limits(changes={"fixed": [0]}), replicates=0)
+    found = pb.design("p2-grid", limits=settings.Limits(fixed=[0]), replicates=0)
+    again = pb.design("p2-grid", limits=settings.Limits(changes={"fixed": [0]}), replicates=0)
     assert found.as_json() == again.as_json()
 
 

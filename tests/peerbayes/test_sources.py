@@ -23,17 +23,23 @@ from peerbayes.cli import main
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.gae import GaeExperiment
 from peerbayes.experiments.gae_rows import TABLE_1
-from peerbayes.experiments.net_documents import NetPart, group_mean, last_of
-from peerbayes.experiments.net_lines import DEVIATIONS, SPREAD, Printed, accuracy_tolerance
-from peerbayes.experiments.net_rows import ROWS
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.net_lines import (
+    DEVIATIONS,
+    SPREAD,
+    Printed,
+    accuracy_tolerance,
+    group_mean,
+    last_of,
+)
+from peerbayes.experiments.net_rows import ROWS, NetPart
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.short_records import write_short
 from peerbayes.records import read_record, write_record
 from peerbayes.report import write_report
 from peerbayes.schemas import read_schema
 from peerbayes.sources.catalogue import FIGURES
-from peerbayes.sources.documents import FigureDocument
-from peerbayes.sources.kept import AS_PRINTED, OF_TWO_NODES, Kept, Need, share_right, taken_for
+from peerbayes.sources.documents import FigureDocument, Kept, Need
+from peerbayes.sources.rules import AS_PRINTED, READINGS, share_right, taken_for
 from tests.peerbayes.commands import Capture, Patch
 
 ROOT = Path(__file__).parents[2]
@@ -350,7 +356,7 @@ def test_what_holds_in_another_reading_is_said_to(tmp_path: Path) -> None:
     assert figure.verdict == "not reproduced"
     assert "All of it holds when read after consensus" in figure.sentence
     # The names of two nodes exchanged is a reading only where that is what makes it hold.
-    exchanged = next(one for one in OF_TWO_NODES if one.exchanged)
+    exchanged = next(one for one in READINGS["two nodes"] if one.exchanged)
     assert exchanged.agents((0,)) == (1,)
     assert AS_PRINTED.agents((0,)) == (0,)
     row = "fmnist-2-balanced-a"
@@ -523,7 +529,7 @@ def test_what_the_page_of_experiments_says_of_remark_7() -> None:
 
 
 def test_curves_of_regressions_are_computed_on_the_spot(monkeypatch: Patch) -> None:
-    from peerbayes.sources import regressions
+    from peerbayes.sources import rules as regressions
 
     monkeypatch.setattr(regressions, "REPLICATES", 20)
     regressions.curve.cache_clear()

@@ -26,7 +26,8 @@ from rich.table import Table
 from rich.text import Text
 
 from peerbayes import cli
-from peerbayes.experiments.campaign_state import CampaignDocument, campaign_parts
+from peerbayes.experiments.campaign import campaign_parts
+from peerbayes.experiments.campaign_plan import CampaignDocument
 from peerbayes.experiments.experiment import RunPrinted
 from peerbayes.experiments.run import run_parts
 from peerbayes.front.verify import verification_parts

@@ -35,9 +35,8 @@ from empirical.train.comparing import (
 from empirical.train.learners import learner_of
 from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign
-from peerbayes.experiments.campaign import Campaign, run_campaign
-from peerbayes.experiments.campaign_plan import planned, selected
-from peerbayes.experiments.campaign_state import CampaignDocument, TaskDocument, campaign_parts
+from peerbayes.experiments.campaign import Campaign, campaign_parts, run_campaign
+from peerbayes.experiments.campaign_plan import CampaignDocument, TaskDocument, planned, selected
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.short_records import read_row
 from peerbayes.experiments.tuned import (
@@ -398,9 +397,9 @@ def test_what_is_refused(tmp_path: Path, capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_a_trial_does_not_see_the_test_images(monkeypatch: Patch) -> None:
-    from peerbayes.experiments import tuned_runs
+    from peerbayes.experiments import tuned
 
-    data = tuned_runs.split_images("", None, "", False)
+    data = tuned.split_images("", None, "", False)
     experiment = TunedExperiment(ROWS["fmnist-2-iid"], is_quick=True)
 
     def measures() -> Any:

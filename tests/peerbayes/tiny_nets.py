@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peerbayes.experiments.net_rows import ROWS, Row, part_values
-from peerbayes.experiments.nets import NetExperiment
+from peerbayes.experiments.registry import NetExperiment
 from peerbayes.experiments.tuned_search import COURSES, Course
 
 SetAttribute = Callable[[str, Any], None]
@@ -41,7 +41,7 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
         lambda name, *, split, directory: (images, test)[split == "test"],
     )
     change("empirical.data.locate", lambda *arguments, **options: Path())
-    for module in ("net_run", "nets", "campaign_plan"):
+    for module in ("net_run", "registry", "campaign_plan"):
         change(f"{EXPERIMENTS}.{module}.part_values", tiny)
     change(f"{EXPERIMENTS}.campaign_plan.ROWS", small)
     change(f"{EXPERIMENTS}.find_experiment", lambda name: NetExperiment(small[name], seeds=2))
@@ -55,7 +55,7 @@ def _tiny_comparisons(change: SetAttribute, images: Any, test: Any, small: dict[
     others = Images(test.pixels[:, ::-1], test.labels, "digits", test.classes, 16)
     split = SplitImages(images, test, others)
     courses = dict.fromkeys(COURSES, (Course(2, 10, 10, 10),))
-    change(f"{EXPERIMENTS}.tuned_runs.split_images", lambda *arguments: split)
+    change(f"{EXPERIMENTS}.tuned.split_images", lambda *arguments: split)
     for module in ("tuned_search", "campaign_plan"):
         change(f"{EXPERIMENTS}.{module}.COURSES", courses)
 

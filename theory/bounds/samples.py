@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from theory.bounds.accounting import CertifiedSampleSize, account
+from theory.bounds.accounting import CertifiedSampleSize, ErrorAccount
+from theory.bounds.accounting.events import EventSet
 from theory.bounds.tails.chernoff import chernoff_bounds, hoeffding_bounds
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
 from theory.learning.model import FiniteModel
@@ -258,7 +259,7 @@ def _certified(
     elif pilot is None:
         note = _OUT_OF_REACH
     else:
-        certified = account(network, events.model, rate=events.rate, exponent=events.known_exponent)
+        certified = ErrorAccount(EventSet(network, events.model, events))
         rough = next((b.rough for b in bounds if isinstance(b, ErrorBound) and b.rough), None)
         logs = None if rough is None else rough.logs(pilot)
         return certified.sample_size(delta, pilot=pilot, logs=logs, seconds=_MOST_SECONDS)

@@ -12,11 +12,12 @@ the ball that is given (docs: mathematics/certified).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
-from flint import arb, ctx
+from flint import arb, arb_series, ctx
 
 from theory.rational.log_ratio import RationalLogRatio
 
@@ -98,49 +99,48 @@ class BallLaw:
         """A ball around r² of Hoeffding's inequality: of B independent terms, B times one's."""
         return None if self.range is None else self.range * self.range / self.terms
 
-    def cumulant(self, u: arb) -> arb:
-        """A ball around κ(u), for every number in the ball u."""
-        return self._tilt(u).logarithm
+    def series(self, u: arb, length: int) -> list[arb]:
+        """The coefficients of 1, x, …, x^(`length` − 1) in κ(u + x), for every u in the ball."""
+        tilt = self._tilt(u)
+        slopes = self.means
+        if not self.is_bounded:
+            slopes = tuple(m + u * s for m, s in zip(self.means, self.variances, strict=True))
+        pairs = zip(tilt.weights, slopes, strict=True)
+        slope = sum((weight * m for weight, m in pairs), arb(0)) / tilt.total
+        before, ctx.cap = ctx.cap, length
+        mass = arb_series([0])
+        for weight, m, s in zip(tilt.weights, slopes, self.variances, strict=True):
+            mass += weight * arb_series([0, m - slope, s / 2], prec=length).exp()
+        found = (mass / tilt.total).log().coeffs()
+        ctx.cap = before
+        # What the first of them is but for rounding; the mean was taken off.
+        found = [tilt.logarithm, slope, *found[2:]]
+        return (found + [arb(0)] * length)[:length]
 
     def jet(self, u: arb) -> Jet:
         """Balls around κ(u), κ'(u) and κ''(u), for every number in the ball u."""
-        tilt = self._tilt(u)
-        means = self.means
-        if not self.is_bounded:
-            means = tuple(m + u * s for m, s in zip(self.means, self.variances, strict=True))
-        pairs = zip(tilt.weights, means, strict=True)
-        slope = sum((weight * m for weight, m in pairs), arb(0)) / tilt.total
-        second = arb(0)
-        for weight, m, s in zip(tilt.weights, means, self.variances, strict=True):
-            off = m - slope
-            second += weight * (off * off if self.is_bounded else off * off + s)
-        return Jet(tilt.logarithm, slope, second / tilt.total)
+        value, slope, half = self.series(u, 3)
+        return Jet(value, slope, 2 * half)
+
+    def radius(self, u: arb) -> arb:
+        """R > 0 such that |κ(u' + x) − κ(u') − xc| ≤ 1.73 for |u'| ≤ |u|, complex |x| ≤ R, some c.
+
+        For then |E e^{x(z − c)} − 1| ≤ e^0.6 − 1 under the law tilted by u', c the middle of the
+        normals' means.
+        """
+        means, halves = self._spread
+        variances = extreme(self.variances, largest=True) / 2
+        reach = means + abs(u) * halves + (arb(0.3) * variances).sqrt()
+        return (arb(0.3) / (reach + arb(2) ** -1000)).lower()
 
     @cached_property
-    def radius(self) -> arb:
-        """R > 0 such that |E e^{uz} − 1| ≤ e^0.6 − 1 for all complex u with |u| ≤ R."""
-        means, halves = self._reach
-        return (arb(0.3) / (means + (arb(0.3) * halves).sqrt())).lower()
-
-    def taylor(self, order: int) -> list[arb]:
-        """The coefficients of u, u², …, u^`order` in κ(u)."""
-        known = self._taylor
-        while len(known[0]) <= order:
-            sums, found, powers = known
-            n = len(sums)
-            for o, (m, s) in enumerate(zip(self.means, self.variances, strict=True)):
-                before, last = powers[o]
-                powers[o] = last, (m * last + s * before) / n
-            pairs = zip(self.probabilities, powers, strict=True)
-            sums.append(sum((p * last for p, (_, last) in pairs), arb(0)))
-            crossed = sum((k * found[k] * sums[n - k] for k in range(1, n)), arb(0))
-            found.append(sums[n] - crossed / n)
-        return known[1][1 : order + 1]
-
-    @cached_property
-    def _taylor(self) -> tuple[list[arb], list[arb], list[tuple[arb, arb]]]:
-        """Coefficients of E e^{uz} and κ, and the last two of every atom's e^{um + u²s/2}."""
-        return [arb(1)], [arb(0)], [(arb(0), arb(1)) for _ in self.means]
+    def _spread(self) -> tuple[arb, arb]:
+        """Half the largest difference of the m_o, and of the s_o."""
+        means, variances = (
+            (extreme(some, largest=True) - extreme(some, largest=False)) / 2
+            for some in (self.means, self.variances)
+        )
+        return means, variances
 
     @cached_property
     def _reach(self) -> tuple[arb, arb]:
@@ -209,56 +209,80 @@ Part = tuple[arb, BallLaw, int]
 
 
 @dataclass(frozen=True)
-class _Lot:
-    """Many parts of one law whose weights are near each other, as one power series in t.
+class Lot:
+    """Many parts of one law whose weights are near each other, as one power series.
 
-    κ has no pole within its radius R, so that Σ_a count_a κ(−t w_a) = Σ_r c_r (−t)^r Σ_a count_a
-    w_a^r up to t = R/(4 max w): the sums over a are taken once. What is left out after c_n is at
-    most Σ_{r > n} B (t max w/R)^r a part, by Cauchy's inequality.
+    κ has no pole within the radius R of any real number (:meth:`BallLaw.radius`), so that
+
+        Σ_a κ(−t w_a) = Σ_r c_r (−t)^r Σ_a (w_a − w)^r,    κ(−t w + x) = Σ_r c_r x^r,
+
+    as long as t |w_a − w| ≤ R/4: sums over a are taken once. What is left out after c_n is at most
+    1.73 Σ_{r > n} (t max |w_a − w|/R)^r a part, by Cauchy's inequality.
 
     Attributes
     ----------
-    parts
-        The parts.
-    limit
-        The largest t at which the series is used.
-    coefficients
-        Those of −Σ_a count_a κ(−t w_a), from t¹ on.
-    scale
-        max w/R.
+    law
+        The law of z.
+    centre, reach
+        w, and an upper bound on |w_a − w|.
+    moments
+        Σ_a (w_a − w)^r for r = 0, 1, …
     """
 
-    parts: list[Part]
-    limit: arb
-    coefficients: list[arb]
-    scale: arb
+    law: BallLaw
+    centre: arb
+    reach: arb
+    moments: list[arb]
 
     @classmethod
-    def of(cls, parts: list[Part]) -> _Lot:
-        law = parts[0][1]
-        scale = extreme([w for w, _, _ in parts], largest=True) / law.radius
-        accuracy = min(min(w.rel_accuracy_bits() for w, _, _ in parts), ctx.prec)
-        powers, coefficients = [arb(-count) for _, _, count in parts], []
-        for coefficient in law.taylor(max(_LEAST_ORDER, accuracy // 2)):
-            powers = [-w * power for (w, _, _), power in zip(parts, powers, strict=True)]
-            coefficients.append(coefficient * sum(powers, arb(0)))
-        return cls(parts, (1 / (4 * scale)).lower(), coefficients, scale.upper())
+    def of(cls, parts: Sequence[Part]) -> Lot:
+        """Parts of one law."""
+        weights = [w for w, _, _ in parts]
+        centre = (extreme(weights, largest=True) + extreme(weights, largest=False)).mid() / 2
+        accuracy = min(min(w.rel_accuracy_bits() for w in weights), ctx.prec)
+        moments, powers = [], [arb(count) for _, _, count in parts]
+        for _ in range(max(_LEAST_ORDER, accuracy // 2)):
+            moments.append(sum(powers, arb(0)))
+            powers = [(w - centre) * power for w, power in zip(weights, powers, strict=True)]
+        reach = extreme([abs(w - centre) for w in weights], largest=True).upper()
+        return cls(parts[0][1], centre, reach, moments)
 
-    def jet(self, t: arb) -> Jet:
-        """Balls around −Σ_a count_a κ(−t w_a) and its derivatives, for 0 ≤ t ≤ `limit`."""
-        value = slope = half = arb(0)
-        for coefficient in (*reversed(self.coefficients), arb(0)):
-            half = half * t + slope
-            slope = slope * t + value
-            value = value * t + coefficient
-        # Terms of the three series fall at least by a factor of three.
-        order, x = len(self.coefficients), t * self.scale
-        rest = _CAUCHY * sum(count for _, _, count in self.parts) * x ** (order - 1) * 3 / 2
-        some = (order + 1) * self.scale
+    def radius(self, t: arb) -> arb:
+        """R at every −t w_a."""
+        return self.law.radius(t * (self.centre + self.reach))
+
+    @cached_property
+    def _weighed(self) -> tuple[list[arb], list[arb]]:
+        """Σ_a w_a (w_a − w)^r (r + 1) and Σ_a w_a² (w_a − w)^r (r + 1)(r + 2)."""
+        w, S = self.centre, self.moments
+        orders = range(len(S) - 2)
+        return (
+            [(r + 1) * (w * S[r] + S[r + 1]) for r in orders],
+            [(r + 1) * (r + 2) * (w * (w * S[r] + 2 * S[r + 1]) + S[r + 2]) for r in orders],
+        )
+
+    def jet(self, t: arb) -> Jet | None:
+        """Balls around −Σ_a κ(−t w_a) and its derivatives; None if weights are too far apart."""
+        x = t * self.reach / self.radius(t)
+        if not 4 * x <= 1:
+            return None
+        order = len(self.moments) - 2
+        c = self.law.series(-t * self.centre, order + 2)
+        powers = [arb(1)]
+        for _ in range(1, order):
+            powers.append(-t * powers[-1])
+        sums = (self.moments, *self._weighed)
+        value, slope, curvature = (
+            sum((a * b * s for a, b, s in zip(c[k:], powers, sums[k], strict=False)), arb(0))
+            for k in range(3)
+        )
+        # Terms of the series that are left out fall by a factor of three and more.
+        rest = _CAUCHY * self.moments[0] * x**order * 3 / 2
+        some = (order + 2) * (self.centre + self.reach) / self.radius(t)
         return Jet(
-            value + arb(0, (rest * x * x).upper()),
-            slope + arb(0, (rest * x * some).upper()),
-            2 * half + arb(0, (rest * some * some).upper()),
+            -value + arb(0, rest.upper()),
+            slope + arb(0, (rest * some).upper()),
+            -curvature + arb(0, (rest * some * some).upper()),
         )
 
 
@@ -266,8 +290,36 @@ class _Lot:
 _MANY = 12
 # At R/4 a series of this order is right to 2^-48.
 _LEAST_ORDER = 24
-# |κ(u)| = |log(1 + q)| ≤ −log(1 − |q|) where |q| = |E e^{uz} − 1| ≤ e^0.6 − 1.
+# −log(1 − |q|) where |q| ≤ e^0.6 − 1.
 _CAUCHY = arb(1.73)
+
+
+class Sum(Protocol):
+    """A sum S of independent log-ratios."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether S has a least value."""
+        ...
+
+    @property
+    def mean(self) -> arb:
+        """A ball around E S."""
+        ...
+
+    @property
+    def variance(self) -> arb:
+        """A ball around Var S."""
+        ...
+
+    @property
+    def minimum(self) -> arb | None:
+        """A ball around the least value of S; None if there is none."""
+        ...
+
+    def jet(self, t: arb) -> Jet:
+        """Balls around f, f' and f'', f(t) = −log E e^{−tS}."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -284,12 +336,12 @@ class Weighed:
     shift
         A ball.
     others
-        Sums that are part of this one; what is computed of them serves all that have them.
+        Independent sums that are part of this one.
     """
 
     terms: tuple[Part, ...]
     shift: arb
-    others: tuple[Weighed, ...] = ()
+    others: tuple[Sum, ...] = ()
 
     @property
     def is_bounded(self) -> bool:
@@ -318,44 +370,33 @@ class Weighed:
         return total + sum((n * w * (law.minimum or 0) for w, law, n in self.terms), arb(0))
 
     @cached_property
-    def _lots(self) -> tuple[list[_Lot], list[Part]]:
-        """The parts that are taken together, and those that are not."""
+    def _lots(self) -> list[tuple[Lot | None, list[Part]]]:
+        """The parts by law and size of weight; those of which there are many as lots, too."""
         found: dict[tuple[int, int], list[Part]] = {}
         for part in self.terms:
             key = (id(part[1]), math.frexp(float(part[0]))[1])
             found.setdefault(key, []).append(part)
-        many = [parts for parts in found.values() if len(parts) >= _MANY]
-        few = [part for parts in found.values() if len(parts) < _MANY for part in parts]
-        return [_Lot.of(parts) for parts in many], few
-
-    def _sums(self, t: arb) -> tuple[list[Jet], list[Part]]:
-        """What series give at t, and the parts that are left to be looked at one by one."""
-        lots, left = self._lots
-        jets, left = [lot.jet(t) for lot in lots if t <= lot.limit], list(left)
-        for lot in lots:
-            if not t <= lot.limit:
-                left += lot.parts
-        for other in self.others:
-            more, parts = other._sums(t)
-            jets, left = jets + more, left + parts
-        return jets, left
-
-    def value(self, t: arb) -> arb:
-        """A ball around f(t) = −log E e^{−tS}, t ≥ 0."""
-        jets, left = self._sums(t)
-        value = sum((jet.value for jet in jets), t * self.shift)
-        return value - sum((count * law.cumulant(-t * w) for w, law, count in left), arb(0))
+        return [(Lot.of(p) if len(p) >= _MANY else None, p) for p in found.values()]
 
     def jet(self, t: arb) -> Jet:
         """Balls around f, f' and f'', for f(t) = −log E e^{−tS}, which is concave; f(0) = 0."""
-        jets, left = self._sums(t)
-        value = sum((jet.value for jet in jets), t * self.shift)
-        slope = sum((jet.slope for jet in jets), self.shift)
-        curvature = sum((jet.curvature for jet in jets), arb(0))
-        for w, law, count in left:
-            part = law.jet(-t * w)
-            scaled = count * w
-            value -= count * part.value
-            slope += scaled * part.slope
-            curvature -= scaled * w * part.curvature
-        return Jet(value, slope, curvature)
+        jets = [other.jet(t) for other in self.others]
+        for lot, parts in self._lots:
+            jet = None if lot is None else lot.jet(t)
+            jets += [jet] if jet is not None else [_jet_of(part, t) for part in parts]
+        return total_of(jets, Jet(t * self.shift, self.shift, arb(0)))
+
+
+def _jet_of(part: Part, t: arb) -> Jet:
+    w, law, count = part
+    jet = law.jet(-t * w)
+    return Jet(-count * jet.value, count * w * jet.slope, -count * w * w * jet.curvature)
+
+
+def total_of(jets: Iterable[Jet], start: Jet) -> Jet:
+    """The sum of functions."""
+    for jet in jets:
+        start = Jet(
+            start.value + jet.value, start.slope + jet.slope, start.curvature + jet.curvature
+        )
+    return start

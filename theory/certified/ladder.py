@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from flint import arb
@@ -23,8 +24,9 @@ from theory.certified.chernoff import (
     HoeffdingUnion,
 )
 from theory.certified.cumulant import extreme
+from theory.certified.history import RoundedPowers
 from theory.certified.information import Reference
-from theory.certified.maximum import START_BITS, BallPowers, Evidence
+from theory.certified.maximum import START_BITS, Evidence
 from theory.numbers import Enclosure, precision
 from theory.showing import Shown
 from theory.typed import typed
@@ -167,12 +169,13 @@ def _log(ball: arb) -> float:
 # The ladder of sample sizes with intervals for rungs (docs ---------------------------------------
 
 
-# Multiplications of balls in powers of W (0.05 µs each), and exponentials in Chernoff's union
-# bound (2 µs each): about 20 seconds.
-_MOST_PRODUCTS = 3e8
-_MOST_EXPONENTIALS = 1e7
+# Multiplications in powers of W, and entries that are kept of them: a few seconds, and 160 MB.
+_MOST_PRODUCTS = 1e10
+_MOST_WEIGHTS = 2e7
 _MOST_POWERS = 3000
-_FEWEST_POWERS = 4
+# Exponentials in Chernoff's union bound (2 µs each), and rounds for which there should be time.
+_MOST_EXPONENTIALS = 1e7
+_FEWEST_ROUNDS = 4
 # Rounds tried and evaluations per event and round: what a search takes in the mean.
 _EVALUATIONS = 30
 # Until the rows of W^n have come close enough for the envelope.
@@ -287,7 +290,7 @@ class Ladder:
             return [], [f"repaired, chernoff: hypotheses {list(self.undecided)} are undecided"]
         if not self.is_bounded:
             return [], ["repaired: unbounded likelihoods, Hoeffding's inequality does not apply"]
-        bounds: list[RoundBound] = [HoeffdingUnion(self._powers(_MOST_POWERS), self.events)]
+        bounds: list[RoundBound] = [HoeffdingUnion(self._powers, self.events)]
         notes: list[str] = []
         single = self._single()
         if single is None:
@@ -305,22 +308,23 @@ class Ladder:
         agents = self.evidence.network.agents
         atoms = sum(len(law.means) for event in self.events for law in event.laws)
         most = int(_MOST_EXPONENTIALS / max(1.0, float(_EVALUATIONS * agents * atoms)))
-        if most < min(_FEWEST_POWERS, rounds):
+        if most < min(_FEWEST_ROUNDS, rounds):
             notes.append(
                 f"chernoff, union over agents: about {agents * atoms * _EVALUATIONS:.0e} "
                 f"exponentials a round, more than {_MOST_EXPONENTIALS:.0e} in all"
             )
         else:
-            bounds.append(ChernoffUnion(self._powers(min(most, _MOST_POWERS)), self.events))
+            bounds.append(ChernoffUnion(self._powers, self.events))
         single = self._single()
         if single is not None:
             bounds.append(single[1])
         return bounds, notes
 
-    def _powers(self, most: int) -> BallPowers:
+    @cached_property
+    def _powers(self) -> RoundedPowers:
         agents = self.evidence.network.agents
-        affordable = int(_MOST_PRODUCTS / agents**3)
-        return BallPowers(self.evidence.network.matrix, START_BITS, max(1, min(most, affordable)))
+        most = min(_MOST_PRODUCTS / agents**3, _MOST_WEIGHTS / agents**2, _MOST_POWERS)
+        return RoundedPowers(self.evidence.network.matrix, START_BITS, max(1, int(most)))
 
     def _events(self, theta: int) -> AgentEvents:
         model = self.evidence.model

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import flint
 from flint import arb
 
 from theory.certified.cumulant import BallLaw, Jet, Weighed
@@ -27,63 +26,6 @@ from theory.rational.model import RationalModel
 from theory.rational.network import RationalNetwork
 from theory.showing import Shown
 from theory.validation import fail
-
-# W, W², … in balls, until their rows agree -------------------------------------------------------
-
-
-SETTLED_BITS = 40
-"""Rows have settled where each column's hull is a ball of this relative accuracy."""
-
-
-@dataclass(eq=False)
-class BallPowers:
-    """Powers of a rational W in balls of `bits` bits, computed when they are first asked for.
-
-    Attributes
-    ----------
-    most
-        At most this many are computed; the hull of the last stands for later ones, however wide.
-    settled
-        The first k at which the rows agree; None as long as it has not been reached.
-    """
-
-    matrix: flint.fmpq_mat
-    bits: int
-    most: int
-    settled: int | None = None
-    _tables: list[list[list[arb]]] = field(default_factory=list)
-    _last: flint.arb_mat | None = None
-
-    @property
-    def agents(self) -> int:
-        """N."""
-        return int(self.matrix.nrows())
-
-    def reach(self, rounds: int) -> int:
-        """Compute powers up to `rounds`, or until the rows agree; how many there are then."""
-        wanted = min(rounds, self.most)
-        with precision(self.bits):
-            W = flint.arb_mat(self.matrix)
-            while len(self._tables) < wanted and self.settled is None:
-                self._last = W if self._last is None else self._last * W
-                self._tables.append(self._last.table())
-                if all(h.rel_accuracy_bits() >= SETTLED_BITS for h in self.hull(len(self._tables))):
-                    self.settled = len(self._tables)
-        return min(wanted, len(self._tables))
-
-    def table(self, k: int) -> list[list[arb]]:
-        """The entries of W^k, for a k that was reached."""
-        return self._tables[k - 1]
-
-    def hull(self, k: int) -> list[arb]:
-        """One ball a column that contains that column of W^l in every row, for all l ≥ k."""
-        with precision(self.bits):
-            rows = self.table(k)
-            hull = list(rows[0])
-            for row in rows[1:]:
-                hull = [a.union(b) for a, b in zip(hull, row, strict=True)]
-            return hull
-
 
 # The evidence of a network and a model at one precision, and the signs that can be decided -------
 
@@ -243,6 +185,8 @@ def _sign(ball: arb, law: RationalLogRatio) -> int | None:
 
 # Steps of Newton's method, halvings and growth together; a handful suffice but for wild cases.
 _MOST_STEPS = 400
+# Where Newton's method takes more, f is flat: then every other step is a halving.
+_QUICK = 16
 _GROWTH = 16
 
 
@@ -313,7 +257,7 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
     right: tuple[arb, Jet] | None = None
     point = guess
     tolerance = arb(2) ** -(closeness + 2)
-    for _ in range(_MOST_STEPS):
+    for count in range(_MOST_STEPS):
         jet = objective.jet(point)
         if jet.slope > 0:
             left = (point, jet)
@@ -323,7 +267,7 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
             break  # as near as this precision tells
         else:
             return None
-        following = _next_point(point, jet, left, right)
+        following = _next_point(point, jet, left, right, newton=count < _QUICK or count % 2 == 0)
         moved = abs(following - point)
         point = following
         if moved < tolerance * point:
@@ -335,12 +279,17 @@ def _locate(objective: Weighed, guess: arb, closeness: int) -> tuple[arb, Maximu
 
 
 def _next_point(
-    point: arb, jet: Jet, left: tuple[arb, Jet] | None, right: tuple[arb, Jet] | None
+    point: arb,
+    jet: Jet,
+    left: tuple[arb, Jet] | None,
+    right: tuple[arb, Jet] | None,
+    *,
+    newton: bool,
 ) -> arb:
     low = left[0] if left is not None else point / _GROWTH
     high = right[0] if right is not None else point * _GROWTH
     curvature = jet.curvature.mid()
-    if curvature < 0:
+    if curvature < 0 and newton:
         step = (point - jet.slope.mid() / curvature).mid()
         if low < step < high:
             return step

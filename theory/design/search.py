@@ -128,6 +128,11 @@ def seconds_left() -> float:
     return np.inf if budget is None else budget.left
 
 
+def within_budget(seconds: float, *, least: float = 1.0) -> float:
+    """So many seconds, or those left of the present budget if they are fewer; `least` anyway."""
+    return min(seconds, max(least, seconds_left()))
+
+
 # A solver that did not reach the accuracy it was asked for, and the best it found ----------------
 
 

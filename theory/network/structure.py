@@ -375,8 +375,8 @@ _START_SEED = 21
 
 def iterate(
     weights: sparse.csr_array[np.float64], *, steps: int, progress: Progress | None = None
-) -> tuple[FloatArray, float] | None:
-    """The stationary v by iteration, shape (N,), and a bound on every |v̂_j/v_j − 1|.
+) -> tuple[FloatArray, float, int] | None:
+    """The stationary v by iteration, shape (N,), a bound on every |v̂_j/v_j − 1|, and products.
 
     None where `steps` steps of two products each do not find and prove it. What is iterated is the
     walk without its stays, y ← y(J + J²)/2 with J_ij = W_ij/Σ_k≠i W_ik and v_j ∝ y_j/Σ_k≠j W_jk:
@@ -417,7 +417,8 @@ def iterate(
     apart = 3 * taken * (off + 2 * rounding) / (1 - tau)
     if not apart <= _ACCEPTED:
         return None
-    return values / values.sum(), float(apart / (1 - apart) + rounding)
+    products = 2 * (step + _STARTS * taken)
+    return values / values.sum(), float(apart / (1 - apart) + rounding), products
 
 
 def _contraction(

@@ -283,7 +283,7 @@ class Proofs:
             progress=self.progress,
         )
         rungs = {name: getattr(ladder, name) for name in ("printed", "repaired", "chernoff")}
-        two_sided = self._two_sided(reference.hypotheses)
+        two_sided = self._two_sided(reference.hypotheses, ladder.chernoff)
         return Sizes(
             delta=self.delta,
             printed=self._rounds(ladder.printed),
@@ -329,7 +329,9 @@ class Proofs:
             note="" if found.rounds is None else found.rounds.note,
         )
 
-    def _two_sided(self, reference: tuple[int, ...]) -> CertifiedSampleSize:
+    def _two_sided(
+        self, reference: tuple[int, ...], chernoff: CertifiedRounds | None
+    ) -> CertifiedSampleSize:
         """The accountant's enclosure, which rests on doubles and on bounds of their errors."""
         network, model = self.problem.network, self.problem.model
         rate = learning_rate(network, model)
@@ -339,7 +341,8 @@ class Proofs:
             return CertifiedSampleSize(self.delta, None, None, None, note)
         gap = tie_gap(self.network, self.model, reference=reference)
         accountant = account(network, model, tie_gap=gap, rate=rate)
-        return accountant.sample_size(self.delta, seconds=_MOST_SECONDS)
+        pilot = None if chernoff is None else chernoff.upper
+        return accountant.sample_size(self.delta, pilot=pilot, seconds=_MOST_SECONDS)
 
     def _rounds(self, rung: CertifiedRounds | None) -> int | RoundsBetween | None:
         if rung is None:

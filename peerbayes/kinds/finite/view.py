@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from peerbayes.figures.curves import sweep_plot
-from peerbayes.figures.rows import ladder_plot
+from peerbayes.figures.curves import ladder_plot, sweep_plot
 from peerbayes.figures.views import Cell, Fact, Row, Section, Table, Text, pictures, statements
 from peerbayes.figures.wording import DASH, agents_with, listed, number
 from peerbayes.kinds.finite.verify import ProblemVerification

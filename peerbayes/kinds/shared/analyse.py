@@ -41,7 +41,7 @@ class WithSizes(Result):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.rows import draw_ladder
+        from peerbayes.figures.curves import draw_ladder
 
         return draw_ladder(self.document().samples, ax)
 

@@ -306,7 +306,7 @@ class LearningVerification(Verified):
 
         Drawn on `ax`, or on new axes, which are returned.
         """
-        from peerbayes.figures.rows import draw_rates
+        from peerbayes.figures.curves import draw_rates
 
         return draw_rates(self.rates, ax, replicates=self.measured.rates.replicates)
 

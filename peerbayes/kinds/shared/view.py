@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from peerbayes.figures.chart import Plot
-from peerbayes.figures.curves import failures_plot, measured_plot, trajectory_plot
+from peerbayes.figures.curves import failures_plot, measured_plot, rates_plot, trajectory_plot
 from peerbayes.figures.graph import network_plot, not_drawn
-from peerbayes.figures.rows import rates_plot
 from peerbayes.figures.views import Fact, Section, Table, pictures, statements
 from peerbayes.figures.wording import count, listed, number, percentage
 from peerbayes.kinds.shared.simulate import SimulationSummary

@@ -82,7 +82,7 @@ def test_scores_and_gradients_are_those_of_modules(some: tuple[Tensor, Images]) 
     # Sums of up to 9216 products in float32: relative errors of some 1e-6 of the largest.
     assert float((scores(weights, inputs.float()) - said.detach()).abs().max()) < 1e-4
     assert total / len(labels) == pytest.approx(float(loss.detach()), rel=1e-6)
-    assert passes.right(weights) == int((said.argmax(1) == labels).sum())
+    assert passes.accuracy(weights) == float((said.argmax(1) == labels).double().mean())
     for own, parameter in zip(as_module(found.double()), net.parameters(), strict=True):
         assert parameter.grad is not None
         # A largest of four that ties but for rounding may be another: hence not 1e-6.

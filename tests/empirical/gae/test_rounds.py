@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -17,20 +17,17 @@ from torch import Tensor
 from empirical.data import Images
 from empirical.gae.fitting import SnapshotPlan, snapshots
 from empirical.gae.messages import closing_coder_of, coder_of
-from empirical.gae.net import SIZE, WEIGHTS, Moments, Passes, epoch, step, stream
+from empirical.gae.net import SIZE, WEIGHTS, Passes, begin, epoch, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
-    Nodes,
-    accuracies,
+    Gossip,
     merge,
-    one_round,
     prune,
     sources,
     split_of,
     towards,
 )
 from empirical.messages.codec import Heard, Memory, Replicating
-from empirical.messages.codecs.pruned import Pruned
 from tests.empirical.support import refused
 
 SMALL = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned")
@@ -136,27 +133,26 @@ def test_adam_is_torchs_where_epsilon_does_not_matter() -> None:
     """The libraries differ in where ε is added; with gradients near 1 that is 1e-7."""
     generator = torch.Generator().manual_seed(0)
     gradients = torch.randn(5, 20, generator=generator) + 2
-    own = torch.zeros(2, 20)
-    other = torch.zeros(20, requires_grad=True)
+    state = begin(torch.zeros(2, 20))
+    own, other = state["weights"], torch.zeros(20, requires_grad=True)
     optimiser = torch.optim.Adam([other], lr=1e-3, betas=(0.9, 0.999), eps=1e-7)
-    moments = Moments.none(own)
     for gradient in gradients:
-        step(own, moments, 1, gradient, Recipe())
+        step(state, 1, gradient, Recipe())
         other.grad = gradient.clone()
         optimiser.step()
     assert not own[0].any()
     # Five steps of 1e-3: ε against gradients of .1 and more is 1e-5 of a step where √v's bias is
     # not corrected, as it is after the first steps (√.001).
     assert float((own[1] - other.detach()).abs().max()) < 5e-3 * 5e-5
-    assert moments.steps.tolist() == [0, 5]
+    assert state["steps"].tolist() == [0, 5]
 
 
 def test_epsilon_is_added_to_the_root_as_it_is() -> None:
-    own, moments = torch.zeros(1, 1), Moments.none(torch.zeros(1, 1))
-    step(own, moments, 0, torch.tensor([1e-7]), Recipe())
+    state = begin(torch.zeros(1, 1))
+    step(state, 0, torch.tensor([1e-7]), Recipe())
     root = np.sqrt(0.001 * 1e-14)
     expected = -1e-3 * np.sqrt(0.001) / 0.1 * 0.1e-7 / (root + 1e-7)
-    assert float(own) == pytest.approx(expected, rel=1e-5)
+    assert float(state["weights"]) == pytest.approx(expected, rel=1e-5)
 
 
 def test_factors_may_be_rounded(start: Tensor) -> None:
@@ -194,25 +190,44 @@ def test_whom_nodes_hear() -> None:
         assert np.mean([s == (node + 1) % 16 for s in heard]) == pytest.approx(0.5, abs=0.18)
 
 
+@dataclass
+class Ran:
+    """A run after some rounds, and what each came to."""
+
+    gossip: Gossip
+    losses: list[list[float]]
+    sent_bits: list[int]
+
+    @property
+    def weights(self) -> Tensor:
+        return self.gossip.nodes["weights"]
+
+
+def gossip_of(recipe: Recipe, first: Tensor, workers: int = 1, coder: Any = None) -> Gossip:
+    images = few_images()
+    shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
+    coder = coder or coder_of(recipe, first, autoencoder=None)
+    return Gossip(
+        Passes(images), shares, coder, recipe, begin=first, seed=3, workers=workers,
+        closing_coder=closing_coder_of(recipe, first, coder),
+    )  # fmt: skip
+
+
 def run(
     recipe: Recipe,
-    begin: Tensor,
+    first: Tensor,
     rounds: int = 2,
     workers: int = 1,
     look: Callable[[int, Tensor], None] = lambda done, weights: None,
-) -> Nodes:
-    images = few_images()
-    nodes = Nodes.begin(begin, recipe.nodes)
-    shares = split_of("balanced", images.labels, recipe.nodes, stream(0)).shares
-    coder = coder_of(recipe, begin, autoencoder=None)
-    for _ in range(rounds):
-        own = Passes(images)
-        one_round(
-            nodes, own, shares, coder, recipe, seed=3, workers=workers,
-            closing_coder=closing_coder_of(recipe, begin, coder),
-            look=lambda done: look(done, nodes.weights),
-        )  # fmt: skip
-    return nodes
+) -> Ran:
+    ran = Ran(gossip_of(recipe, first, workers), [], [])
+    for number in range(1, rounds + 1):
+        report = ran.gossip.run_round(before=lambda done: look(done, ran.weights))
+        assert (report.round, 8 * report.bytes_sent) == (number, ran.gossip.sent_bits)
+        assert report.local_steps == recipe.nodes * recipe.steps(64 // recipe.nodes)
+        ran.losses.append(report.loss.tolist())
+        ran.sent_bits.append(ran.gossip.sent_bits)
+    return ran
 
 
 def test_a_round_is_training_then_all_at_once(start: Tensor) -> None:
@@ -220,10 +235,10 @@ def test_a_round_is_training_then_all_at_once(start: Tensor) -> None:
     images = few_images()
     recipe = replace(SMALL, nodes=4)
     own = Passes(images)
-    rows = start.repeat(4, 1)
-    moments = Moments.none(rows)
+    state = begin(start.repeat(4, 1))
+    rows = state["weights"]
     losses = [
-        epoch(own, rows, moments, m, np.arange(16 * m, 16 * m + 16), recipe, stream(3, 0, 0, m))
+        epoch(own, state, m, np.arange(16 * m, 16 * m + 16), recipe, stream(3, 0, 0, m))
         for m in range(4)
     ]
     pruned = rows.clone()
@@ -232,13 +247,9 @@ def test_a_round_is_training_then_all_at_once(start: Tensor) -> None:
     expected = torch.stack([0.5 * rows[m] + 0.5 * pruned[m - 1] for m in range(4)])
     found = run(recipe, start, rounds=1)
     assert torch.allclose(found.weights, expected, rtol=0, atol=1e-8)
-    assert torch.equal(found.moments.first, moments.first)
+    assert torch.equal(found.gossip.nodes["first"], state["first"])
     assert found.losses == [losses]
-    assert found.mean_loss == pytest.approx(np.mean(losses))
-    assert [(e.sender, e.receiver, e.loss) for e in found.edges] == [
-        (3, 0, losses[3]), (0, 1, losses[0]), (1, 2, losses[1]), (2, 3, losses[2]),
-    ]  # fmt: skip
-    assert {e.bandwidth for e in found.edges} == {1000 * (20 + 32)}
+    assert found.sent_bits == [4 * 1000 * (20 + 32)]
 
 
 def test_the_aliasing_bug_prunes_node_zero_alone(start: Tensor) -> None:
@@ -253,18 +264,16 @@ def test_the_aliasing_bug_prunes_node_zero_alone(start: Tensor) -> None:
 def test_moments_survive_a_merge(start: Tensor) -> None:
     alone = run(replace(SMALL, nodes=4, exchange="none"), start, rounds=1)
     merged = run(replace(SMALL, nodes=4), start, rounds=1)
-    assert torch.equal(alone.moments.second, merged.moments.second)
-    assert merged.moments.steps.tolist() == [1] * 4
+    assert torch.equal(alone.gossip.nodes["second"], merged.gossip.nodes["second"])
+    assert merged.gossip.nodes["steps"].tolist() == [1] * 4
 
 
 def test_full_exchange_with_equal_nodes_changes_nothing(start: Tensor) -> None:
-    heard = Pruned(SIZE).coder  # everything is kept: the same as full weights
     nodes = run(replace(SMALL, nodes=2, exchange="full"), start, rounds=1)
     alone = run(replace(SMALL, nodes=2, exchange="none"), start, rounds=1)
     mean = alone.weights.mean(dim=0)
     assert torch.allclose(nodes.weights, mean.expand(2, -1), rtol=0, atol=1e-7)
-    assert heard is not None
-    assert {e.bandwidth for e in nodes.edges} == {32 * SIZE}
+    assert nodes.sent_bits == [2 * 32 * SIZE]
 
 
 def test_runs_repeat_and_learn(start: Tensor) -> None:
@@ -273,7 +282,7 @@ def test_runs_repeat_and_learn(start: Tensor) -> None:
     assert torch.equal(first.weights, again.weights)
     assert first.losses[-1][0] < first.losses[0][0]
     images = few_images()
-    shares = accuracies(first, Passes(images), len(images))
+    shares = first.gossip.accuracies(Passes(images))
     assert len(shares) == 2
     assert all(0 <= share <= 1 for share in shares)
 
@@ -286,10 +295,11 @@ def test_no_bit_depends_on_who_shares_the_work(start: Tensor, workers: int) -> N
     recipe = replace(SMALL, nodes=4, batch=8)
     alone, shared = run(recipe, start), run(recipe, start, workers=workers)
     assert torch.equal(alone.weights, shared.weights)
-    assert torch.equal(alone.moments.second, shared.moments.second)
-    assert (alone.losses, alone.moments.steps.tolist()) == (shared.losses, [4] * 4)
+    states = alone.gossip.state(), shared.gossip.state()
+    assert all(torch.equal(values, states[1][name]) for name, values in states[0].items())
+    assert (alone.losses, alone.gossip.nodes["steps"].tolist()) == (shared.losses, [4] * 4)
     tested = Passes(few_images())
-    assert accuracies(alone, tested, 64) == accuracies(shared, tested, 64, workers=workers)
+    assert alone.gossip.accuracies(tested) == shared.gossip.accuracies(tested)
 
 
 def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:
@@ -314,11 +324,10 @@ def test_trajectories_made_side_by_side_are_the_same(tmp_path: Path) -> None:
 
 
 def test_an_error_in_one_thread_ends_the_round(start: Tensor) -> None:
-    nodes = Nodes.begin(start, 4)
-    nodes.weights[2] = float("nan")
-    own, shares = Passes(few_images()), [np.arange(16)] * 4
+    broken = gossip_of(replace(SMALL, nodes=4, exchange="none"), start, workers=2)
+    broken.nodes["weights"][2] = float("nan")
     with pytest.raises(ValueError, match="loss of node 2: expected a finite number"):
-        one_round(nodes, own, shares, None, replace(SMALL, nodes=4), seed=0, workers=2)
+        broken.run_round()
 
 
 # Codecs -----------------------------------------------------------------------------------------
@@ -333,10 +342,11 @@ def test_no_bit_depends_on_who_writes_and_reads_messages(start: Tensor) -> None:
     recipe = with_codec("difference", inner={"codec": "quantised"})
     alone, shared = run(recipe, start), run(recipe, start, workers=3)
     assert torch.equal(alone.weights, shared.weights)
-    assert (alone.edges, alone.sent_bits) == (shared.edges, shared.sent_bits)
-    for own, others in zip(alone.memories, shared.memories, strict=True):
+    assert alone.sent_bits == shared.sent_bits
+    memories = alone.gossip.memories, shared.gossip.memories
+    for own, others in zip(*memories, strict=True):
         assert all(torch.equal(own[name], values) for name, values in others.items())
-    assert len(alone.memories) == 4
+    assert len(memories[0]) == 4
 
 
 def test_all_weights_in_float32_are_full_exchange(start: Tensor) -> None:
@@ -390,13 +400,12 @@ def test_nodes_may_exchange_now_and_then(start: Tensor) -> None:
     """Every third round: two rounds alone, and the third as any other."""
     recipe = replace(with_codec("quantised"), every=3)
     found = run(recipe, start, rounds=3)
-    assert found.sent_bits[:2] == [0, 0]
-    assert len(found.edges) == 4
+    assert found.sent_bits[:2] == [0, 0] != found.sent_bits[2:]
     alone = run(replace(SMALL, nodes=4, exchange="none"), start, rounds=3)
     assert alone.sent_bits == [0, 0, 0]
     assert found.losses == alone.losses  # which are from before the exchange
     assert not torch.equal(found.weights, alone.weights)
-    assert run(recipe, start, rounds=4).edges == ()
+    assert run(recipe, start, rounds=4).sent_bits[3] == 0
 
 
 def test_after_the_last_round_nodes_may_exchange_again_and_again(start: Tensor) -> None:
@@ -468,13 +477,20 @@ def test_replicas_that_part_are_a_fault_of_the_codec(start: Tensor) -> None:
             memory["said weights"][0] += 1
             return heard
 
-    images = few_images()
-    nodes = Nodes.begin(start, 4)
-    shares = split_of("balanced", images.labels, 4, stream(0)).shares
     with pytest.raises(ValueError, match="memory of node 0: expected the same at both ends"):
-        one_round(nodes, Passes(images), shares, Forgetful(), recipe, seed=3, workers=2)
+        gossip_of(recipe, start, workers=2, coder=Forgetful()).run_round()
 
 
-def test_a_loss_that_is_no_number_is_refused(start: Tensor) -> None:
-    with pytest.raises(ValueError, match="loss of node 0: expected a finite number"):
-        run(replace(SMALL, nodes=2), torch.full_like(start, float("nan")), rounds=1)
+def test_a_run_goes_on_from_any_round(start: Tensor) -> None:
+    """With moments, and with what a codec remembers."""
+    recipe = replace(with_codec("difference", inner={"codec": "quantised"}), batch=8)
+    whole = run(recipe, start, rounds=3).gossip
+    half = run(recipe, start, rounds=1).gossip
+    again = gossip_of(recipe, start)
+    again.run_round(), again.run_round()
+    again.restore({name: values.clone() for name, values in half.state().items()})
+    assert again.round == 1
+    again.run_round(), again.run_round()
+    assert again.round == 3
+    states = whole.state(), again.state()
+    assert all(torch.equal(values, states[1][name]) for name, values in states[0].items())

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from empirical.kernels.noise import Noise, keys
-from empirical.likelihoods.laws import Classes, Gaussian
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import (
     Architecture,
     Convolution,
@@ -12,16 +12,8 @@ from empirical.nets.architecture import (
     MaxPool,
     perceptron,
 )
-from empirical.nets.likelihood import (
-    ESTIMATORS,
-    gradient,
-    logits,
-    mean_probabilities,
-    sampled_probabilities,
-)
-from empirical.nets.posterior import Posterior
+from empirical.nets.likelihood import ESTIMATORS, gradient
 from tests.empirical.nets.torch_nets import flat, module_of
-from tests.empirical.support import refused
 
 NETS = {
     "perceptron": perceptron(6, 5, 4, outputs=3),
@@ -113,23 +105,6 @@ def test_gradients_against_finite_differences(name: str, estimator: str) -> None
             assert torch.allclose(into[which][:, k], slope, rtol=1e-6, atol=1e-7)
 
 
-def test_a_regressions_gradient_against_finite_differences() -> None:
-    net = perceptron(4, 3, outputs=1)
-    mean, variance, inputs, _ = setting(net)
-    targets = torch.linspace(-1, 1, AGENTS * BATCH, dtype=torch.float64).reshape(AGENTS, BATCH)
-    likelihood = Gaussian(0.7)
-    loss, into = found(net, mean, variance, inputs, targets, "point", likelihood)
-    outputs = logits(net, mean, inputs)[:, :, 0]
-    expected = -torch.distributions.Normal(outputs, 0.7).log_prob(targets).mean(dim=1)
-    assert torch.allclose(loss, expected, rtol=1e-12)
-    for k in range(net.parameters):
-        moved = [mean.clone(), mean.clone()]
-        moved[0][:, k] += 1e-6
-        moved[1][:, k] -= 1e-6
-        ends = [found(net, m, variance, inputs, targets, "point", likelihood)[0] for m in moved]
-        assert torch.allclose(into[0][:, k], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-7)
-
-
 # One kernel over the whole image: no two outputs share a weight.
 ONE_PLACE = Architecture((2, 3, 3), (Convolution(4, 3), Dense(3)))
 
@@ -200,19 +175,3 @@ def test_an_agents_noise_is_its_own() -> None:
         )
         assert torch.allclose(own, loss[1:2], rtol=1e-12)
         assert torch.allclose(alone, into[0][1:2], rtol=1e-10, atol=1e-14)
-
-
-def test_predictions() -> None:
-    net = NETS["perceptron"]
-    mean, variance, inputs, _ = setting(net)
-    belief = Posterior(net, mean.float(), variance.float())
-    x = inputs[0].float()
-    p = mean_probabilities(belief, x)
-    expected = torch.stack([logits(net, belief.mean[k : k + 1], x[None])[0] for k in range(AGENTS)])
-    assert torch.allclose(p, torch.softmax(expected, dim=2), atol=1e-6)
-    sampled = sampled_probabilities(belief, x, draws=20, seed=0)
-    assert torch.allclose(sampled.sum(dim=2), torch.ones(AGENTS, BATCH), atol=1e-5)
-    assert (sampled_probabilities(belief, x, draws=20, seed=0) == sampled).all()
-    certain = Posterior(net, belief.mean, torch.full_like(belief.mean, 1e-12))
-    assert torch.allclose(sampled_probabilities(certain, x, draws=3, seed=0), p, atol=1e-4)
-    refused("draws", sampled_probabilities, belief, x, draws=0, seed=0)

@@ -1,13 +1,18 @@
-"""Beliefs over weights: torch.distributions is the oracle of the divergence."""
+"""Beliefs over weights, in memory and on disk; torch.distributions has the divergence."""
+
+from pathlib import Path
 
 import pytest
 import torch
 
+from empirical.keeping import save_tensors
 from empirical.nets.architecture import perceptron
 from empirical.nets.posterior import (
     Posterior,
+    first_weights,
     kl_divergence,
-    shared_initialisation,
+    load_posterior,
+    save_posterior,
 )
 from tests.empirical.support import refused
 
@@ -39,20 +44,17 @@ def test_divergence_of_a_belief_from_itself_is_zero() -> None:
     assert kl_divergence(q, q).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_the_beginning_is_shared_and_of_hes_size() -> None:
+def test_the_beginning_is_of_hes_size() -> None:
     net = perceptron(784, 400, outputs=10)
-    start = shared_initialisation(net, 3, std=0.03, seed=1)
-    assert (start.mean == start.mean[:1]).all()
-    assert torch.allclose(start.std, torch.tensor(0.03), rtol=1e-6)
+    start = first_weights(net, seed=1)
     for block in net.blocks:
-        assert (start.mean[:, block.bias] == 0).all()
-        drawn = start.mean[0, block.weight]
+        assert (start[block.bias] == 0).all()
+        drawn = start[block.weight]
         # The standard error of a standard deviation of n normal numbers is σ / sqrt(2n).
         wanted = (2.0 / block.fan_in) ** 0.5
         assert abs(float(drawn.std()) - wanted) < 4 * wanted / (2 * drawn.numel()) ** 0.5
-    again = shared_initialisation(net, 1, std=0.03, seed=1)
-    assert (again.mean[0] == start.mean[0]).all()
-    assert (shared_initialisation(net, 1, std=0.03, seed=2).mean != again.mean).any()
+    assert (first_weights(net, seed=1) == start).all()
+    assert (first_weights(net, seed=2) != start).any()
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,16 @@ def test_some_agents_are_copied() -> None:
     assert (some.mean == good.mean[[2, 0]]).all()
     some.mean.zero_()
     assert (good.mean[2] != 0).any()
+
+
+def test_beliefs_come_back_as_they_were(tmp_path: Path) -> None:
+    kept = belief(1)
+    save_posterior(tmp_path / "p", kept, {"round": 0})
+    again = load_posterior(tmp_path / "p", NET)
+    assert torch.equal(again.mean, kept.mean)
+    assert torch.equal(again.variance, kept.variance)
+    other = perceptron(4, 2, outputs=2)
+    refused("mean: expected shape", load_posterior, tmp_path / "p", other)
+    save_tensors(tmp_path / "x", {"x": torch.zeros(1)}, {})
+    message = "expected the tensors mean and variance, got x"
+    refused(message, load_posterior, tmp_path / "x", other)

@@ -16,12 +16,13 @@ from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
-from empirical.nets.likelihood import mean_probabilities
 from empirical.nets.shares import Shares, as_inputs
-from empirical.train.curve import Curve, Schedule, Test, follow
-from empirical.train.fedavg import FedAvg
-from empirical.train.followed import Alone, Followed, Server, Together
-from empirical.train.recipe import FedAvgRecipe, Recipe
+from empirical.train.curve import Followed, Schedule, Test, curve_of
+from empirical.train.evaluation import mean_probabilities
+from empirical.train.follow import Apart
+from empirical.train.learners.averaging import Averaging, Belief
+from empirical.train.recipe import FedAvgRecipe, Recipe, posterior_of
+from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from tests.empirical.support import refused
 from theory.network import Network
@@ -39,24 +40,24 @@ def shares() -> Shares:
     return Shares.from_images(images, RULE.deal(images.labels, seed=0), input_shape=(64,))
 
 
-def network(recipe: Recipe = RECIPE) -> Together:
-    return Together(recipe.training(shares(), Network(WEIGHTS), architecture=NET, seed=5), NET)
+def network(recipe: Recipe = RECIPE) -> TrainingRun:
+    return recipe.training(shares(), Network(WEIGHTS), architecture=NET, seed=5)
 
 
-def alone(recipe: Recipe = RECIPE) -> Alone:
-    return Alone([one_alone(k, recipe) for k in (0, 1)])
+def alone(recipe: Recipe = RECIPE) -> Apart:
+    return Apart([one_alone(k, recipe) for k in (0, 1)])
 
 
-def one_alone(agent: int, recipe: Recipe = RECIPE) -> Together:
+def one_alone(agent: int, recipe: Recipe = RECIPE) -> TrainingRun:
     one = Network(np.ones((1, 1)))
-    return Together(recipe.training(shares().of([agent]), one, architecture=NET, seed=5), NET)
+    return recipe.training(shares().of([agent]), one, architecture=NET, seed=5)
 
 
-def server() -> Server:
+def server() -> TrainingRun:
     recipe = FedAvgRecipe(
         rounds=12, fraction=1.0, local_steps=2, batch=20, momentum=0.5, averaging=2.0
     )
-    return Server(FedAvg(shares(), recipe, architecture=NET, seed=5))
+    return recipe.training(shares(), architecture=NET, seed=5)
 
 
 def test_set(learners: int) -> Test:
@@ -69,14 +70,15 @@ def test_set(learners: int) -> Test:
 test_set.__test__ = False  # type: ignore[attr-defined]
 
 
-def followed(learner: Followed, **options: Any) -> Curve:
+def followed(run: Followed, **options: Any) -> dict[str, Any]:
     options = {"rounds": 12, "schedule": SCHEDULE, "seed": 1} | options
-    return follow(learner, test_set(learner.posterior.agents), **options)
+    served = isinstance(run.learner, Averaging)  # one net, of the server
+    return curve_of(run, test_set(1 if served else 2), **options)
 
 
-def timeless(curve: Curve) -> str:
+def timeless(curve: dict[str, Any]) -> str:
     """Everything but how long it took."""
-    content = curve.as_json()
+    content = json.loads(json.dumps(curve))
     del content["seconds"]
     for point in content["points"]:
         del point["seconds"]
@@ -99,8 +101,8 @@ def test_what_is_on_record() -> None:
     ticks: list[tuple[int, int]] = []
     curve = followed(learner, say=said.append, progress=lambda *tick: ticks.append(tick))
     assert ticks == [(k, 12) for k in range(1, 13)]
-    assert [point["round"] for point in curve.points] == list(SCHEDULE.rounds(12))
-    for point in curve.points:
+    assert [point["round"] for point in curve["points"]] == list(SCHEDULE.rounds(12))
+    for point in curve["points"]:
         assert point["local_steps"] == 2 * 2 * point["round"]
         # Two links, precision and shift of d float32 numbers each.
         assert point["bytes"] == 2 * 8 * NET.parameters * point["round"]
@@ -111,58 +113,72 @@ def test_what_is_on_record() -> None:
     images = load_digits()
     inputs = as_inputs(images, input_shape=(64,))
     places = test_set(2).sample(200)
-    predicted = mean_probabilities(learner.posterior, inputs).argmax(dim=2).numpy()
+    beliefs = posterior_of(learner.belief(), NET)
+    predicted = mean_probabilities(beliefs, inputs).argmax(axis=2)
     share = (predicted == images.labels)[:, places].mean(axis=1)
-    assert curve.last["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
-    assert np.sum(curve.last["mean"]["confusion"]) == 2 * 200
-    last = curve.points[-1]["after"]["sampled"]
+    assert curve["last"]["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
+    assert np.sum(curve["last"]["mean"]["confusion"]) == 2 * 200
+    last = curve["points"][-1]["after"]["sampled"]
     assert (
-        said[-1] == f"{100 * float(np.mean(curve.points[-1]['after']['mean']['accuracy'])):.1f} %"
+        said[-1]
+        == f"{100 * float(np.mean(curve['points'][-1]['after']['mean']['accuracy'])):.1f} %"
     )
     # Agents that differ before a consensus are nearer to each other after it.
-    before = curve.points[0]["before"]["mean"]["in_domain_confidence"]
-    assert before != curve.points[0]["after"]["mean"]["in_domain_confidence"]
+    before = curve["points"][0]["before"]["mean"]["in_domain_confidence"]
+    assert before != curve["points"][0]["after"]["mean"]["in_domain_confidence"]
     assert set(last) >= {"nll", "calibration_error", "entropy", "out_of_domain_confidence"}
 
 
 @pytest.mark.parametrize("prior", ["consensus", "fixed"])
 def test_divergences_are_from_the_prior_of_the_round(prior: Any) -> None:
     """Written out, of Gaussians with independent coordinates."""
-    learner = network(replace(RECIPE, prior=prior, prior_std=0.4))
-    learner.advance()
-    mean, variance = (
-        part.double().clone() for part in (learner.posterior.mean, learner.posterior.variance)
-    )
+    run, beliefs = network(replace(RECIPE, prior=prior, prior_std=0.4)), list[Belief]()
+    run.run_round()
+    before = run.belief().copy()
+    run.run_round(before=lambda belief: beliefs.append(belief.copy()))
+    assert before.variance is not None
+    assert beliefs[0].variance is not None
+    mean, variance = before.mean.double(), before.variance.double()
     if prior == "fixed":
         mean, variance = torch.zeros_like(mean), torch.full_like(variance, 0.4**2)
-    step = learner.advance(before=(0, 1))
-    assert step.before is not None
-    assert step.divergence is not None
-    there, wide = step.before.mean.double(), step.before.variance.double()
+    there, wide = beliefs[0].mean.double(), beliefs[0].variance.double()
     terms = (wide + (there - mean) ** 2) / variance - 1 - (wide / variance).log()
-    np.testing.assert_allclose(step.divergence, 0.5 * terms.sum(dim=1), rtol=1e-4)
+    curve = followed(network(replace(RECIPE, prior=prior, prior_std=0.4)), rounds=2)
+    found = curve["points"][-1]["divergence"]
+    np.testing.assert_allclose(found, 0.5 * terms.sum(dim=1), rtol=1e-4)
 
 
-def test_learners_alone_are_trainings_of_their_own() -> None:
-    both = alone()
+def test_agents_alone_are_trainings_of_their_own() -> None:
+    both, one = alone(), one_alone(1)
     for _ in range(3):
-        step = both.advance(before=(0, 1))
-        assert (step.local_steps, step.bytes_sent, step.before) == (4, 0, None)
-    one = one_alone(1)
-    for _ in range(3):
-        one.advance()
-    assert torch.equal(both.posterior.mean[1], one.posterior.mean[0])
-    assert torch.equal(both.posterior.variance[1], one.posterior.variance[0])
-    refused("trainings of one agent each", Alone, [network()])
+        report = both.run_round()
+        assert (report.local_steps, report.bytes_sent) == (4, 0)
+        one.run_round()
+    mine, theirs = both.belief(), one.belief()
+    assert torch.equal(mine.mean[1], theirs.mean[0])
+    assert mine.variance is not None
+    assert theirs.variance is not None
+    assert torch.equal(mine.variance[1], theirs.variance[0])
+    refused("trainings of one agent each", Apart, [network()])
+    curve = followed(alone())
+    assert all(point["before"] is None for point in curve["points"])
+    assert all(value > 0 for value in curve["points"][0]["divergence"])
+    assert curve["last_before"] is None
 
 
 def test_a_server_is_judged_by_what_it_serves() -> None:
-    learner = server()
-    curve = followed(learner)
-    assert "sampled" not in curve.last
-    assert curve.points[0]["before"] is None
-    assert curve.points[0]["sigma"] is None
-    assert torch.equal(learner.posterior.mean[0], learner._run.served)
+    run = server()
+    curve = followed(run)
+    assert "sampled" not in curve["last"]
+    assert curve["points"][0]["before"] is None
+    assert curve["points"][0]["sigma"] is None
+    reports = [server().run_round().loss]
+    assert curve["points"][0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
+    images = load_digits()
+    served = posterior_of(run.belief(), NET).of([0])
+    right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(axis=2)
+    share = (right == images.labels)[:, test_set(1).sample(200)].mean()
+    assert curve["last"]["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
 
 
 @pytest.mark.parametrize(("make", "stop"), [(network, 1), (alone, 5), (server, 11), (server, 1)])
@@ -189,11 +205,11 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(
         resume=True,
         progress=lambda done, total: seen.append(done),
     )
-    # The round in which it was stopped had not been kept yet.
-    assert seen[0] == max(stop, 1)
+    assert seen == list(range(stop + 1, 13))
     assert timeless(curve) == expected
-    assert torch.equal(again.posterior.mean, whole.posterior.mean)
-    assert torch.equal(again.posterior.variance, whole.posterior.variance)
+    beliefs = (vars(run.belief()).values() for run in (again, whole))
+    for one, other in zip(*beliefs, strict=True):
+        assert one is other or torch.equal(one, other)
 
 
 def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
@@ -204,10 +220,12 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
     # Of a failure in a later round there is a state before it.
     start = network()
     kept = Generations(tmp_path / "run", "f")
+    due = iter((True, False, False))
+    kept.due = lambda: next(due)  # type: ignore[method-assign]
 
     def tick(done: int, total: int) -> None:
         if done == 3:
-            start.posterior.mean[1, 0] = float("nan")
+            start.belief().mean[1, 0] = float("nan")
 
     with pytest.raises(
         TrainingFailed, match=r"agent 1 in round 4.*of round 1, is kept in"
@@ -222,7 +240,7 @@ def test_a_failure_names_the_last_good_state(tmp_path: Path) -> None:
 
 def test_bad_input() -> None:
     learner = network()
-    learner.advance()
+    learner.run_round()
     refused("before its first round", followed, learner)
     refused("rounds", followed, network(), rounds=0)
     refused("records", Schedule, records=1)

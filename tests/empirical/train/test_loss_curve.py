@@ -10,9 +10,9 @@ from empirical.forecast import Site
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
+from empirical.train.curve import loss_curve
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Learner, learner_of
-from empirical.train.loss_curve import loss_curve
 from empirical.train.run import TrainingRun
 from theory import Network
 from theory.changing import MarkovNetwork
@@ -31,7 +31,7 @@ def test_a_curve_is_that_of_the_engine(dealt: Shares, site: Site, learner: Learn
         dealt, site, learner, architecture=NET, local_steps=5, batch=50, test_inputs=inputs,
         test_labels=labels, record=(0, 2, 3), seed=9,
     )  # fmt: skip
-    assert curve.rounds.tolist() == [0, 2, 3]
+    assert curve.rounds == [0, 2, 3]
     run = TrainingRun(
         KernelNet(NET), Classes(10), dealt, site.network, learner,
         rounds=3, local_steps=5, batch=50, seed=9, schedule="geometric",

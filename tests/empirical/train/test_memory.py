@@ -127,7 +127,7 @@ def test_too_large_a_run_is_refused_in_one_line(monkeypatch) -> None:
 def test_too_large_passes_on_a_device_are_refused_in_one_line(monkeypatch) -> None:
     run = run_of(NETWORKS["fixed"], "averaging")
 
-    def full(*given: Any) -> None:
+    def full(*given: Any, **named: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
     monkeypatch.setattr(run, "_walk", full)

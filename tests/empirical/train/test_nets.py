@@ -9,14 +9,10 @@ from torch import nn
 from empirical.likelihoods.heads import Heads
 from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.architecture import (
-    Architecture,
-    Convolution,
-    Dense,
-    MaxPool,
     perceptron,
 )
 from empirical.train.constants import with_constants
-from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
+from empirical.train.kernel_net import KernelNet, aligned_rows
 from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import NoiseKey
@@ -322,28 +318,6 @@ def test_no_constants_leave_a_net_as_it_is():
 
 
 # Architectures --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "architecture",
-    [
-        perceptron(5, 4, outputs=3),
-        perceptron(5, outputs=3),
-        Architecture((1, 9, 8), (Dense(4), Dense(3))),
-        Architecture((2, 9, 8), (Convolution(3, 3, 2, 1), MaxPool(2), Dense(3))),
-    ],
-)
-def test_an_architecture_is_its_sequential_module(architecture):
-    net = net_of(architecture, some(*architecture.input_shape), outputs=3)
-    module = sequential(architecture)
-    back = net_of(module, some(*architecture.input_shape), outputs=3)
-    assert isinstance(back, KernelNet)
-    assert back.architecture.layers == architecture.layers
-    weights = net.initial(0)
-    assert not torch.equal(weights, net.initial(1))
-    module.load_state_dict(net.tensors(weights), strict=True)
-    x = torch.randn(1, 6, *architecture.input_shape, generator=torch.Generator().manual_seed(0))
-    assert_near(net.outputs_of(weights[None], x)[0], module(x[0]).detach())
 
 
 def test_images_go_flat_into_a_dense_layer():

@@ -23,8 +23,11 @@ HOW: dict[str, Any] = {"local_steps": 3, "batch": 5, "seed": 4}
 def test_who_is_alone_says_what_it_ends_the_round_with(name: str) -> None:
     net, alone = KernelNet(perceptron(6, 4, outputs=3)), Network([[1.0]])
     shares = classified(1, 40, 6)
-    found = overheard(net, Classes(3), shares, alone, learner_of(name), rounds=4, **HOW)
-    run = TrainingRun(net, Classes(3), shares, alone, learner_of(name), rounds=1000, **HOW)
+    heard, run = (
+        TrainingRun(net, Classes(3), shares, alone, learner_of(name), rounds=1000, **HOW)
+        for _ in range(2)
+    )
+    found = overheard(heard, shares, rounds=4)
     assert len(found.said) == 4
     assert found.layout.size == net.parameters
     for said in found.said:

@@ -11,7 +11,7 @@ import torch
 from empirical import Images, classifier_model
 from empirical.forecast import LabelHypothesis, Site, label_hypotheses, rate_forecast
 from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import shared_initialisation
+from empirical.nets.posterior import first_weights
 from empirical.nets.shares import Shares
 from empirical.train.prediction import train_snapshots
 from empirical.train.recipe import Recipe
@@ -35,8 +35,8 @@ def test_nets_know_the_labels_that_they_were_trained_on(
     assert (table.accuracies[: len(known)] <= known + 1e-12).all()
     assert (table.accuracies[: len(known)] > 0.8 * known).all()
     assert table.hypotheses[-2:] == ("all labels, after 0 rounds", "all labels, after 3 rounds")
-    start = shared_initialisation(NET, 1, std=RECIPE.initial_std, seed=1)
-    torch.testing.assert_close(nets.posterior.mean[-2], start.mean[0], rtol=0, atol=0)
+    start = first_weights(NET, seed=1)
+    torch.testing.assert_close(nets.posterior.mean[-2], start, rtol=0, atol=0)
 
     found = rate_forecast(table.only(range(len(hypotheses))), site)
     assert found.reference == "all labels"

@@ -54,9 +54,14 @@ def test_a_sequential_module_is_its_architecture(architecture, seed):
     x = torch.randn(1, 3, *architecture.input_shape, generator=generator)
     expected = module(x[0]).detach()
     # Two orders of summation of at most some hundred numbers of order 1 in float32.
-    torch.testing.assert_close(
-        net.outputs_of(net.initial(0)[None], x)[0], expected, rtol=1e-5, atol=1e-5
-    )
+    near = {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(net.outputs_of(net.initial(0)[None], x)[0], expected, **near)
+    # The architecture itself begins at weights of its own, which its module takes.
+    own = net_of(architecture, some(*architecture.input_shape), outputs=architecture.outputs)
+    weights = own.initial(seed)
+    assert not torch.equal(weights, own.initial(seed + 1))
+    module.load_state_dict(own.tensors(weights), strict=True)
+    torch.testing.assert_close(own.outputs_of(weights[None], x)[0], module(x[0]).detach(), **near)
 
 
 def linear(*middle, last=3):

@@ -15,28 +15,25 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.keeping import load_tensors, save_tensors
+from empirical.keeping import Kept, load_tensors, save_tensors
 from empirical.messages.codecs import codec_named
 from empirical.nets.exchange import OneProcess
 from empirical.train.course import Course
-from empirical.train.fedavg import FedAvg
+from empirical.train.history import RoundReport
 from empirical.train.learners import LEARNERS
 from empirical.train.learners.averaging import Belief
-from empirical.train.recipe import FedAvgRecipe, Recipe
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made
 from tests.empirical.support import refused
-from tests.empirical.train.test_fedavg import PERCEPTRON, RECIPES, shares
+from tests.empirical.train.test_federated import RECIPES
+from tests.empirical.train.test_federated import training as fedavg
 from tests.empirical.train.test_recipe import NET, RECIPE, W, blobs
 from tests.empirical.train.test_rounds import NETWORKS
 from tests.empirical.train.test_run import run_of
 from theory import Network
 
 ROUNDS = 5
-
-
-def fedavg(recipe: FedAvgRecipe, seed: int = 1) -> FedAvg:
-    return FedAvg(shares(), recipe, architecture=PERCEPTRON, seed=seed)
 
 
 def training(codec: str | None = None, **changes: Any) -> TrainingRun:
@@ -55,7 +52,10 @@ def coded(codec: str, network: str) -> Any:
 
 
 RUNS: dict[str, Callable[[], Any]] = {
-    **{f"fedavg, {name}": lambda recipe=recipe: fedavg(recipe) for name, recipe in RECIPES.items()},
+    **{
+        f"fedavg, {name}": lambda recipe=recipe: fedavg(recipe, seed=1)
+        for name, recipe in RECIPES.items()
+    },
     **{
         f"training, {changes or 'plain'}": lambda changes=changes: training(**changes)
         for changes in (
@@ -79,11 +79,8 @@ CODED: dict[str, Callable[[], Any]] = {
 def seen(run: Any) -> dict[str, Any]:
     """What the next round shows to users."""
     report = vars(run.run_round())
-    if isinstance(run, FedAvg):
-        found = {"weights": run.weights, "served": run.served}
-    else:
-        belief = run.belief()
-        found = {"mean": belief.mean, "variance": belief.variance}
+    belief = run.belief()
+    found = {"mean": belief.mean, "variance": belief.variance}
     numbers = {name: np.array(value) for name, value in report.items() if name != "seconds"}
     return {
         **{name: None if v is None else v.numpy().copy() for name, v in found.items()},
@@ -119,9 +116,8 @@ def test_what_is_seen_is_there_before_the_next_round(name: str) -> None:
     for _ in range(3):
         one.run_round()
     again.restore({key: values.clone() for key, values in one.state().items()})
-    of = (lambda run: run.served) if name == "served" else (lambda run: run.belief().mean)
-    assert torch.equal(of(again), of(one))
-    assert not torch.equal(of(make()), of(one))
+    assert torch.equal(again.belief().mean, one.belief().mean)
+    assert not torch.equal(make().belief().mean, one.belief().mean)
 
 
 @pytest.mark.parametrize("case", RUNS)
@@ -158,42 +154,49 @@ def test_states_of_other_codecs_are_refused(codec: str | None, message: str) -> 
 LOOKS = (3.0, 2.0, 2.5, 1.0, 2.0, 1.5, 1.2)
 
 
-def course_after(looks: range, course: Course) -> Course:
-    """Two rounds between looks; beliefs, which change in place, hold the number of their look."""
-    belief = Belief(torch.zeros(2, 4), torch.zeros(2, 4))
+def course_of(patience: int | None) -> tuple[Course, Belief]:
+    """Of two agents; beliefs, which change in place, hold the number of their look."""
+    belief, variance = torch.zeros(2, 4), torch.zeros(2, 4)
+
+    def scores(now: Belief) -> Any:
+        nll = LOOKS[int(now.mean[0, 0])]
+        return SimpleNamespace(values=np.full((2, 3), nll), mean=lambda name: nll)
+
+    now = Belief(belief, variance)
+    return Course(
+        lambda: now, scores, own=2, agents=2, exchange=OneProcess(), rounds=2 * len(LOOKS),
+        interval=2, patience=patience,
+    ), now  # fmt: skip
+
+
+def course_after(looks: range, course: Course, belief: Belief) -> Course:
+    """Two rounds between looks."""
     assert belief.variance is not None
     for look in looks:
-        for round in (2 * look + 1, 2 * look + 2):
-            course.add(
-                SimpleNamespace(
-                    round=round, loss=[1.0 * look, np.nan], bytes_sent=10, bytes_uncoded=15
-                )
-            )
-        scores = SimpleNamespace(
-            values=np.full((2, 3), LOOKS[look]), mean=lambda name, look=look: LOOKS[look]
-        )
         belief.mean.fill_(look), belief.variance.fill_(0.5 + look)
-        course.look(belief, scores, seconds=look, exchange=OneProcess(), agents=2)
+        for round in (2 * look + 1, 2 * look + 2):
+            loss = np.array([1.0 * look, np.nan])
+            course.see(RoundReport(round, loss, 2, 10, 0.0, bytes_uncoded=15))
     return course
 
 
 @pytest.mark.parametrize("stop", range(len(LOOKS)))
 def test_the_best_beliefs_of_all_looks_are_kept_though_the_run_was_stopped(stop: int) -> None:
-    whole = course_after(range(len(LOOKS)), Course(2, patience=3))
-    half = course_after(range(stop), Course(2, patience=3))
-    again = Course(2, patience=3)
-    again.restore({name: values.clone() for name, values in half.state().items()}, "cpu")
+    whole = course_after(range(len(LOOKS)), *course_of(3))
+    half = course_after(range(stop), *course_of(3))
+    again, belief = course_of(3)
+    tensors, words = half.state()
+    again.restore(Kept(words, "", {name: values.clone() for name, values in tensors.items()}))
     assert again.has_ended == half.has_ended
-    course_after(range(stop, len(LOOKS)), again)
-    last = Belief(torch.full((2, 4), 9.0), None)
+    course_after(range(stop, len(LOOKS)), again, belief)
     for course in (whole, again):
-        best = course.best(last)
+        best = course.best
         assert best.variance is not None
         assert best.mean.unique().tolist() == [3.0]
         assert best.variance.unique().tolist() == [3.5]
         assert course.kept_round == 8
         assert course.has_ended
-        assert (course.bytes_uncoded, course.seconds) == (30 * len(LOOKS), 6.0)
+        assert course.bytes_uncoded == 30 * len(LOOKS)
         history = course.history(("accuracy", "nll", "calibration_error"))
         assert history.rounds.tolist() == [2 * look + 2 for look in range(len(LOOKS))]
         assert history.bytes_sent.tolist() == [20 * (look + 1) for look in range(len(LOOKS))]
@@ -202,8 +205,7 @@ def test_the_best_beliefs_of_all_looks_are_kept_though_the_run_was_stopped(stop:
 
 
 def test_without_patience_the_last_beliefs_are_kept() -> None:
-    course = course_after(range(len(LOOKS)), Course(2, patience=None))
-    last = Belief(torch.full((2, 4), 9.0), None)
-    assert course.best(last) is last
+    course = course_after(range(len(LOOKS)), *course_of(None))
+    assert course.best.mean.unique().tolist() == [len(LOOKS) - 1.0]
     assert not course.has_ended
     assert course.kept_round == 2 * len(LOOKS)

@@ -9,18 +9,10 @@ from scipy import stats
 
 from empirical.likelihoods.heads import Heads
 from empirical.likelihoods.laws import Classes, Counts, Gaussian
-from empirical.nets.metrics import image_scores, negative_log_likelihood
-from empirical.train import mixture
+from empirical.train.evaluation import judged
+from empirical.train.history import scores_from, words_of
 from empirical.train.mixture import doubt, drawn_weights, predict, uncertainty_of
-from empirical.train.scores import (
-    as_rows,
-    from_rows,
-    interval_error,
-    measures_of,
-    score,
-    scores_from,
-    words_of,
-)
+from empirical.train.scores import as_rows, from_rows, interval_error, measures_of, score
 from tests.empirical.train.linear import LinearNet
 
 RNG = np.random.default_rng(3)
@@ -34,11 +26,15 @@ def belief(net: LinearNet, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor
     return mean, 0.3 * torch.rand(net.parameters, generator=generator)
 
 
+def drawn(mean: torch.Tensor, variance: torch.Tensor | None, draws: int = DRAWS, agent: int = 2):  # type: ignore[no-untyped-def]
+    return drawn_weights(mean, variance, draws=draws, seed=1, agent=agent)
+
+
 def direct(net: LinearNet, mean: torch.Tensor, variance: torch.Tensor) -> np.ndarray:
     """Outputs of every draw, shape (draws, n, outputs), in float64 by numpy."""
-    drawn = drawn_weights(mean, variance, draws=DRAWS, seed=1, agent=2)
+    each = drawn(mean, variance)
     return np.stack(
-        [X.double().numpy() @ w.double().numpy().reshape(net.outputs, 3).T for w in drawn]
+        [X.double().numpy() @ w.double().numpy().reshape(net.outputs, 3).T for w in each]
     )
 
 
@@ -47,12 +43,11 @@ def softmax(z: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def test_classes_agree_with_sums_over_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixture, "AT_ONCE", 17)  # blocks that do not divide the inputs
+def test_classes_agree_with_sums_over_draws() -> None:
     net, likelihood = LinearNet(12, outputs=4), Classes(4)
     mean, variance = belief(net)
     y = torch.tensor(RNG.integers(4, size=40))
-    found = predict(net, likelihood, mean, variance, X, draws=DRAWS, seed=1, agent=2, labels=y)
+    found = predict(net, likelihood, drawn(mean, variance), X, y)
     p = softmax(direct(net, mean, variance))
     # Outputs are float32: 1e-5 is a hundred times their rounding.
     np.testing.assert_allclose(found.mean, p.mean(axis=0), atol=1e-5)
@@ -77,7 +72,7 @@ def test_numbers_agree_with_the_known_predictive_distribution() -> None:
     mean, variance = belief(net, seed=5)
     y = torch.tensor(RNG.normal(size=40), dtype=torch.float32)
     draws = 3000
-    found = predict(net, likelihood, mean, variance, X, draws=draws, seed=1, agent=0, labels=y)
+    found = predict(net, likelihood, drawn(mean, variance, draws), X, y)
     x = X.double().numpy()
     centre, spread = x @ mean.double().numpy(), (x**2) @ variance.double().numpy()
     error = np.sqrt(spread / draws)
@@ -96,7 +91,7 @@ def test_without_width_or_draws_the_mean_weights_predict() -> None:
     mean, variance = belief(net)
     plain = softmax(X.double().numpy() @ mean.double().numpy().reshape(4, 3).T)
     for draws, width in ((0, variance), (5, None)):
-        found = predict(net, likelihood, mean, width, X, draws=draws, seed=1, agent=2)
+        found = predict(net, likelihood, drawn(mean, width, draws), X)
         np.testing.assert_allclose(found.mean, plain, atol=1e-6)
         assert (found.between == 0).all()
         assert found.log_density is None
@@ -105,12 +100,15 @@ def test_without_width_or_draws_the_mean_weights_predict() -> None:
 def test_a_draw_depends_on_seed_agent_and_number_alone() -> None:
     mean, variance = torch.zeros(5), torch.ones(5)
 
-    def drawn(draws: int, seed: int, agent: int) -> torch.Tensor:
-        return torch.cat(list(drawn_weights(mean, variance, draws=draws, seed=seed, agent=agent)))
+    def some(draws: int, seed: int, agent: int, in_turn: bool) -> torch.Tensor:
+        of = {"draws": draws, "seed": seed, "agent": agent, "in_turn": in_turn}
+        return torch.cat(list(drawn_weights(mean, variance, **of)))  # type: ignore[arg-type]
 
-    assert torch.equal(drawn(3, 0, 1), drawn(5, 0, 1)[:3])
-    assert not torch.equal(drawn(3, 0, 1), drawn(3, 0, 2))
-    assert not torch.equal(drawn(3, 0, 1), drawn(3, 1, 1))
+    for in_turn in (False, True):
+        assert torch.equal(some(3, 0, 1, in_turn), some(5, 0, 1, in_turn)[:3])
+        assert not torch.equal(some(3, 0, 1, in_turn), some(3, 0, 2, in_turn))
+        assert not torch.equal(some(3, 0, 1, in_turn), some(3, 1, 1, in_turn))
+    assert not torch.equal(some(3, 0, 1, True), some(3, 0, 1, False))
 
 
 def scored(likelihood, labels, *, outputs: int, unit=1.0, others=None):  # type: ignore[no-untyped-def]
@@ -126,15 +124,12 @@ def test_class_scores_are_those_of_the_nets_of_the_papers() -> None:
     y = torch.tensor(RNG.integers(4, size=40))
     net, beliefs, found = scored(Classes(4), y, outputs=4, others=X + 5)
     _, mean, variance = beliefs[2]
-    own = predict(net, Classes(4), mean, variance, X[:20], draws=DRAWS, seed=1, agent=2)
-    known = image_scores(own.mean[None], y[:20])
-    assert found["accuracy"][2] == (known.predicted[0] == y[:20].numpy()).mean()
-    np.testing.assert_allclose(found["nll"][2], negative_log_likelihood(known)[0], rtol=1e-6)
-    # Expected calibration error from the bins, which sum to the examples.
-    bins = found.bins[2]
-    error = np.abs(bins[:, 2] - bins[:, 1]).sum() / 20
-    np.testing.assert_allclose(found["calibration_error"][2], error, rtol=1e-9)
-    assert bins[:, 0].sum() == 20
+    own = predict(net, Classes(4), drawn(mean, variance), X[:20])
+    known = judged([own.mean], y[:20])
+    assert found.measures[:3] == known.measures
+    np.testing.assert_allclose(found.values[2, :3], known.values[0], rtol=1e-6)
+    np.testing.assert_array_equal(found.bins[2], known.bins[0])
+    assert found.bins[2][:, 0].sum() == 20
     assert np.isnan(found.values[1]).all()
     assert found.examples.tolist() == [40, 0, 20]
     assert found["other_data_auroc"][0] != 0.5
@@ -165,9 +160,8 @@ def test_counts_and_heads() -> None:
     y = torch.tensor(RNG.integers(5, size=40), dtype=torch.float32)
     _, beliefs, found = scored(Counts(), y, outputs=1)
     _, mean, variance = beliefs[0]
-    rates = np.exp(X.double().numpy() @ np.stack(
-        [w.double().numpy()[0] for w in
-         drawn_weights(mean, variance, draws=DRAWS, seed=1, agent=0)]).T)  # fmt: skip
+    weights = torch.cat(list(drawn(mean, variance, agent=0))).double().numpy()
+    rates = np.exp(X.double().numpy() @ weights.T)
     chance = stats.poisson.pmf(y.numpy()[:, None], rates).mean(axis=1)
     np.testing.assert_allclose(found["nll"][0], -np.log(chance).mean(), rtol=1e-5)
     error = np.abs(y.numpy() - rates.mean(axis=1)).mean()
@@ -176,10 +170,10 @@ def test_counts_and_heads() -> None:
     labels = torch.stack([torch.tensor(RNG.integers(3, size=40)).float(), y], dim=1)
     _, beliefs, heads = scored(both, labels, outputs=5, unit=np.array([1.0, 2.0]))
     assert heads.measures == measures_of(both)
-    _, _, classes = scored_part(beliefs[0], Classes(3), labels[:, 0], slice(0, 3))
+    classes = scored_part(beliefs[0], Classes(3), labels[:, 0], slice(0, 3))
     np.testing.assert_allclose(heads["accuracy of 0"][0], classes["accuracy"][0])
     np.testing.assert_allclose(heads["nll of 0"][0], classes["nll"][0], rtol=1e-6)
-    _, _, numbers = scored_part(beliefs[0], Gaussian("input"), labels[:, 1], slice(3, 5), unit=2.0)
+    numbers = scored_part(beliefs[0], Gaussian("input"), labels[:, 1], slice(3, 5), unit=2.0)
     np.testing.assert_allclose(heads["rmse of 1"][0], numbers["rmse"][0], rtol=1e-6)
     np.testing.assert_allclose(heads["nll of 1"][0], numbers["nll"][0], rtol=1e-6)
 
@@ -192,8 +186,7 @@ def scored_part(belief, likelihood, labels, some, unit=1.0):  # type: ignore[no-
             return LinearNet.outputs_of(self, weights, inputs)[:, :, some]
 
     net = Part(15, outputs=5)
-    found = score(net, likelihood, [belief], [(X, labels)], draws=DRAWS, seed=1, unit=unit)
-    return net, belief, found
+    return score(net, likelihood, [belief], [(X, labels)], draws=DRAWS, seed=1, unit=unit)
 
 
 def test_rows_and_words_come_back() -> None:

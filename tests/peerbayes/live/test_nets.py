@@ -13,12 +13,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import peerbayes as pb  # noqa: E402
-from empirical.nets.evaluation import evaluate  # noqa: E402
+from empirical.train.evaluation import evaluate  # noqa: E402
+from empirical.train.recipe import posterior_of  # noqa: E402
 from exact.changing.peer_state import Receipt  # noqa: E402
 from peerbayes.cli import main  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
 from peerbayes.experiments.net_rows import ROWS, Part  # noqa: E402
-from peerbayes.experiments.net_run import net_problem, part_learner  # noqa: E402
+from peerbayes.experiments.net_run import net_problem, part_run  # noqa: E402
 from peerbayes.experiments.run import part_seed  # noqa: E402
 from peerbayes.live.agent import evidence_of  # noqa: E402
 from peerbayes.live.evidence import OwnData  # noqa: E402
@@ -96,11 +97,12 @@ def test_a_row_in_frames_has_the_bits_of_one_process(tiny: None) -> None:
     part, seed = Part("best", "cooperating", SMALL.main, 0), part_seed(3, 0)
     problem = net_problem(SMALL, part, is_quick=False, device="cpu", data=None, seed=seed)
     values = vars(net_run)["part_values"](SMALL, part, is_quick=False)
-    whole, _, _ = part_learner(problem, part, values, seed=seed, device="cpu")
+    whole, _, _ = part_run(problem, part, values, seed=seed, device="cpu")
     for _ in range(ROUNDS):
-        whole.advance()
-    assert torch.equal(means(learners), whole.posterior.mean)
-    assert torch.equal(variances(learners), whole.posterior.variance)
+        whole.run_round()
+    belief = whole.belief()
+    assert torch.equal(means(learners), belief.mean)
+    assert torch.equal(variances(learners), belief.variance)
     # The centre weighs everybody by its row of W, and used what all said in this round.
     assert isinstance(problem.network, Network)
     row = np.asarray(problem.network.weights)[0]
@@ -110,11 +112,11 @@ def test_a_row_in_frames_has_the_bits_of_one_process(tiny: None) -> None:
     assert scores["judged_by"] == "300 test images"
     assert scores["round"] == ROUNDS
     found = evaluate(
-        whole.posterior, problem.test.inputs, problem.test.labels,
+        posterior_of(belief, problem.architecture), problem.test.inputs, problem.test.labels,
         draws=0, seed=0, own_labels=problem.test.own_labels,
     )  # fmt: skip
-    assert scores["accuracy"] == found.accuracy[4]
-    assert scores["nll"] == pytest.approx(found.nll[4], rel=1e-6)
+    assert scores["accuracy"] == found["accuracy"][4]
+    assert scores["nll"] == pytest.approx(found["nll"][4], rel=1e-6)
 
 
 def test_a_net_file_in_frames_has_the_bits_of_one_process(tmp_path: Path) -> None:

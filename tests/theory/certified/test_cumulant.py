@@ -53,7 +53,7 @@ def test_the_jet_contains_the_cumulant_and_its_derivatives(name: str, u: str) ->
     with precision(192):
         balls = BallLaw.from_rational(law)
         jet = balls.jet(as_ball(point))
-        again = balls.cumulant(as_ball(point))
+        again = balls.series(as_ball(point), 1)
     with mpmath.workdps(500 if name == "rare" else 120):
         x = mpmath.mpf(point.numerator) / point.denominator
         truths = [mpmath.diff(lambda t: kappa(law, t), x, n=n, h=None) for n in (0, 1, 2)]
@@ -66,7 +66,7 @@ def test_the_jet_contains_the_cumulant_and_its_derivatives(name: str, u: str) ->
             # Where one atom has all weight but 1e-60 of it, 192 bits do not see the variance.
             blind = ball is jet.curvature and (name == "rare" or u == "-700")
             assert found.relative_width < 1e-14 or blind
-        assert again.overlaps(jet.value)
+        assert again[0].overlaps(jet.value)
 
 
 def test_a_ball_of_arguments_contains_all_their_cumulants() -> None:
@@ -90,7 +90,7 @@ def test_many_weights_of_one_law_are_summed_as_a_series(name: str, t: str) -> No
         exact = Weighed(tuple((as_ball(w), law, 2) for w in weights), arb(0))
         wide = Weighed(tuple((w + arb(0, 1e-9), law, c) for w, law, c in exact.terms), arb(0))
         jet, loose, later = exact.jet(point), wide.jet(point), Weighed((), arb(1), (exact,))
-        assert later.value(point).overlaps(point + exact.value(point))
+        assert later.jet(point).value.overlaps(point + jet.value)
     with mpmath.workdps(60):
         x = mpmath.mpf(Fraction(t).numerator) / Fraction(t).denominator
 

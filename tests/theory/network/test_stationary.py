@@ -203,7 +203,7 @@ def test_one_way_links_are_out_of_balance_and_eliminated() -> None:
 @given(networks(kinds=("positive", "directed", "nearly-periodic", "non-normal")))
 def test_sparse_factorisation(network: Network) -> None:
     """Well-conditioned kinds: some digits of reserve for the subtractions in the factors."""
-    values = solve_sparse(sparse.csr_array(network.weights))
+    values, _ = solve_sparse(sparse.csr_array(network.weights))
     assert relative_error(values, exact_stationary(network.weights)) < 1e-11
 
 
@@ -211,7 +211,7 @@ def test_sparse_factorisation(network: Network) -> None:
 def test_sparse_factorisation_loses_digits_to_weak_coupling(coupling: float, lost: float) -> None:
     """A documented limit: about 1e-16 over the coupling, and the residual does not show it."""
     weights = _coupled_blocks(2, 10, coupling, seed=1)
-    values = solve_sparse(sparse.csr_array(weights))
+    values, _ = solve_sparse(sparse.csr_array(weights))
     error = relative_error(values, exact_stationary(weights))
     assert error < lost
     assert residual(weights, values) < 1e-14
@@ -224,7 +224,8 @@ def test_sparse_factorisation_loses_digits_to_weak_coupling(coupling: float, los
 def test_iteration_holds_its_bound_or_gives_up(network: Network) -> None:
     found = iterate(sparse.csr_array(network.weights), steps=250)
     if found is not None:
-        values, bound = found
+        values, bound, products = found
+        assert products > 0
         assert relative_error(values, exact_stationary(network.weights)) <= bound < 1e-6
 
 

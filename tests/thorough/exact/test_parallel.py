@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import peerbayes as pb
 from exact import Run, Simulation, prepare, simulate
 from exact.checkpoint import Arrays, Checkpoint, fingerprint
 from exact.parallel import run_units
@@ -26,6 +27,7 @@ from tests.exact.test_parallel import (
     short_units,
 )
 from tests.models import coins
+from tests.peerbayes.test_many import NAMES, SETTINGS
 
 __all__ = ["short_units"]
 
@@ -45,6 +47,10 @@ def test_a_dask_cluster_of_two_processes() -> None:
     ):
         assert len(client.scheduler_info()["workers"]) == 2
         spread = simulate(TRIANGLE, coins(3), run=Run(workers=2, backend="dask", **options))
+        for question, settings in SETTINGS.items():
+            found = pb.many(question, NAMES, workers=2, backend="dask", **settings)
+            expected = [question(name, **settings).as_json() for name in NAMES]
+            assert [answer.as_json() for answer in found] == expected
     assert_identical(alone, spread)
 
 
@@ -56,6 +62,7 @@ import exact.checkpoint, exact.cost, exact.parallel
 from exact import Run, simulate
 from tests.exact.test_parallel import SHORT, TRIANGLE, many_coins
 from tests.models import coins
+from tests.peerbayes.test_many import NAMES, SETTINGS
 
 exact.cost.UNIT_SECONDS = SHORT
 exact.parallel.EVERY_SECONDS = exact.checkpoint.EVERY_SECONDS = exact.checkpoint.SHARE = 0

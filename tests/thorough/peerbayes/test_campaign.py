@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from peerbayes.experiments.record_lines import is_held
+from peerbayes.experiments.setting import is_held
 from peerbayes.experiments.short_records import read_row
 
 ROOT = Path(__file__).parents[3]

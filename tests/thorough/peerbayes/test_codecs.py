@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from peerbayes.experiments.codecs import CODECS, CodecsExperiment, CodecsRun
+from peerbayes.experiments.codecs import CODECS, CodecsExperiment, CodecsPart
+from peerbayes.experiments.experiment import RunRecord
 from peerbayes.experiments.run import run_experiment
 from peerbayes.records import read_record
 from peerbayes.report.experiments import codecs_view
@@ -25,8 +26,8 @@ def test_a_tiny_run_and_its_page(tmp_path: Path) -> None:
     other = run_experiment(tiny, out=tmp_path / "other")
     assert other.record_path.read_bytes() == before
 
-    run = CodecsRun.model_validate(read_record(done.record_path).body)
-    first, second = run.runs
+    run = RunRecord.model_validate(read_record(done.record_path).body)
+    first, second = (CodecsPart.model_validate(one) for one in run.content.values())
     assert (first.seed, second.seed) == (0, 1)
     assert first.silence != second.silence
     assert first.weights == 64 * 8 + 8 + 8 * 10 + 10

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from empirical.data import Images
-from empirical.gae.fitting import FitPlan, SnapshotPlan
 from peerbayes.experiments import gae_runs
+from peerbayes.experiments.experiment import Job, RunRecord
 from peerbayes.experiments.gae import GaeExperiment
-from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaePart, GaeRun
+from peerbayes.experiments.gae_rows import AUTOENCODER, TRIALS, GaeContent, GaePart
 from peerbayes.experiments.run import run_experiment
-from peerbayes.experiments.setting import Job, Setting, parts_folder
+from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.experiments.short_records import read_row, write_short
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
@@ -48,11 +48,11 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
     )  # fmt: skip
     found = run_experiment(tiny, only=only, out=tmp_path)
     assert not found.failed
-    run = GaeRun.model_validate(read_record(found.record_path).body)
+    run = RunRecord.model_validate(read_record(found.record_path).body)
     autoencoder, coded, pruned, central = (
-        run.found.autoencoders[AUTOENCODER],
+        GaeContent.of(run.content).autoencoders[AUTOENCODER],
         *(
-            run.found.named(name)[0]
+            GaeContent.of(run.content).named(name)[0]
             for name in ("GAE unbalanced 4", "pruned balanced 4", "central")
         ),
     )
@@ -73,7 +73,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
         "Test accuracy over bits, unbalanced 4 nodes",
         "What the autoencoder is given, and what it gives back",
     }
-    (ours,) = run.found.named("coded unbalanced 4")
+    (ours,) = GaeContent.of(run.content).named("coded unbalanced 4")
     assert ours.traffic is not None
     assert ours.traffic.sent_bits is not None
     assert ours.traffic.sent_bits[-1] == pytest.approx(ours.traffic.message_bits * 4 * 3)
@@ -94,7 +94,7 @@ def test_a_tiny_run_its_record_and_its_page(tiny: GaeExperiment, tmp_path: Path)
 def test_an_interrupted_run_ends_the_same(
     tiny: GaeExperiment, monkeypatch: Patch, name: str
 ) -> None:
-    rounds, whole, resumed = gone_on_with(tiny, name, 3, monkeypatch)
+    rounds, whole, resumed = gone_on_with(tiny, name, 2, monkeypatch)
     assert rounds == [3]
     assert resumed == whole
 
@@ -119,10 +119,8 @@ def test_a_trial_looks_at_training_images_that_nobody_holds(
     assert all(np.bincount(one.labels).tolist() == [len(one) // 10] * 10 for one in (learnt, held))
     (run,) = [one for one in TRIALS if one.name == "trial differences"]
     recipe = replace(run.recipe, nodes=4, rounds=4, every=2, closing=3)
-    part, job = GaePart(run), Job(seed=0, fingerprint="", progress=None)
-    found = gae_runs.run_gae(
-        part, recipe, (SnapshotPlan(), FitPlan()), job, is_quick=False, setting=Setting(), words={}
-    )
+    part = GaePart(replace(run, recipe=recipe))
+    found = gae_runs.run_gae(part, Job(seed=0), is_quick=False, setting=Setting())
     assert found.test_images == 20
     assert found.images == 4 * 8
     assert [one.exchanges for one in found.closing] == [0, 1, 2]

@@ -43,6 +43,8 @@ _ALIKE = 1e-11
 # Rows that agree to this in every round (the sum over columns) make two events one; what they
 # differ by is added to the constant's error.
 _SAME = 1e-12
+# Zero, divided by this, is zero.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -154,19 +156,13 @@ class View:
     @cached_property
     def classes(self) -> tuple[EventClass, ...]:
         """The classes of events, by their first group."""
-        ordered = np.concatenate(
-            [
-                np.sort(self.rows[:, :, self.parts == part], axis=2)
-                for part in np.unique(self.parts)
-            ],
-            axis=2,
-        )
         found: list[EventClass] = []
+        first: list[FloatArray] = []
         for group in self.groups:
-            shares = self.group_shares(group)
+            shares, own = self.group_shares(group), self._ordered(group[0])
             for index, known in enumerate(found):
                 difference = max(
-                    _difference(ordered[:, group[0]], ordered[:, known.agent], 0.0),
+                    _difference(own, first[index], 0.0),
                     _difference(shares, self.group_shares(known.agents), 1.0),
                 )
                 if difference <= _ALIKE:
@@ -179,7 +175,14 @@ class View:
                     break
             else:
                 found.append(EventClass(group, 1, 0.0, frozenset(group)))
+                first.append(own)
         return tuple(found)
+
+    def _ordered(self, agent: int) -> FloatArray:
+        """The agent's weights in order of size, part by part, shape (m, len(informed))."""
+        own = self.rows[:, agent]
+        parts = np.unique(self.parts)
+        return np.hstack([np.sort(own[:, self.parts == part], axis=1) for part in parts])
 
     def group_shares(self, group: tuple[int, ...]) -> FloatArray:
         """The smallest constant among a group's members, shape (m,)."""
@@ -192,11 +195,8 @@ def _difference(a: FloatArray, b: FloatArray, size: float) -> float:
     worst = 0.0
     # Most pairs differ in the first rounds.
     for part in (slice(0, 2), slice(2, None)):
-        gap = np.abs(a[part] - b[part])
-        if gap.size:
-            scale = np.maximum(np.maximum(np.abs(a[part]), np.abs(b[part])), size)
-            with np.errstate(invalid="ignore"):
-                worst = max(worst, float(np.where(gap > 0, gap / scale, 0.0).max()))
+        scale = np.maximum(np.maximum(np.abs(a[part]), np.abs(b[part])), max(size, _TINY))
+        worst = max(worst, float((np.abs(a[part] - b[part]) / scale).max(initial=0.0)))
         if worst > _ALIKE:
             break
     return worst

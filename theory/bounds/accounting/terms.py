@@ -244,13 +244,18 @@ def _centres(
             # Any centre is valid: a sample of the atoms is enough to choose one.
             chosen = np.linspace(0, means.size - 1, 256).astype(np.int64)
             means, logs = means[chosen], logs[chosen]
-        for j in np.flatnonzero(assignment == kind):
+        # Agents of the same weights, but for rounding, are looked at once: any centre is valid.
+        members = np.flatnonzero(assignment == kind)
+        weights = np.vstack([low[:, members], high[:, members]]).T.astype(np.float32)
+        _, some, counts = np.unique(weights, axis=0, return_index=True, return_counts=True)
+        for j, count in zip(members[some], counts, strict=True):
             for c, centre in enumerate(candidates):
                 z = means - centre
                 weights = np.where(z > 0, low[:, [j]], high[:, [j]])
                 exponents = logs - tilt * weights * z
                 top = exponents.max(axis=1)
-                values[:, c] += top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+                sums = np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+                values[:, c] += count * (top + sums)
     values -= tilt * candidates
     best: FloatArray = candidates[values.argmin(axis=1)]
     return best

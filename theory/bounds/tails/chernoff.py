@@ -170,12 +170,18 @@ def _evaluations(events: ErrorEvents, tilts: FloatArray) -> float:
 
 
 def chernoff_bounds(events: ErrorEvents) -> list[ErrorBound | None]:
-    """The union over agents and the single event, on one grid of tilts and one set of tables."""
-    tilts = tilt_grid(events)
-    lowest = -float(tilts.max())
-    kinds = [_together(laws, lowest) for laws in zip(*events.laws, strict=True)]
-    small = np.multiply.outer(tilts.min(axis=1), _SMALL)
-    return [_union(events, tilts, kinds), _single(events, np.hstack([small, tilts]), kinds)]
+    """The union over agents and the single event, on one grid of tilts and one set of tables.
+
+    They are kept with the events: tables of networks that mix slowly are long.
+    """
+    if not events.chernoff:
+        tilts = tilt_grid(events)
+        lowest = -float(tilts.max())
+        kinds = [_together(laws, lowest) for laws in zip(*events.laws, strict=True)]
+        small = np.multiply.outer(tilts.min(axis=1), _SMALL)
+        single = _single(events, np.hstack([small, tilts]), kinds)
+        events.chernoff.extend([_union(events, tilts, kinds), single])
+    return events.chernoff
 
 
 def _together(laws: Sequence[LogRatioLaw], lowest: float) -> Cumulants:
@@ -261,9 +267,21 @@ class UnionTerms:
 
     def _sums(self, theta: IntArray, tilt: IntArray, first: int, last: int) -> FloatArray:
         """Σ_{k ≤ n} Σ_j κ_j(−t [W^k]_ij) for n = `first` + 1 … `last`, shape (P, n, N)."""
-        added = self._added(theta, tilt, slice(0, last))
+        found = np.empty((theta.size, last - first, self._powers.shape[1]))
+        known = tilt == self._middle
+        found[known] = self._middle_sums[theta[known], first:last]
+        added = self._added(theta[~known], tilt[~known], slice(0, last))
         before = added[:, : first + 1].sum(axis=1, keepdims=True)
-        return np.cumsum(np.concatenate([before, added[:, first + 1 :]], axis=1), axis=1)
+        more = np.concatenate([before, added[:, first + 1 :]], axis=1)
+        found[~known] = np.cumsum(more, axis=1)
+        return found
+
+    @cached_property
+    def _middle_sums(self) -> FloatArray:
+        """The sums at the tilt of the exponent, shape (wrong, m, N)."""
+        theta = np.arange(len(self.tilts))
+        middle = np.full_like(theta, self._middle)
+        return np.cumsum(self._added(theta, middle, slice(0, len(self))), axis=1)
 
     def _added(self, theta: IntArray, tilt: IntArray, rounds: slice) -> FloatArray:
         """Σ_j κ_j(−t [W^k]_ij) of some pairs of hypothesis and tilt, shape (P, rounds, N)."""
@@ -350,7 +368,7 @@ class UnionTerms:
         """The bound with one tilt for each hypothesis."""
         theta = np.arange(len(self.tilts))
         middle = np.full_like(theta, self._middle)
-        sums = np.moveaxis(self._sums(theta, middle, 0, len(self)), 0, 2)
+        sums = np.moveaxis(self._middle_sums, 0, 2)
         tilts = self.tilts[theta, middle]
         priors = self._powers @ self.events.priors
         terms = np.minimum(sums - priors * tilts, 0.0).reshape(len(self), -1)

@@ -173,10 +173,19 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class ErrorEvents(Shown):
-    """One network, one model, one reference hypothesis, and the hypotheses that may beat it."""
+    """One network, one model, one reference hypothesis, and the hypotheses that may beat it.
+
+    Attributes
+    ----------
+    network, model
+        N agents each.
+    chernoff
+        Chernoff's bounds on them, once they have been asked for.
+    """
 
     network: AnyNetwork
     model: FiniteModel
+    chernoff: list[ErrorBound | None] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def knowing(
@@ -192,11 +201,6 @@ class ErrorEvents(Shown):
         known = {"rate": rate, "exponent": exponent}
         vars(events).update({name: value for name, value in known.items() if value is not None})
         return events
-
-    @property
-    def known_exponent(self) -> ErrorExponent | None:
-        """The error exponent if it has been computed."""
-        return vars(self).get("exponent")
 
     @property
     def fixed(self) -> Network:

@@ -32,7 +32,7 @@ from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
 from theory.design.samples.cover import CoverSearch, Evidence
-from theory.design.search import Certificate
+from theory.design.search import Certificate, within_budget
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
@@ -196,7 +196,7 @@ def _certified(
 
 
 def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, note: str) -> _Known:
-    lower = account(network, model).sample_size(delta, seconds=_MOST_SECONDS).lower
+    lower = account(network, model).sample_size(delta, seconds=within_budget(_MOST_SECONDS)).lower
     return _Known(lower, note) if lower is not None and lower > found.rounds else found
 
 

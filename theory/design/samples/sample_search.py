@@ -29,7 +29,7 @@ from theory.design.samples.mixing_descent import (
     starts_for,
 )
 from theory.design.samples.smooth_errors import SmoothErrors, descend
-from theory.design.search import Search, is_spent, until_spent
+from theory.design.search import Search, is_spent, until_spent, within_budget
 from theory.learning.model import FiniteModel
 from theory.learning.rate import error_exponent, learning_rate
 from theory.network import Network
@@ -265,7 +265,9 @@ class SampleSearch:
     def _perfect_rounds(self, v: FloatArray) -> int:
         """About n(δ), for the horizon of the stand-in."""
         network = perfect_mixing(v)
-        found = account(network, self.model).sample_size(self.delta, seconds=_SECONDS)
+        found = account(network, self.model).sample_size(
+            self.delta, seconds=within_budget(_SECONDS)
+        )
         if found.upper is not None:
             return found.upper
         ladder = sample_sizes(network, self.model, delta=self.delta, certify=False)
@@ -403,7 +405,9 @@ class SampleSearch:
     def _best_for_influence(self, best: SampleStart) -> int | None:
         v = self._expected(best).stationary_distribution
         return (
-            account(perfect_mixing(v), self.model).sample_size(self.delta, seconds=_SECONDS).lower
+            account(perfect_mixing(v), self.model)
+            .sample_size(self.delta, seconds=within_budget(_SECONDS))
+            .lower
         )
 
     def _note(self, best: SampleStart) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import peerbayes as pb
+from peerbayes.settings import Limits
 from tests.thorough.peerbayes.explore.browser.acts import design
 from tests.thorough.peerbayes.explore.browser.hand import Hand
 
@@ -67,7 +68,7 @@ def test_limits_that_exclude_each_other_are_refused_in_the_same_words(
     hand.until("document.querySelector('#view-design .refusal')")
     line = hand.page.locator("#view-design .refusal").inner_text()
     with pytest.raises(ValueError, match="edge_budget") as refused:
-        pb.design(ring, objective="rate", replicates=0, limits=pb.Limits(edge_budget=3))
+        pb.design(ring, objective="rate", replicates=0, limits=Limits(edge_budget=3))
     assert line == str(refused.value)
     assert hand.document == before
 
