@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import is_dataclass
@@ -11,6 +12,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+# Kernels of pages import the scripts that make their tables.
+PATHS = (str(HERE / "experiments"), os.environ.get("PYTHONPATH"))
+os.environ["PYTHONPATH"] = os.pathsep.join(path for path in PATHS if path)
 
 from peerbayes._version import __version__  # noqa: E402
 

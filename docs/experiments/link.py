@@ -46,16 +46,18 @@ def bodies() -> Mapping[str, Any]:
     return {name: record.body for name, record in read_lines(PATH).records.items()}
 
 
-def table(name: str) -> str:
-    """The lines of a row, without those of the networks one by one."""
-    heads = ("| | printed | measured | predicted | |", "|---|---|---:|---:|---|")
-    rows = [
-        f"| {line['what']} | {line['printed']} | {_cell(line['measured'])} | "
-        f"{_cell(line['predicted'])} | {line['remark'].replace('|', '/')} |"
-        for line in lines_of(name)
-        if not line["what"].startswith(("K, ", "rounds to test loss 1, ", "snapshots'"))
-    ]
-    return "\n".join([*heads, *rows])
+def table(*names: str) -> str:
+    """The lines of some rows, without those of the networks one by one."""
+    text = ["| | printed | measured | predicted | |", "|---|---|---:|---:|---|"]
+    for name in names:
+        text.append(f"| **`{name}`** | | | | |")
+        text += [
+            f"| {line['what']} | {line['printed']} | {_cell(line['measured'])} | "
+            f"{_cell(line['predicted'])} | {line['remark'].replace('|', '/')} |"
+            for line in lines_of(name)
+            if not line["what"].startswith(("K, ", "rounds to test loss 1, ", "snapshots'"))
+        ]
+    return "\n".join(text)
 
 
 def networks(*names: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from empirical.gae.recipe import ORIGINS, Recipe
+from peerbayes.experiments.experiment import mean_and_error
 from peerbayes.experiments.gae import gae_lines
 from peerbayes.experiments.gae_rows import (
     AUTOENCODER,
@@ -19,6 +21,7 @@ from peerbayes.experiments.gae_rows import (
     GaeContent,
     GaeRunPart,
 )
+from peerbayes.experiments.net_lines import Printed, is_reproduced
 from peerbayes.sources.documents import Kept
 
 FOUND: GaeContent = Kept(Path(__file__).parent).gae
@@ -41,6 +44,34 @@ _SENT = {
     "pruned": "50 000 weights as floats",
     "coded fine": "the same in steps of .02, coded",
 }
+# What came out after 300 rounds: which run ends ahead of, behind or level with which.
+FINDINGS = (
+    ("coarse differences now and then end a little behind all weights",
+     "differences unbalanced 16", "full unbalanced 16"),
+    ("... and ahead of the baseline", "differences unbalanced 16", "pruned unbalanced 16"),
+    ("with ten exchanges after the last round they are ahead of all weights",
+     "differences unbalanced 16 closing", "full unbalanced 16"),
+    ("JWINS's wavelets lead on the way, and end behind them",
+     "wavelet unbalanced 16 closing", "differences unbalanced 16 closing"),
+    ("a hundred kilobits a round are enough to end ahead of the baseline",
+     "differences unbalanced 16 rare", "pruned unbalanced 16"),
+    ("... and behind all weights", "differences unbalanced 16 rare", "full unbalanced 16"),
+    ("at GAE's bits, without an autoencoder, one is level with the baseline",
+     "spline unbalanced 16", "pruned unbalanced 16"),
+    ("GAE itself ends behind it", f"GAE unbalanced 16 {FEW}", "pruned unbalanced 16"),
+    ("steps that swallow what a round changes end the learning: far behind",
+     "coded unbalanced 16", "pruned unbalanced 16"),
+    ("fine steps are level, without a replica",
+     "coded unbalanced 16 fine", "pruned unbalanced 16"),
+    ("where what is not sent stays, pruned messages are far behind",
+     "pruned unbalanced 16 masked", "pruned unbalanced 16"),
+    ("... and level with no exchange", "pruned unbalanced 16 masked", "alone unbalanced 16"),
+    ("who hears of nobody ends far behind", "alone unbalanced 16", "full unbalanced 16"),
+    ("balanced nodes by differences end ahead of the baseline",
+     "differences balanced 16 closing", "pruned balanced 16"),
+    ("... ahead of GAE", "differences balanced 16 closing", f"GAE balanced 16 {FEW}"),
+    ("... and level with all weights", "differences balanced 16 closing", "full balanced 16"),
+)  # fmt: skip
 # How runs of sixteen nodes with eight digits each are drawn.
 _DRAWN = {
     "full unbalanced 16": "C7--",
@@ -59,16 +90,65 @@ _COLOURS = {
 
 
 def table_1() -> str:
-    """Table 1 of the paper: what was measured beside what is printed, empty if not on record."""
+    """Table 1 of the paper beside what was measured, bold where that is as printed."""
     rows = []
     for setting in _COLOURS:
         ways = ("central", "") if setting == "central" else (f"pruned {setting}", f"GAE {setting}")
         pairs = [(_accuracy(of_table(way)), _PRINTED.get(way, np.nan)) for way in ways]
         cells = [_digits(one) for pair in pairs for one in pair]
+        cells[::2] = [
+            f"**{cell}**" if is_as_printed(way) else cell
+            for way, cell in zip(ways, cells[::2], strict=True)
+        ]
         cells += [_digits(100 * (first - second), 2) for first, second in zip(*pairs, strict=True)]
         rows.append([setting, *cells])
     heads = ("", "baseline", "printed", "GAE", "printed", "GAE behind, points", "printed")
     return _table(heads, rows)
+
+
+def is_as_printed(name: str) -> bool:
+    """Whether the printed accuracy could be one more seed of a run of Table 1."""
+    own = of_table(name) if name in _PRINTED else ()
+    printed = Printed("", 100 * _PRINTED.get(name, np.nan), 0.005)
+    return bool(own) and is_reproduced(printed, [100 * one.accuracy for one in own])
+
+
+def findings() -> str:
+    """Each finding with its two runs: points of accuracy, bits and worst nodes of common seeds."""
+    rows = []
+    for what, name, other in FINDINGS:
+        pairs = paired(name, other)
+        both = tuple(zip(*pairs, strict=True))
+        ahead, error = mean_and_error([100 * (a.accuracy - b.accuracy) for a, b in pairs])
+        cells = [
+            f"`{name}`, `{other}`",
+            _signed(ahead) + ("" if error is None else f" ± {_digits(error, 2)}"),
+            _signed(100 * (mean_at(both[0], 90) - mean_at(both[1], 90))),
+            _share(*(sum(one.bits_a_round for one in ones) for ones in both)),
+            ", ".join(_digits(_mean([min(a.accuracies[-1]) for a in ones])) for ones in both),
+            str(len(pairs)),
+        ]
+        rows.append([what, *cells])
+    heads = ("finding", "runs", "points ahead", "after round 90", "bits", "worst nodes", "seeds")
+    return _table(heads, rows)
+
+
+def paired(name: str, other: str) -> list[tuple[GaeRunPart, GaeRunPart]]:
+    """Two runs with each seed that both have on record."""
+    theirs = {one.seed: one for one in FOUND.named(other)}
+    return [(own, theirs[own.seed]) for own in FOUND.named(name) if own.seed in theirs]
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("+0.", "+.").replace("-0.", "−.").replace("-", "−")
+
+
+def _share(sent: float, theirs: float) -> str:
+    """Bits over another's."""
+    if not sent or not theirs:
+        return "none are sent" if not sent else ""
+    ratio = theirs / sent
+    return f"1/{ratio:.{0 if ratio > 10 else 1}f}" if ratio > 1.5 else f"{sent / theirs:.2f}"
 
 
 def lines() -> str:
@@ -104,7 +184,7 @@ def trials(*rounds: int) -> str:
             ends = [closing(one, 0) for one in own]
             means = [*(mean_at(own, n) for n in rounds), float(np.mean(ends))]
             error = np.std(ends, ddof=1) / np.sqrt(len(ends)) if len(ends) > 1 else np.nan
-            sent = _whole(np.mean([kbit_a_round(one) for one in own]))
+            sent = _whole(_mean([kbit_a_round(one) for one in own]))
             cells = [sent, *(_digits(mean, 3) for mean in means), _digits(error, 3), str(len(own))]
             rows.append([what, *cells])
     looks = (f"after {n}" for n in rounds)
@@ -119,11 +199,19 @@ def closings(*exchanges: int) -> str:
         own = FOUND.named(run.name)
         if own and run.recipe.closing:
             means = (float(np.mean([closing(one, k) for one in own])) for k in (0, *exchanges))
-            sent = np.mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
+            sent = _mean([one.bits_a_round * int(one.recipe["rounds"]) for one in own]) / 1e6
             what = _SENT[run.name.removeprefix("trial ")]
             rows.append([what, *(_digits(mean, 3) for mean in means), _whole(sent)])
     looks = (f"+ {n} exchanges" for n in exchanges)
     return _table(("what is sent", "after the rounds", *looks, "Mbit a node, in all"), rows)
+
+
+def choices() -> str:
+    """Every field of a recipe, its default and where it is from."""
+    rows = (
+        f"| `{name}` | {getattr(Recipe(), name)} | {origin} |" for name, origin in ORIGINS.items()
+    )
+    return "\n".join(["| choice | default | from |", "|---|---|---|", *rows])
 
 
 def figure_4() -> Figure:
@@ -201,7 +289,11 @@ def mean_at(runs: Sequence[GaeRunPart], number: int) -> float:
 
 
 def _accuracy(runs: Sequence[GaeRunPart]) -> float:
-    return float(np.mean([one.accuracy for one in runs])) if runs else np.nan
+    return _mean([one.accuracy for one in runs]) if runs else np.nan
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return float(np.mean(numbers))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -29,9 +29,7 @@ from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
 from peerbayes.records import read_record
 from peerbayes.report.experiments import gae_view
-from peerbayes.sources.documents import Kept
 from tests.peerbayes.commands import Patch
-from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
 # Table 1, typed once more from the paper.
 PRINTED = {
@@ -261,135 +259,6 @@ def test_other_bits_than_the_formulas_contradict() -> None:
     what = "bits of a message, GAE"
     assert concluded(a_run("GAE balanced 4", 0, 0.9))[what].holds is True
     assert concluded(a_run("GAE balanced 4", 0, 0.9, bits=1_017_664))[what].holds is False
-
-
-def test_the_page_says_what_the_records_say() -> None:
-    """Numbers in the words of the page, from the records beside it."""
-    docs = Path(__file__).parents[2] / "docs"
-    page = " ".join((docs / "reference/gae.md").read_text(encoding="utf-8").split())
-    found = Kept(docs / "experiments").gae
-    check_words_on_closing(page, found)
-    found = replace(found, runs=tuple(one for one in found.runs if one.seed == 0))
-    (ours,), (full,) = (found.named(f"{way} unbalanced 16") for way in ("differences", "full"))
-    gaps = {
-        number: f"{100 * float(np.mean(b) - np.mean(a)):.2f}"
-        for number, a, b in zip(ours.rounds, ours.accuracies, full.accuracies, strict=True)
-    }
-    share = FULL / ours.bits_a_round
-    assert f"end {gaps[300].lstrip('0')} points behind full exchange for 1/{share:.0f}" in page
-    assert f"The gap was wider, {gaps[222].lstrip('0')}, after 222 rounds" in page
-    assert f"and {gaps[90]} after 90" in page
-    apart = np.mean(ours.accuracies[ours.rounds.index(299)])
-    assert f"`differences` has {f'{apart:.4f}'.lstrip('0')}, {float(gaps[299]):.1f} points" in page
-    (closing,) = found.named("differences unbalanced 16 closing")
-    way = closing.rounds.index(164)
-    own, theirs = (float(np.mean(one.accuracies[way])) for one in (closing, full))
-    assert f"has {f'{own:.4f}'.lstrip('0')}, {100 * (theirs - own):.1f} points behind" in page
-    (pruned,) = found.named("pruned unbalanced 16")
-    ahead = f"{100 * (ours.accuracy - pruned.accuracy):.2f}".lstrip("0")
-    assert f"and {ahead} ahead of pruned weights for 1/{PRUNED / ours.bits_a_round:.0f}" in page
-    assert f"as printed, {f'{pruned.accuracy:.4f}'.lstrip('0')} beside .9661" in page
-    assert f".9320 for {CODED / ours.bits_a_round:.1f} times the bits" in page
-    (even,) = found.named("differences balanced 16 closing")
-    names = ("pruned balanced 16", "GAE balanced 16 few snapshots")
-    baseline, coded = (found.named(name)[0] for name in names)
-    assert all(max(one.accuracies[-1]) < min(even.accuracies[-1]) for one in (baseline, coded))
-    means = (np.mean(one.accuracies, axis=1) for one in (even, baseline))
-    leads = [n for n, own, other in zip(even.rounds, *means, strict=True) if own > other]
-    assert leads == [n for n in even.rounds if n >= 3]
-    parts = [one.bits_a_round / even.bits_a_round for one in (baseline, coded)]
-    assert "for 1/{:.0f} and 1/{:.0f} of their bits".format(*parts) in page
-    (everything,) = found.named("full balanced 16")
-    ahead = f"{100 * (everything.accuracy - even.accuracy):.2f}".lstrip("0")
-    own = [f"{x:.4f}".lstrip("0") for x in (everything.accuracy, min(everything.accuracies[-1]))]
-    ends = "Full exchange ends {} points ahead of it, with {} and a worst node of {}"
-    assert f"{ends.format(ahead, *own)}, for {FULL / even.bits_a_round:.0f} times the bits" in page
-    (fine,) = found.named("coded unbalanced 16 fine")
-    assert fine.traffic.sent_bits is not None
-    first = fine.traffic.sent_bits[0] / len(fine.digits)
-    assert f"for 1/{PRUNED / fine.bits_a_round:.0f} of the baseline's bits and without" in page
-    assert f"{fine.bits_a_round / 1e3:.0f} kbit a message, of which the first has" in page
-    assert f"the first has {first / 1e3:.0f} (one seed)" in page
-    check_words_on_no_exchange(page, found)
-    check_words_on_masked(page, found)
-
-
-def check_words_on_closing(page: str, found: GaeContent) -> None:
-    """Full exchange and differences with closing exchanges, seed by seed.
-
-    The others have one, but for wavelets.
-    """
-    names = ("differences unbalanced 16 closing", "full unbalanced 16")
-    seeds = (0, 1, 2)
-    pairs = [found.named(name) for name in names]
-    assert [[one.seed for one in ones] for ones in pairs] == [list(seeds)] * 2
-    single = [one for one in found.runs if one.run not in (*names, "wavelet unbalanced 16 closing")]
-    assert not any(one.seed for one in single)
-    own, full = (np.array([one.accuracy for one in ones]) for ones in pairs)
-    lead, error = np.mean(own - full), np.std(own - full, ddof=1) / np.sqrt(len(seeds))
-    share = FULL / np.mean([one.bits_a_round for one in pairs[0]])
-    assert share > 100
-    ends = f"ends {100 * lead:.2f} ± {100 * error:.2f} points *ahead* of full exchange"
-    ends = f"{ends.replace(' 0.', ' .')} for 1/{share:.0f} of its bits"
-    assert f"{ends} (three seeds, paired" in page
-    means = [", ".join(f"{x:.4f}".lstrip("0") for x in ones) for ones in (own, full)]
-    assert "{} beside {}".format(*means) in page
-    worst = [
-        ", ".join(f"{min(one.accuracies[-1]):.4f}".lstrip("0") for one in ones) for ones in pairs
-    ]
-    assert "worst nodes have {} where those of full exchange have {}".format(*worst) in page
-    held = [[sum(digit in own for own in one.digits) for digit in range(10)] for one in pairs[1]]
-    assert [min(one) for one in held] == [11, 11, 9]
-    assert held[2].index(9) == 3
-    worst_node = int(np.argmin(pairs[1][2].accuracies[-1]))
-    assert pairs[1][2].digits[worst_node] == pairs[1][2].digits[worst_node - 1]
-
-
-def check_words_on_masked(page: str, found: GaeContent) -> None:
-    """What stays where it is not sent: ahead of zeros at first, and never far from no exchange."""
-    names = ("pruned unbalanced 16 masked", "pruned unbalanced 16", "alone unbalanced 16")
-    masked, zeros, alone = (found.named(name)[0] for name in names)
-    own, worst = (f"{x:.4f}".lstrip("0") for x in (masked.accuracy, min(masked.accuracies[-1])))
-    assert f"ends with {own} (one seed; the worst node {worst})" in page
-    assert f"{100 * (zeros.accuracy - masked.accuracy):.1f} points behind the merge with" in page
-    means = (np.mean(one.accuracies, axis=1) for one in (masked, zeros, alone))
-    looks = list(zip(masked.rounds, *means, strict=True))
-    assert all(own > other for n, own, other, _ in looks if 1 < n < 20)
-    assert all(abs(own - other) < 5e-4 for n, own, other, _ in looks if n == 20)
-    assert all(own < other for n, own, other, _ in looks if n > 20)
-    assert all(abs(own - other) < 0.004 for n, own, _, other in looks if n >= 8)
-
-
-def check_words_on_no_exchange(page: str, found: GaeContent) -> None:
-    """What exchange is worth, and from when on."""
-    (alone,) = found.named("alone unbalanced 16")
-    assert alone.traffic is None
-    worst = f"{min(alone.accuracies[-1]):.4f}".lstrip("0")
-    ends = f"hears of nobody ends with {f'{alone.accuracy:.4f}'.lstrip('0')}"
-    assert f"{ends}** (`alone`, mean over nodes, one seed; the worst {worst})" in page
-    # Test images of MNIST by digit.
-    images = np.array([980, 1135, 1032, 1010, 982, 892, 1028, 974, 1009, 958]) / 10_000
-    most = np.array([images[list(own)].sum() for own in alone.digits])
-    right = np.array(alone.accuracies[-1]) / most
-    own = [f"{one.mean():.3f}".lstrip("0") for one in (most, right)]
-    assert "are on {} of the test images, and {} of these it has right".format(*own) in page
-    ways = ("full", "pruned", "GAE", "coded")
-    few = {"GAE": "GAE unbalanced 16 few snapshots"}
-    others = [found.named(few.get(way, f"{way} unbalanced 16"))[0] for way in ways]
-    worth = [f"{100 * (one.accuracy - alone.accuracy):.1f}" for one in others]
-    assert (
-        "All weights are worth {} points to it, pruned ones {}, GAE's message {}, and the coarse"
-        " steps of `coded` {}.".format(*worth)
-    ) in page
-    between = []
-    for one in others:
-        means = (np.mean(part.accuracies, axis=1) for part in (one, alone))
-        behind = [n for n, own, other in zip(one.rounds, *means, strict=True) if own < other]
-        later = [n for n in one.rounds if n > behind[-1]]
-        between.append(f"between rounds {behind[-1]} and {later[0]}")
-    assert between[1] == between[2]
-    text = "all weights pass the lonely ones {}, those that prune and those of GAE {}, `coded` {}."
-    assert text.format(between[0], between[1], between[3]) in page
 
 
 # A tiny real run --------------------------------------------------------------------------------

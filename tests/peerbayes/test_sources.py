@@ -554,7 +554,7 @@ def test_the_page_shows_every_figure_of_the_sources() -> None:
     }  # fmt: skip
     assert set(FIGURES) == wanted
     page = (ROOT / "docs/reference/source-figures.md").read_text(encoding="utf-8")
-    shown = re.findall(r'^\((.+)\)=\n### (.+)\n\n.*\n.*\n.*show\("(.+)"\)', page, re.MULTILINE)
+    shown = re.findall(r'^\((.+)\)=\n### (.+)\n\n.*\n.*show\("(.+)"\)', page, re.MULTILINE)
     assert [(name, source) for name, source, _ in shown] == [
         (name, figure.source) for name, figure in FIGURES.items()
     ]

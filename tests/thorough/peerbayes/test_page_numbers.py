@@ -29,7 +29,7 @@ from tests.peerbayes.test_page_numbers import (
 
 def test_words_on_what_could_not_be_reproduced(scripts: Callable[[str], Any]) -> None:
     pictures, show = scripts("source_figures"), scripts("show")
-    text = words_of("reference/source-figures.md", "## What could not", "In the figures, lines")
+    text = words_of("reference/source-figures.md", "## What could not", "## P1\n")
     checks = [one for name in pictures.FIGURES for one in pictures.redrawn(name).checks]
     rows = of_lines(line for row in ROWS for line, _ in show.lines_of(row))
     printed = ["69.7"]
