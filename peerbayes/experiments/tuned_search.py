@@ -387,8 +387,8 @@ def search_of(*, is_quick: bool) -> Search:
 
 
 def methods_of(row: Row, course: Course) -> tuple[str, ...]:
-    """The methods that are compared: the papers' own step on two nodes that pool often alone."""
-    has_sampled = row.groups[0][0] == "node 1" and course == _COURSES["often"]
+    """The methods that are compared: the papers' own step on some rows that pool often alone."""
+    has_sampled = row.name in _FILE["sampled"] and course == _COURSES["often"]
     return tuple(name for name in METHODS if has_sampled or name != "backprop-sampled")
 
 
