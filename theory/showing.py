@@ -278,7 +278,7 @@ def _same(one: Any, two: Any) -> bool:
     if isinstance(one, partial) and isinstance(two, partial):
         return one.func == two.func and _same(one.args, two.args)
     if _is_compared_by_fields(one):
-        names = [field.name for field in dataclasses.fields(one)]
+        names = [field.name for field in dataclasses.fields(one) if field.compare]
         return all(_same(getattr(one, name), getattr(two, name)) for name in names)
     return bool(one == two)
 

@@ -332,16 +332,16 @@ class Experiment(Generic[PartT]):
         There are as many seeds as the experiment has at least: those on record stay there.
         """
         seeds = max(self.seeds_of(how), self.seeds)
-        found: Self = replace(self, seeds=seeds, is_quick=how.quick, **changes)
+        found: Self = replace(self, seeds=seeds, is_quick=how.nets.quick, **changes)
         folder = parts_folder(out, found.name)
         return found.with_setting(
-            Setting(how.device or "cpu", how.images, folder, how.resume, how.notice,
-                    how.workers or 1)
+            Setting(how.nets.device or "cpu", how.images, folder, how.resume, how.notice,
+                    how.nets.workers or 1)
         )  # fmt: skip
 
     def seeds_of(self, how: Options) -> int:
         """How many seeds are asked for."""
-        return how.replicates or (1 if how.quick else self.seeds)
+        return how.replicates or (1 if how.nets.quick else self.seeds)
 
     def configured(self, how: Options, out: Path) -> tuple[Experiment[Any], tuple[str, ...] | None]:
         """The experiment as it is to be run, and which of its parts; None for all.
@@ -356,7 +356,7 @@ class Experiment(Generic[PartT]):
         if not self.options:  # there is nothing to choose
             return self, None
         found = self.asked(how, out)
-        only = found.parts_with(how.part or "", seeds=self.seeds_of(how))
+        only = found.parts_with(how.nets.part or "", seeds=self.seeds_of(how))
         found.check()  # after the parts: a wrong name costs no search for data
         return found, only
 

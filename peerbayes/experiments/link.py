@@ -115,10 +115,10 @@ class RateLink(Experiment[Numbered]):
         ValueError
             If there are no such parts, or what it needs is missing; in one line.
         """
-        found = (self.quick() if how.quick else self).with_setting(
-            Setting(how.device or "cpu", how.images)
+        found = (self.quick() if how.nets.quick else self).with_setting(
+            Setting(how.nets.device or "cpu", how.images)
         )
-        only = found.parts_with(how.part or "")
+        only = found.parts_with(how.nets.part or "")
         found.check()
         return found, only
 

@@ -133,8 +133,8 @@ class NetExperiment(RowExperiment[Part]):
         ValueError
             If there are no such parts, or what it needs is missing; in one line.
         """
-        codec = "" if how.codec in (None, "none") else str(how.codec)
-        recipe = how.recipe or DEFAULT_RECIPE
+        codec = "" if how.nets.codec in (None, "none") else str(how.nets.codec)
+        recipe = how.nets.recipe or DEFAULT_RECIPE
         if recipe == TUNED:
             if codec:
                 wanted = "no codec with --recipe tuned"
@@ -143,7 +143,7 @@ class NetExperiment(RowExperiment[Part]):
         found = self.asked(how, out, codec=codec)
         if codec:  # which parts there are depends on what it can write
             found.check()
-        only = found.parts_with(how.part or "", seeds=self.seeds_of(how), recipe=recipe)
+        only = found.parts_with(how.nets.part or "", seeds=self.seeds_of(how), recipe=recipe)
         found.check()
         return found, only
 
@@ -455,7 +455,7 @@ def configured(
         If a setting is of no use to it, or what it needs is missing; in one line.
     """
     for name, (wanted, remedy) in _OPTIONS.items():
-        given = getattr(how, name)
+        given = getattr(how.nets, name)
         if given and given != "none" and name not in experiment.options:
             if name == "recipe" and not experiment.options:
                 wanted = "an experiment with neural nets"

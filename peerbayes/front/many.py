@@ -50,7 +50,7 @@ def many(
     --------
     >>> from peerbayes.front.analyse import analyse
     >>> [answer.problem.name for answer in many(analyse, ["two-coins", "p2-star"], certify=True)]
-    ['two-coins', 'p2-star']
+    ['two-coins', 'p2-star a=0.5']
     """
     from exact.parallel import spread
 

@@ -8,7 +8,14 @@ from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
     from peerbayes.settings.live import Agent, Explore, Launch, Peer, Router, WatchRun
-    from peerbayes.settings.nets import CampaignRun, Experiment, Figures, Train, TrainFile
+    from peerbayes.settings.nets import (
+        CampaignRun,
+        Experiment,
+        Figures,
+        RowOptions,
+        Train,
+        TrainFile,
+    )
     from peerbayes.settings.questions import (
         Analyse,
         Design,
@@ -40,6 +47,7 @@ __all__ = [
     "Placement",
     "Resources",
     "Router",
+    "RowOptions",
     "Simulate",
     "Train",
     "TrainFile",

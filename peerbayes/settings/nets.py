@@ -23,19 +23,9 @@ _RECORDS = Setting("Folder of short records; docs/experiments of a checkout if l
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment(Seeded, Output, Images, StageFeedback):
-    """How an experiment of the papers is run."""
+class RowOptions(Settings):
+    """Which parts of an experiment with nets are run, and how; of no use to others."""
 
-    replicates: Annotated[
-        int | None,
-        Setting(
-            "Independent runs of each part; left out: what the experiment says.", Whole(1, "R")
-        ),
-    ] = None
-    resume: Annotated[
-        bool,
-        Setting("Take the parts that are on record already, and go on in others.", Flag()),
-    ] = False
     recipe: Annotated[
         str | None,
         Setting("paper, best, once or tuned; best if left out.", Text(), group=NETS),
@@ -69,6 +59,29 @@ class Experiment(Seeded, Output, Images, StageFeedback):
             group=NETS,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Seeded, Output, Images, StageFeedback):
+    """How an experiment of the papers is run."""
+
+    replicates: Annotated[
+        int | None,
+        Setting(
+            "Independent runs of each part; left out: what the experiment says.", Whole(1, "R")
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        Setting("Take the parts that are on record already, and go on in others.", Flag()),
+    ] = False
+    nets: Annotated[
+        RowOptions,
+        Setting(
+            "Of experiments with nets.",
+            Python("settings peerbayes.settings.RowOptions()", group=RowOptions),
+        ),
+    ] = RowOptions()
 
 
 # How a net of one's own is trained: `Train`, with its three groups -------------------------------

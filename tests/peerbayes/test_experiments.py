@@ -22,6 +22,7 @@ from peerbayes.experiments.registry import configured
 from peerbayes.experiments.run import PartFailed, Parts, Team, part_seed
 from peerbayes.records import read_record
 from peerbayes.schemas import read_schema
+from peerbayes.settings.declared import made_flat
 from peerbayes.settings.nets import Experiment as Options
 from tests.peerbayes.commands import Capture, Patch, json_of, text_of
 from tests.peerbayes.test_report import Page
@@ -283,7 +284,7 @@ def test_options_of_no_use_are_refused(
 ) -> None:
     for name in names:
         with pytest.raises(ValueError, match=said):
-            configured(find_experiment(name), Options(**options), tmp_path)
+            configured(find_experiment(name), made_flat(Options, options), tmp_path)
 
 
 def test_the_list_has_every_experiment(capsys: Capture) -> None:

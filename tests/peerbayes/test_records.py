@@ -37,7 +37,8 @@ from peerbayes.records import (
     write_record,
 )
 from peerbayes.schemas import read_schema
-from peerbayes.settings.questions import VerifyClaims
+from peerbayes.settings.declared import made_flat
+from peerbayes.settings.questions import Design, Placement, Simulate, VerifyClaims
 from tests.peerbayes.commands import Capture, Patch
 from theory.claims import CLAIMS
 
@@ -264,15 +265,18 @@ def short_regression() -> RegressionExperiment:
     return replace(whole, rounds=50, draws=5)
 
 
-def of_coins(run: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    return lambda problem="two-coins", **more: run(problem, **{**settings, **more})
+def of_coins(run: Callable[..., Any], kind: Any, **settings: Any) -> Callable[..., Any]:
+    return lambda problem="two-coins", **more: run(problem, made_flat(kind, {**settings, **more}))
 
 
 # What leaves a record, and what it is called with to be of something else.
 COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
-    "simulate": (of_coins(pb.simulate, rounds=5, replicates=3), [{"problem": edited_coins}]),
+    "simulate": (
+        of_coins(pb.simulate, Simulate, rounds=5, replicates=3),
+        [{"problem": edited_coins}],
+    ),
     "design": (
-        of_coins(pb.design, replicates=0),
+        of_coins(pb.design, Design, replicates=0),
         [
             {"problem": edited_coins},
             {"delta": 0.1},
@@ -280,7 +284,10 @@ COMMANDS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
             {"changes": {"minimum_self_weight": 0.2}},
         ],
     ),
-    "place": (of_coins(pb.place, replicates=0), [{"problem": edited_coins}, {"seed": 1}]),
+    "place": (
+        of_coins(pb.place, Placement, replicates=0),
+        [{"problem": edited_coins}, {"seed": 1}],
+    ),
     "claims": (one_claim, [{"seed": 1}]),
     "run": (
         lambda **more: pb.run(short_regression(), **{"replicates": 2, **more}),

@@ -166,7 +166,7 @@ def test_an_old_keyword_goes_into_its_group() -> None:
         pb.train(None, [], None, rounds=1, local_steps=1, method={"codec": "sign"})
 
 
-@pytest.mark.parametrize("name", ["launch", "simulate"])
+@pytest.mark.parametrize("name", ["launch", "run", "simulate"])
 def test_no_question_has_more_than_twelve_arguments(name: str) -> None:
     """And a command has the settings of its groups among its options."""
     assert len(inspect.signature(getattr(pb, name)).parameters) <= 12

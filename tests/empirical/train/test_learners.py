@@ -59,7 +59,8 @@ class FullBatches(TrainingRun):
         # The engine wants batches of one size: each share as often as the largest takes.
         size = 48
         rows = [self._shares.indices[k].repeat(size // self._shares.sizes[k]) for k in some]
-        return torch.stack(rows)[None].repeat(self.local_steps, 1, 1)
+        count = int(self._counts[some[0]])
+        return torch.stack(rows)[None].repeat(count, 1, 1), None
 
 
 def settled(learner: Any, network: Network, local_steps: int, rounds: int) -> TrainingRun:

@@ -185,7 +185,9 @@ class ErrorEvents(Shown):
 
     network: AnyNetwork
     model: FiniteModel
-    chernoff: list[ErrorBound | None] = field(default_factory=list, init=False, repr=False)
+    chernoff: list[ErrorBound | None] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def knowing(
