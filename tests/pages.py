@@ -13,6 +13,7 @@ Each page runs in an empty folder of its own.
 from __future__ import annotations
 
 import doctest
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -80,6 +81,9 @@ _shortened = SybilItem._traceback_filter
 SybilItem._traceback_filter = _outside_of_the_page
 
 
+SCRIPTS = str(ROOT / "docs/experiments")
+
+
 class Folder:
     """An empty folder for each page."""
 
@@ -87,6 +91,9 @@ class Folder:
         del namespace
         self.here = page_folder()
         self.here.__enter__()
+        # As the site has it: scripts that make tables and figures of the pages on experiments.
+        if SCRIPTS not in sys.path:
+            sys.path.append(SCRIPTS)
 
     def leave(self, namespace: dict[str, object]) -> None:
         del namespace

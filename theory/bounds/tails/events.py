@@ -177,7 +177,7 @@ class ErrorEvents(Shown):
 
     Attributes
     ----------
-    network, model
+    network
         N agents each.
     chernoff
         Chernoff's bounds on them, once they have been asked for.

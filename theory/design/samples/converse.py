@@ -223,8 +223,10 @@ class SampleStart(Shown):
     ----------
     name
         Where it comes from.
-    network, graph
-        The weights to set, on the edges that were chosen.
+    network
+        The weights to set.
+    graph
+        The edges that were chosen.
     samples
         The certified enclosure of n(δ), of E[W] where links fail.
     chernoff
