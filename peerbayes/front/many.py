@@ -44,7 +44,8 @@ def many(
     Raises
     ------
     ValueError
-        If `workers` or `backend` are not as for `simulate`, or the question cannot be answered.
+        If `problems` are no list, `workers` or `backend` are not as for `simulate`, or the question
+        cannot be answered.
 
     Examples
     --------
@@ -53,6 +54,9 @@ def many(
     ['two-coins', 'p2-star a=0.5']
     """
     from exact.parallel import spread
+    from theory.validation import fail
 
+    if isinstance(problems, str | Path) or not isinstance(problems, Sequence):
+        raise fail("problems", "a list of problems", "one", "put it in brackets")
     asked = partial(question, **settings)
     return spread(asked, problems, workers=workers, backend=backend, progress=progress)

@@ -37,3 +37,6 @@ def test_bad_numbers_of_workers_and_problems_are_one_line() -> None:
         many(pb.analyse, NAMES, workers=0)
     with pytest.raises(ValueError, match="nowhere"):
         many(pb.analyse, ["two-coins", "nowhere"], workers=2, backend="threading")
+    for one in ("two-coins", pb.load("two-coins")):
+        with pytest.raises(ValueError, match=r"^problems: expected a list of problems, got one;"):
+            many(pb.analyse, one)  # type: ignore[arg-type]

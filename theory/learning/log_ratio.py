@@ -286,11 +286,6 @@ class LogRatioLaw(Value):
         return float(self.probabilities @ self.means)
 
     @cached_property
-    def is_silent(self) -> bool:
-        """Whether z is 0 whatever is observed."""
-        return self.is_bounded and not self.means.any()
-
-    @cached_property
     def mean_cancels(self) -> bool:
         """Whether E z is so far below E |z| that sums like it are formed without its terms."""
         return abs(self.mean) < SMALL * float(self.probabilities @ np.abs(self.means))
