@@ -258,12 +258,9 @@ class RateSolution:
         λ, shape (M,), at least 0, sums to one.
     value
         t, in floating point.
-    basic_variables
-        The variables in the basis, t left out.
-    tight
-        The hypotheses whose row is in the basis.
-    tight_rows
-        The rows of the polytope that are: first A_ub, then A_eq.
+    basis
+        As HiGHS has it: t is the last variable; first come the polytope's rows, A_ub and then A_eq,
+        and then those of hypotheses, as they came into the program.
     generated
         All hypotheses that were in the program.
     row_multipliers
@@ -273,9 +270,7 @@ class RateSolution:
     point: FloatArray
     multipliers: FloatArray
     value: float
-    basic_variables: IntArray
-    tight: IntArray
-    tight_rows: IntArray
+    basis: LinearSolution
     generated: IntArray
     row_multipliers: FloatArray
 
@@ -306,7 +301,7 @@ class LeastProgram:
         self.step = max(_FEWEST_ROWS, weighed // 2)
         self.generated: list[int] = []
         self.missing = np.ones(hypotheses, dtype=bool)
-        self._add(_smallest(start @ payoffs, np.arange(hypotheses), self.step))
+        self.add(_smallest(start @ payoffs, np.arange(hypotheses), self.step))
 
     def solve(self, lower: FloatArray | None = None) -> RateSolution:
         """The optimum above `lower`, shape (V,), in place of the polytope's own lower bounds.
@@ -331,9 +326,10 @@ class LeastProgram:
             violated = np.flatnonzero(self.missing & short)
             if not violated.size:
                 return self._solution(found, x, values)
-            self._add(_smallest(values, violated, self.step))
+            self.add(_smallest(values, violated, self.step))
 
-    def _add(self, new: IntArray) -> None:
+    def add(self, new: IntArray) -> None:
+        """Take more hypotheses into the program."""
         wide = np.zeros((new.size, self.rows.variables + 1))
         wide[:, : len(self.payoffs)] = (self.payoffs[:, new] / self.sizes[new]).T
         wide[:, -1] = -self.unit / self.sizes[new]
@@ -348,14 +344,11 @@ class LeastProgram:
         multipliers[generated] = np.maximum(-found.multipliers[fixed:], 0.0)
         multipliers[generated] *= self.unit / self.sizes[generated]
         total = float(multipliers.sum())
-        last = x.size  # the variable t
         return RateSolution(
             point=x,
             multipliers=multipliers / total if total > 0 else multipliers,
             value=float(values.min()),
-            basic_variables=found.basic_variables[found.basic_variables != last],
-            tight=generated[found.tight_rows[found.tight_rows >= fixed] - fixed],
-            tight_rows=found.tight_rows[found.tight_rows < fixed],
+            basis=found,
             generated=np.sort(generated),
             row_multipliers=self.unit * found.multipliers[:fixed],
         )
