@@ -8,12 +8,16 @@ clipped terms, an assignment problem, gives a smaller U (docs: mathematics/place
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
+from theory.design.influences.flow_rows import LinearRows, simplex, with_column
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.rate.rate_program import LeastProgram
+from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
@@ -33,43 +37,39 @@ class Division:
     shares: FloatArray
 
 
-def transport(problem: PlacementProblem) -> tuple[sparse.csr_array, FloatArray]:
-    """The equations of x: groups are filled, and the stock is used up."""
+def transport(problem: PlacementProblem) -> LinearRows:
+    """The set of x: groups are filled, and the stock is used up."""
     groups, sorts = problem.sizes.size, problem.stock.size
     by_group = sparse.kron(sparse.eye_array(groups), np.ones((1, sorts)))
     by_sort = sparse.kron(np.ones((1, groups)), sparse.eye_array(sorts))
-    right = np.concatenate([problem.sizes, problem.stock]).astype(np.float64)
-    return sparse.csr_array(sparse.vstack([by_group, by_sort])), right
-
-
-def divide(
-    problem: PlacementProblem, gains: FloatArray, levels: FloatArray, *, unit: float
-) -> Division:
-    """Solve it for `gains` (H, C, S) and `levels` (H,), in units that suit the tolerances.
-
-    Each sum is divided by the size of its own terms if these exceed the unit.
-    """
-    shape = gains.shape[1:]
-    rows = gains.reshape(len(gains), -1)
-    sizes = np.maximum(np.abs(rows).max(axis=1, initial=0.0), unit)[:, None]
-    rows = rows / sizes
-    equations, right = transport(problem)
-    solved = linprog(  # type: ignore[call-overload]  # sparse A_eq, which the stubs do not know
-        np.concatenate([np.zeros(rows.shape[1]), [-1.0]]),
-        A_ub=np.hstack([-rows, unit / sizes]),
-        b_ub=levels / sizes[:, 0],
-        A_eq=sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]),
-        b_eq=right,
-        bounds=[*[(0, None)] * rows.shape[1], (None, None)],
-        method="highs",
+    return LinearRows(
+        groups * sorts,
+        sparse.csr_array((0, groups * sorts)),
+        np.zeros(0),
+        sparse.csr_array(sparse.vstack([by_group, by_sort])),
+        np.concatenate([problem.sizes, problem.stock]).astype(np.float64),
+        np.zeros(groups * sorts),
     )
-    weights = np.ones(len(rows))
-    shares = np.outer(problem.sizes, problem.stock) / problem.free.size
-    if solved.x is not None:
-        found = np.maximum(-solved.ineqlin.marginals, 0.0) * (unit / sizes[:, 0])
-        weights = found if found.any() else weights
-        shares = np.maximum(solved.x[:-1].reshape(shape), 0.0)
-    return Division(weights / weights.sum(), shares)
+
+
+def divide(problem: PlacementProblem, gains: FloatArray, levels: FloatArray) -> Division:
+    """The x of the largest least sum: max_x min_h (levels_h + Σ_cs x_cs gains_hcs).
+
+    Parameters
+    ----------
+    gains, levels
+        Shapes (H, C, S) and (H,).
+    """
+    even = np.outer(problem.sizes, problem.stock) / problem.free.size
+    # All x together are as many as the agents: each has its part of the level.
+    payoffs = gains.reshape(len(gains), -1).T + levels / problem.free.size
+    weights, shares = np.zeros(len(gains)), even
+    with suppress(DesignFailed):
+        solved = LeastProgram(transport(problem), payoffs, start=even.ravel()).solve()
+        weights, shares = solved.multipliers, solved.point.reshape(even.shape)
+    if not weights.any():
+        weights = np.full(len(gains), 1 / len(gains))
+    return Division(weights, shares)
 
 
 # How large K can be under any placement, and how small -------------------------------------------
@@ -195,13 +195,7 @@ def coefficients(problem: PlacementProblem, ceiling: float) -> FloatArray:
 
 
 def _relaxed(problem: PlacementProblem, ceiling: float) -> Division:
-    rates = coefficients(problem, ceiling)
-    # In units of what the rates are about the numbers suit the solver's absolute tolerances.
-    unit = ceiling
-    if not np.isfinite(ceiling):
-        # No K exceeds the best rate of any one hypothesis: those far off set no scale.
-        unit = abs(min(sorted_bound(problem, row) for row in np.eye(len(problem.wrong))))
-    return divide(problem, rates.transpose(2, 0, 1), problem.base, unit=unit or 1.0)
+    return divide(problem, coefficients(problem, ceiling).transpose(2, 0, 1), problem.base)
 
 
 def _rounded(problem: PlacementProblem, shares: FloatArray) -> IntArray:
@@ -232,20 +226,12 @@ def _by_cuts(problem: PlacementProblem) -> RateBound:
             best, kept = value, multipliers
         fillings.append(rearranged(problem, problem.information @ multipliers))
         cuts = np.vstack([cuts, problem.rates(fillings[-1][None])])
-        unit = float(np.abs(cuts).max()) or 1.0
-        solved = linprog(
-            np.concatenate([np.zeros(count), [1.0]]),
-            A_ub=np.hstack([cuts / unit, -np.ones((len(cuts), 1))]),
-            b_ub=np.zeros(len(cuts)),
-            A_eq=np.concatenate([np.ones(count), [0.0]])[None],
-            b_eq=[1.0],
-            bounds=[*[(0, None)] * count, (None, None)],
-            method="highs",
-        )
-        if solved.x is None or float(solved.fun or 0.0) * unit >= best * (1 - _GAIN) - 1e-300:
+        # The best mixture of these placements; its multipliers are the next λ.
+        mixture = np.full(len(cuts), 1 / len(cuts))
+        solved = LeastProgram(simplex(np.zeros(len(cuts))), cuts, start=mixture).solve()
+        if solved.value >= best * (1 - _GAIN) - 1e-300 or not solved.multipliers.any():
             break
-        multipliers = np.maximum(solved.x[:-1], 0.0)
-        multipliers = multipliers / multipliers.sum()
+        multipliers = solved.multipliers
     rates = cuts.min(axis=1)
     chosen = np.argsort(-rates)[:10]
     return RateBound(
@@ -299,7 +285,7 @@ def solve(
     groups, sorts, _ = rates.shape
     count = groups * sorts
     unit = ceiling / _SCALE
-    equations, right = transport(problem)
+    equal = transport(problem)
     rows = rates.reshape(count, -1).T / unit
     most = np.minimum.outer(problem.sizes, problem.stock).ravel().astype(np.float64)
     found = milp(
@@ -310,9 +296,7 @@ def solve(
                 -problem.base / unit,
                 np.inf,
             ),
-            LinearConstraint(
-                sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]), right, right
-            ),
+            LinearConstraint(with_column(equal.A_eq, 0.0), equal.b_eq, equal.b_eq),
         ],
         integrality=np.concatenate([np.ones(count), [0]]),
         # Nothing is gained beyond the bound.

@@ -120,7 +120,6 @@ class Exponents:
 # Hypotheses that are weighed: those closest to binding.
 _MOST_HYPOTHESES = 6
 _MOST_INTERVALS = 48
-_MOST_NODES = 40
 # Relative width at which an interval's bound is tight enough.
 _TIGHT = 1e-3
 # Doublings of the largest tilt; beyond, errors are impossible under some placement.
@@ -193,7 +192,7 @@ def exponent_bound(
             progress(done + 1, closest.size)
     if not kept:
         return np.inf
-    return max(value, _weighed(problem, kept, value))
+    return max(value, _weighed(problem, kept))
 
 
 def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
@@ -248,50 +247,10 @@ def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
     return sorted((p for entry in heap for p in entry[4]), key=lambda p: p.tilt)
 
 
-@dataclass(frozen=True, eq=False)
-class _Relaxed:
-    bound: float
-    losses: FloatArray
-
-
-def _weighed(problem: PlacementProblem, kept: list[list[_Piece]], value: float) -> float:
-    """Branch over which piece counts for which hypothesis; each node a linear program."""
-    nodes = [(-np.inf, 0, kept)]
-    first = _relaxed(problem, kept)
-    nodes = [(-first.bound, 0, kept)]
-    losses = {0: first.losses}
-    settled, count = value, 0
-    while nodes and count < _MOST_NODES:
-        top, key, pieces = heapq.heappop(nodes)
-        loss = losses.pop(key)
-        if -top <= settled:
-            break
-        split = int(np.argmax(loss))
-        if loss[split] <= _TIGHT * abs(top) or len(pieces[split]) < 2:
-            settled = max(settled, -top)
-            continue
-        half = len(pieces[split]) // 2
-        for part in (pieces[split][:half], pieces[split][half:]):
-            child = [part if h == split else old for h, old in enumerate(pieces)]
-            found = _relaxed(problem, child)
-            count += 1
-            losses[count] = found.losses
-            heapq.heappush(nodes, (-min(found.bound, -top), count, child))
-    return max([settled, *(-top for top, _, _ in nodes[:1])])
-
-
-def _relaxed(problem: PlacementProblem, pieces: list[list[_Piece]]) -> _Relaxed:
-    """The bound of one node, and what each hypothesis loses by having several pieces."""
-    upper = [np.maximum.reduce([p.pairs for p in parts]) for parts in pieces]
-    levels = np.array([max(p.constant for p in parts) for parts in pieces])
-    unit = max(max(p.value for p in parts) for parts in pieces)
-    division = divide(problem, np.array(upper), levels, unit=unit)
-    weights, losses = division.multipliers, np.zeros(len(pieces))
-    for h, parts in enumerate(pieces):
-        best = max(p.constant + float((p.pairs * division.shares).sum()) for p in parts)
-        losses[h] = levels[h] + float((upper[h] * division.shares).sum()) - best
-    losses[weights == 0] = 0.0
-    mixed = sum(w * u for w, u in zip(weights, upper, strict=True))
-    bound = float(weights @ levels) + assigned(problem, np.asarray(mixed))
-    alone = min(max(p.value for p in parts) for parts in pieces)
-    return _Relaxed(min(bound, alone), losses)
+def _weighed(problem: PlacementProblem, kept: list[list[_Piece]]) -> float:
+    """The bound of hypotheses against each other, each by its largest pieces pair by pair."""
+    upper = np.array([np.maximum.reduce([p.pairs for p in pieces]) for pieces in kept])
+    levels = np.array([max(p.constant for p in pieces) for pieces in kept])
+    weights = divide(problem, upper, levels).multipliers
+    bound = float(weights @ levels) + assigned(problem, np.tensordot(weights, upper, axes=1))
+    return min(bound, *(max(p.value for p in pieces) for pieces in kept))

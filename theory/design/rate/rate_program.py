@@ -50,14 +50,14 @@ class RateTarget:
     wrong: IntArray
 
 
-def rate_target(model: Model, target: int | str | None) -> RateTarget:
-    """The target, checked: some agent has evidence for it against every wrong hypothesis.
+def as_target(model: Model, target: int | str | None) -> RateTarget:
+    """The target, and what is wrong if the network settles on it.
 
     Raises
     ------
     ValueError
         If no target is named and Θ* is empty; if the target is outside a Θ* that is not; if all
-        hypotheses are optimal; if no agent's data favour the target over some wrong hypothesis.
+        hypotheses are optimal.
     """
     names = model.hypotheses
     optimal = model.optimal_hypotheses
@@ -78,7 +78,7 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             repr(names[target]),
             "leave the target out",
         )
-    reference = optimal or _as_good(model, target)
+    reference = as_good(model, target)
     wrong = np.array([m for m in range(len(names)) if m not in reference], dtype=np.int64)
     if not wrong.size:
         raise fail(
@@ -87,13 +87,28 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             f"{len(names)} that fit equally well: no agent tells {names[0]!r} from {names[1]!r}",
             "no network separates them: change the hypotheses or the data",
         )
-    if not optimal:
-        _check_separated(names, evidence_signs(model, target), target, wrong)
     return RateTarget(target, reference, read_only(wrong))
 
 
-def _as_good(model: Model, target: int) -> tuple[int, ...]:
-    """The target and what no agent tells from it, sorted."""
+def rate_target(model: Model, target: int | str | None) -> RateTarget:
+    """The same, checked: some agent has evidence for the target against every wrong hypothesis.
+
+    Raises
+    ------
+    ValueError
+        As for `as_target`; and if no agent's data favour the target over some wrong hypothesis.
+    """
+    aim = as_target(model, target)
+    if not model.optimal_hypotheses:
+        signs = evidence_signs(model, aim.target)
+        _check_separated(model.hypotheses, signs, aim.target, aim.wrong)
+    return aim
+
+
+def as_good(model: Model, target: int) -> tuple[int, ...]:
+    """What is right whenever the target is, sorted: Θ*, or else what no agent tells from it."""
+    if target in model.optimal_hypotheses:
+        return model.optimal_hypotheses
     alike = {m for pair in model.ambiguous_pairs if target in pair for m in pair}
     return tuple(sorted({target, *alike}))
 
@@ -414,7 +429,7 @@ def reachable_targets(
     rates, won = np.full(count, -np.inf), np.zeros(count, dtype=bool)
     optimal = model.optimal_hypotheses
     for m in optimal[:1] if optimal else range(count):
-        reference = optimal or _as_good(model, m)
+        reference = as_good(model, m)
         wrong = np.array([t for t in range(count) if t not in reference], dtype=np.int64)
         if not optimal and evidence_signs(model, m)[:, wrong].max(axis=0).min() <= 0:
             continue
