@@ -176,6 +176,7 @@ class _Search:
         self.table, self.influences, self.enough = table, influences, enough
         # Two Newton steps from the normal approximation tell which rows matter.
         rough = exponents(table, np.arange(table.rows), start, steps=2)
+        self.least = float(rough.values.min())
         self.tilts = np.where(np.isfinite(rough.tilts), rough.tilts, 0.0)
         order = np.argsort(rough.values, kind="stable")
         self.rows = np.sort(order[: _BATCH + start.size // 8])
@@ -187,8 +188,7 @@ class _Search:
         Of all rounds the best v and the best bound.
         """
         # Whatever becomes of the search, the start is not lost.
-        best = self.vertices @ self.shares
-        exponent, bound, steps = float(least_exponents(self.table, best[None])[0][0]), None, 0
+        best, exponent, bound, steps = self.vertices @ self.shares, self.least, None, 0
         for _ in until_spent(range(_MOST_ROUNDS), least=1):
             found = self._solved()
             steps += found.steps
