@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -247,16 +248,15 @@ class ExactRows:
 
 def simplex(lower: FloatArray) -> LinearRows:
     """Σ v = 1, v ≥ lower, of shape (N,)."""
-    agents = lower.size
+    nothing, ones = _sum_of(lower.size)
+    return LinearRows(lower.size, nothing, np.zeros(0), ones, np.ones(1), read_only(lower))
+
+
+@lru_cache(maxsize=16)
+def _sum_of(agents: int) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """No row, and one of ones: making them takes longer than a small program."""
     ones = (np.ones(agents), np.arange(agents), np.array([0, agents]))
-    return LinearRows(
-        agents,
-        sparse.csr_array((0, agents)),
-        np.zeros(0),
-        sparse.csr_array(ones, shape=(1, agents)),
-        np.ones(1),
-        read_only(lower),
-    )
+    return sparse.csr_array((0, agents)), sparse.csr_array(ones, shape=(1, agents))
 
 
 def simplex_rows(agents: int, floor: Fraction) -> ExactRows:
