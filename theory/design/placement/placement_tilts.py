@@ -11,14 +11,12 @@ hypotheses against each other (docs: mathematics/placement).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from theory.design.placement.bounds import divide
+from theory.design.placement.bounds import by_matching, matched
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.tilted import TiltedTable, tabulate
 from theory.validation import FloatArray, IntArray
@@ -162,16 +160,11 @@ class _Tilted:
 
 
 def assigned(problem: PlacementProblem, pairs: FloatArray) -> float:
-    """The largest Σ_i pairs[group of i, sort at i] over all placements: an assignment problem."""
-    columns = np.repeat(np.arange(problem.stock.size), problem.stock)
-    worth = pairs[np.ix_(problem.groups, columns)]
-    rows, chosen = linear_sum_assignment(worth, maximize=True)
-    return float(worth[rows, chosen].sum())
+    """The largest Σ_i pairs[group of i, sort at i] over all placements."""
+    return float(pairs[problem.groups, matched(problem, pairs)].sum())
 
 
-def exponent_bound(
-    exponents: Exponents, filling: IntArray, *, progress: Callable[[int, int], None] | None = None
-) -> float:
+def exponent_bound(exponents: Exponents, filling: IntArray) -> float:
     """No placement has a larger E, up to rounding; infinite if errors may be impossible.
 
     `filling` is the best placement known: the bound is never below its E.
@@ -182,14 +175,12 @@ def exponent_bound(
     closest = np.argsort(present)[:_MOST_HYPOTHESES]
     levels = np.bincount(problem.groups, weights=problem.weights) / problem.sizes
     kept: list[list[_Piece]] = []
-    for done, h in enumerate(closest):
+    for h in closest:
         pieces = _pieces(_Tilted(exponents, int(h), levels), value)
         if pieces is not None:
             if not pieces:
                 return value
             kept.append(pieces)
-        if progress is not None:
-            progress(done + 1, closest.size)
     if not kept:
         return np.inf
     return max(value, _weighed(problem, kept))
@@ -251,6 +242,5 @@ def _weighed(problem: PlacementProblem, kept: list[list[_Piece]]) -> float:
     """The bound of hypotheses against each other, each by its largest pieces pair by pair."""
     upper = np.array([np.maximum.reduce([p.pairs for p in pieces]) for pieces in kept])
     levels = np.array([max(p.constant for p in pieces) for pieces in kept])
-    weights = divide(problem, upper, levels).multipliers
-    bound = float(weights @ levels) + assigned(problem, np.tensordot(weights, upper, axes=1))
-    return min(bound, *(max(p.value for p in pieces) for pieces in kept))
+    together = by_matching(problem, upper, levels).value
+    return min(together, *(max(p.value for p in pieces) for pieces in kept))
