@@ -222,7 +222,7 @@ DESIGNS: Mapping[str, tuple[Sequence[Any], Callable[..., Any], Callable[[Any, st
 
 def mixing(how: Options, *, network: str, side: int, others: Sequence[str] = ()) -> Row:
     """The fastest reversible mixing for uniform v."""
-    graph, every = graph_of(network, side), ("ours", "clarabel", "scs", "sdpa")
+    graph, every = graph_of(network, side), ("ours", "clarabel", "scs")
     found = asked(how, "mixing", (network, side), ("ours", *others))
     columns = {key: numbers(found, key, every) for key in ("s", "MiB", "gap")}
     return {"N": graph.agents, "edges": len(graph.edges), **columns}

@@ -49,27 +49,25 @@ _CONVOLUTIONAL = Architecture(
 )
 
 
+# By what is said: images, net, learner, and rounds, local steps, batch.
+SAID: Mapping[str, tuple[str, Architecture, str, tuple[int, int, int]]] = {
+    "beliefs": (
+        "fashion-mnist", perceptron(784, 200, 200, outputs=10), "natural-gradient", (6, 50, 50)
+    ),
+    "weights": ("mnist", _CONVOLUTIONAL, "averaging-adam", (10, 8, 256)),
+}  # fmt: skip
+TOYS = {"beliefs": (6, 5, 20), "weights": (3, 5, 20)}
+
+
 @cache
-def beliefs(quick: bool) -> Overheard:
-    """What is said in six rounds of natural gradient."""
-    images = load_digits() if quick else load_images("fashion-mnist", "train")
-    net = perceptron(64, 16, outputs=10) if quick else perceptron(784, 200, 200, outputs=10)
-    local_steps, batch = (5, 20) if quick else (50, 50)
-    return overheard_of_two(
-        images, net, recorded_learner("natural-gradient"), rounds=6, local_steps=local_steps,
-        batch=batch, seed=0,
-    )  # fmt: skip
-
-
-def weights(quick: bool) -> Overheard:
-    """What is said in some rounds of Adam."""
-    images = load_digits() if quick else load_images("mnist", "train")
-    net = perceptron(64, 16, outputs=10) if quick else _CONVOLUTIONAL
-    rounds, local_steps, batch = (3, 5, 20) if quick else (10, 8, 256)
-    return overheard_of_two(
-        images, net, recorded_learner("averaging-adam"), rounds=rounds, local_steps=local_steps,
-        batch=batch, seed=0,
-    )  # fmt: skip
+def overheard(what: str, *, quick: bool) -> Overheard:
+    """All that is said in a training."""
+    images, net, learner, lengths = SAID[what]
+    if quick:
+        net, lengths = perceptron(64, 16, outputs=10), TOYS[what]
+    data = load_digits() if quick else load_images(images, "train")
+    how = dict(zip(("rounds", "local_steps", "batch"), lengths, strict=True))
+    return overheard_of_two(data, net, recorded_learner(learner), **how, seed=0)
 
 
 def copied(memory: Memory) -> Memory:
@@ -79,7 +77,7 @@ def copied(memory: Memory) -> Memory:
 
 def codecs(how: Options, *, words: Mapping[str, Any]) -> Row:
     """The last message by a codec, all before it said, and how long it takes."""
-    found = beliefs(how.quick)
+    found = overheard("beliefs", quick=how.quick)
     layout, last = found.layout, found.said[-1]
     numbers = b"".join(values.numpy().tobytes() for values in last.values())
     coder = codec_from_words(words).coder(layout)
@@ -107,7 +105,7 @@ def codecs(how: Options, *, words: Mapping[str, Any]) -> Row:
 
 def limit(how: Options, *, step: float) -> Iterator[Row]:
     """Messages of the second and the fifth round at a step, beside the curve of their own moves."""
-    found = beliefs(how.quick)
+    found = overheard("beliefs", quick=how.quick)
     layout, examples = found.layout, found.layout.examples
     scales, coder = Scales(layout.blocks), Posterior(step=step).coder(layout)
     memory = coder.memory()
@@ -140,7 +138,7 @@ def bits_of(chosen: Flags, kinds: IntArray) -> int:
 
 def sets(how: Options, *, kept: int) -> Iterator[Row]:
     """The largest weights of each round, by what is known of them."""
-    found = weights(how.quick)
+    found = overheard("weights", quick=how.quick)
     layout = found.layout
     first = layout.begin["mean"].numpy()
     kinds, last = Kinds(layout, first), first.copy()

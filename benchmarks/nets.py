@@ -4,13 +4,10 @@
     Of Bayesian nets, mean-field Gaussian, batch 50, local reparameterisation, divergence to a
     Gaussian prior, Adam: gradients written out, against autograd. And ``consensus``: pooling on a
     star, once a round whatever the number of steps.
-``step``
-    Of each learner, against a plain loop with torch's own products and with the fastest of equal
-    accuracy: for the papers' learner a module a layer with torch's distributions, autograd and
-    Adam; for the others, natural gradient among them, deterministic modules and a fused optimiser.
-``gradient``
-    Of any torch module, by every way there is.
-``products``, ``noise``
+``steps``
+    Of each learner, natural gradient among them, against a plain loop of deterministic modules with
+    a fused optimiser, by torch's own products and by the fastest of equal accuracy.
+``of_shape``, ``noise``
     What a step is made of: GFLOP/s by shape, torch's three and the compiled one; 200 000 normals.
 
 CPU seconds on one thread, per agent and step.
@@ -18,12 +15,9 @@ CPU seconds on one thread, per agent and step.
 
 from __future__ import annotations
 
-import copy
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from importlib.util import find_spec
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,10 +33,8 @@ from empirical.kernels.products import products as choosing
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares
-from empirical.train.kernel_net import KernelNet, aligned_rows, sequential
+from empirical.train.kernel_net import KernelNet, sequential
 from empirical.train.learners import learner_of
-from empirical.train.module_net import ModuleNet
-from empirical.train.net import Net
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
@@ -106,10 +98,6 @@ class Modules:
                 optimiser.step()
 
 
-def fused(kind: Any, **settings: Any) -> Callable[..., torch.optim.Optimizer]:
-    return lambda parameters: kind(parameters, lr=RATE, fused=True, **settings)
-
-
 # Bayesian nets by autograd --------------------------------------------------------------------
 
 
@@ -157,7 +145,7 @@ class Tuned:
         self.prior = {name: value.clone() for name, value in self.parameters.items()}
         for value in self.parameters.values():
             value.requires_grad_()
-        self.optimiser = fused(torch.optim.Adam)(self.parameters.values())
+        self.optimiser = torch.optim.Adam(self.parameters.values(), lr=RATE, fused=True)
         self.mapped = torch.func.vmap(torch.func.grad(objective), randomness="different")
 
     def step(self, x: Tensor, y: Tensor) -> None:
@@ -213,53 +201,7 @@ def bayesian_loss(net: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(net(x), y) + divergence / HELD
 
 
-def loop_of_bayesians(net: Architecture, shares: Shares) -> Modules:
-    nets = [bayesian(net) for _ in range(shares.agents)]
-    adam = lambda parameters: torch.optim.Adam(parameters, lr=RATE)  # noqa: E731
-    return Modules(nets, Batches(shares), adam, bayesian_loss)
-
-
-def of_posteriors(net: Architecture, shares: Shares) -> Task:
-    """One agent by the package posteriors, its vi.diag with Adam."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torchopt
-        from posteriors.vi import diag
-    batches, layers = Batches(shares.of([0])), len(net.blocks)
-    means = {name: v for name, v in beginning(net, ()).items() if name.endswith("mean")}
-
-    def log_posterior(weights: Parameters, batch: Batch) -> Batch:
-        x, y = batch
-        prior = x.new_zeros(())
-        for layer in range(layers):
-            weight, bias = weights[f"weight{layer} mean"], weights[f"bias{layer} mean"]
-            x = x @ weight + bias
-            x = torch.relu(x) if layer < layers - 1 else x
-            prior = prior - 0.5 * ((weight**2).sum() + (bias**2).sum()) / STD**2
-        return -cross_entropy(x, y) + prior / HELD, x
-
-    transform = diag.build(
-        log_posterior, torchopt.adam(lr=RATE), temperature=1 / HELD, init_log_sds=math.log(STD)
-    )
-    state = [transform.init(means)]
-
-    def step() -> None:
-        x, y = batches()
-        state[0] = transform.update(state[0], (x[0], y[0]))[0]
-
-    return step
-
-
 # Tables of steps ------------------------------------------------------------------------------
-
-
-def by_recipe(net: Architecture, shares: Shares, network: Network, local_steps: int) -> TrainingRun:
-    """The papers' learner."""
-    recipe = Recipe(
-        rounds=10**6, local_steps=local_steps, batch=BATCH, initial_std=STD, mean_rate=RATE,
-        scale_rate=RATE,
-    )  # fmt: skip
-    return recipe.training(shares, network, architecture=net, seed=0)
 
 
 def data(agents: int, inputs: int) -> Shares:
@@ -272,7 +214,11 @@ def papers_step(how: Options, *, agents: int, inputs: int = 784, hidden: int = 2
     """The papers' step on a star, the first agent its centre, five steps a round."""
     net, shares = net_of(inputs, hidden), data(agents, inputs)
     star = Network.from_topology("star", agents=agents, edge_confidence=0.5)
-    training = by_recipe(net, shares, star, 5)
+    recipe = Recipe(
+        rounds=10**6, local_steps=5, batch=BATCH, initial_std=STD, mean_rate=RATE, scale_rate=RATE
+    )
+    training = recipe.training(shares, star, architecture=net, seed=0)
+    nets, adam = [bayesian(net) for _ in range(agents)], partial(torch.optim.Adam, lr=RATE)
     batches, tuned = Batches(shares), [Tuned(net) for _ in range(agents)]
     stacked, vmap = Tuned(net, (agents,)), Tuned(net, (agents,))
 
@@ -282,19 +228,17 @@ def papers_step(how: Options, *, agents: int, inputs: int = 784, hidden: int = 2
 
     tasks: dict[str, Task] = {
         "engine": training.local_phase,
-        "loop": loop_of_bayesians(net, shares),
+        "loop": Modules(nets, batches, adam, bayesian_loss),
         "tuned loop": tuned_loop,
         "stacked": lambda: stacked.step(*batches()),
         "vmap": lambda: vmap.step_of_all(*batches()),
         "consensus": lambda: training.pool(training.message()),
     }
     per = {**dict.fromkeys(tasks, agents), "engine": 5 * agents}
-    if find_spec("posteriors"):
-        tasks["posteriors"] = of_posteriors(net, shares)
     # Products by means and by variances, forward and backward.
     work = 4.0 * BATCH * multiplications(net)
     found = contest(how, tasks, per=per, limit=single_product(), work=work)
-    others = ("loop", "tuned loop", "stacked", "vmap", "posteriors")
+    others = ("loop", "tuned loop", "stacked", "vmap")
     return {
         "limit_rate": found.rate,
         **found.shares("engine", "loop"),
@@ -315,77 +259,41 @@ def by(choice: str, task: Task) -> Task:
 
 
 def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Iterator[Row]:
-    """Each learner on a ring, twenty steps a round; for others than the papers' with consensus."""
+    """A round of each learner on a ring, twenty steps and the consensus."""
     net, shares = net_of(inputs, hidden), data(agents, inputs)
-    lone = Network([[1.0]])
+    lone, local_steps = Network([[1.0]]), 20
     network = lone if agents == 1 else Network.from_topology("ring", agents=agents)
-    some, local_steps = shares.of(range(min(agents, LOOPED))), 20
+    some = shares.of(range(min(agents, LOOPED)))
 
     def plain(optimiser: Callable[..., torch.optim.Optimizer]) -> Modules:
         return Modules([sequential(net) for _ in range(some.agents)], Batches(some), optimiser)
 
-    def round_of(name: str) -> Task:
-        if name == "papers":
-            return by_recipe(net, shares, network, local_steps).local_phase
-        return TrainingRun(
+    sgd = plain(partial(torch.optim.SGD, lr=RATE, momentum=0.9, fused=True))
+    adam = plain(partial(torch.optim.Adam, lr=RATE, fused=True))
+    tasks, per = {}, {}
+    for name in LEARNERS:
+        run = TrainingRun(
             KernelNet(net), Classes(10), shares, network, learner_of(name, rate=RATE),
             rounds=10**6, local_steps=local_steps, batch=BATCH, seed=0,
-        ).run_round  # fmt: skip
-
-    adam, bayes = plain(fused(torch.optim.Adam)), loop_of_bayesians(net, some)
-    loops = {"papers": bayes, "averaging": plain(fused(torch.optim.SGD, momentum=0.9))}
-    tasks, per, names = {}, {}, ("papers", *LEARNERS)
-    for name in names:
-        loop = loops.get(name, adam)
-        tasks[name], per[name] = round_of(name), local_steps * agents
+        )  # fmt: skip
+        tasks[name], per[name] = run.run_round, local_steps * agents
+        loop = sgd if name == "averaging" else adam
         for choice, word in (("highest", "plain"), (chosen("auto"), "fast plain")):
             tasks[f"{name}, {word}"], per[f"{name}, {word}"] = by(choice, loop), some.agents
     found = contest(how, tasks, per=per)
-    seconds = found.seconds
-    for name in names:
-        work = BATCH * multiplications(net) * (4.0 if name == "papers" else 2.0)
-        plains = {word: f"{name}, {word}" for word in ("plain", "fast plain")}
-        times = {"limit": work / fastest(how), "engine": seconds[name]}
-        times |= {word: seconds[key] for word, key in plains.items()}
+    for name in LEARNERS:
+        times = {
+            "limit": 2.0 * BATCH * multiplications(net) / fastest(how),
+            "engine": found.seconds[name],
+            **{word: found.seconds[f"{name}, {word}"] for word in ("plain", "fast plain")},
+        }
         yield {
             "learner": name,
             "engine_share": times["limit"] / times["engine"],
             "milliseconds": {word: 1e3 * value for word, value in times.items()},
-            "times engine": {word: times[word] / times["engine"] for word in plains},
+            "times engine": {w: times[w] / times["engine"] for w in ("plain", "fast plain")},
             "spread_share": found.spread(name),
         }
-
-
-def gradients(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Row:
-    """The gradients of all agents, to where a learner would keep them."""
-    torch.manual_seed(0)
-    net, (x, y) = net_of(inputs, hidden), images(agents * BATCH, inputs)
-    x, y = x.view(agents, BATCH, -1), y.view(agents, -1)
-    module, example = sequential(net), x[0, :4]
-
-    def gradient(net: Net) -> Task:
-        weights = aligned_rows(agents, net.parameters).copy_(net.initial(0).expand(agents, -1))
-        into, likelihood = aligned_rows(agents, net.parameters), Classes(10)
-        return lambda: net.gradient(weights, x, y, likelihood=likelihood, into=into)
-
-    found = contest(
-        how,
-        {
-            "kernels": gradient(KernelNet(net)),
-            "general": gradient(ModuleNet(module, example_input=example)),
-            "together": gradient(ModuleNet(module, example_input=example, way="together")),
-            "one by one": gradient(ModuleNet(module, example_input=example, way="one by one")),
-            "plain": Modules([copy.deepcopy(module) for _ in range(agents)], lambda: (x, y)),
-        },
-        per=dict.fromkeys(("kernels", "general", "together", "one by one", "plain"), agents),
-    )
-    others = [name for name in found.turns if name != "kernels"]
-    return {
-        "weights": net.parameters,
-        "milliseconds": found.milliseconds(),
-        "times kernels": found.times("kernels", *others),
-        "spread_share": found.spread(),
-    }
 
 
 # What a step is made of -----------------------------------------------------------------------

@@ -17,7 +17,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,8 +34,9 @@ import numpy as np
 
 from benchmarks.contest import family_seconds
 from benchmarks.tables import Options, Row, Unavailable
+from tests.thorough.peerbayes.explore.browser.conftest import CHROMIUM, Server
+from tests.thorough.peerbayes.explore.browser.hand import Hand
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _HOME = Path(__file__).parents[1]
 
 
@@ -100,69 +101,29 @@ FRAMES = """(milliseconds) => new Promise((resolve) => {
   };
   requestAnimationFrame(count);
 })"""
-OPEN = """async (text) => {
-  peerbayes.state.open(await peerbayes.source.open({ text, format: "json" }));
-}"""
 PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
-SHOWN = "() => Boolean(globalThis.peerbayes?.state.numbers)"
-PLAYING = "() => document.querySelector('[data-key=play]')?.textContent === 'Pause'"
+PLAYING = "document.querySelector('[data-key=play]')?.textContent === 'Pause'"
 
 
 @contextmanager
-def served() -> Iterator[tuple[int, str, float]]:
-    """A server as a user starts it: its process, its address, milliseconds until it is there."""
-    command = [sys.executable, "-m", "peerbayes", "explore", "--no-browser"]
-    began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=_HOME, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if "http://" in line)
-        taken = 1e3 * (time.perf_counter() - began)
-        yield process.pid, line[line.index("http://") :].split()[0], taken
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-@contextmanager
-def chromium(how: Options) -> Iterator[Any]:
-    """A browser."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if CHROMIUM is None or sync_playwright is None:
+def window(how: Options) -> Iterator[tuple[Hand, Server, float]]:
+    """A window of Chromium, a server as a user starts it, and the seconds that its start took."""
+    if CHROMIUM is None or not find_spec("playwright"):
         raise Unavailable("no Chromium or no Playwright here")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        version = f"Chromium {browser.version}"
-        how.conditions.extend([] if version in how.conditions else [version])
-        yield browser
-        browser.close()
+    from playwright.sync_api import sync_playwright
 
-
-def wait(page: Any, expression: str, seconds: float = 60) -> None:
-    """Until an expression of the page is true; Playwright's own waiting needs a laxer policy."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(expression):
-        if time.monotonic() > end:
-            raise TimeoutError(f"in vain waited for {expression}")
-        page.wait_for_timeout(20)
-
-
-@contextmanager
-def shown(
-    how: Options, model: dict[str, Any], network: dict[str, Any]
-) -> Iterator[tuple[Any, int]]:
-    """A page that shows a problem, and its server's process."""
-    with chromium(how) as browser, served() as (server, address, _):
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(address)
-        wait(page, SHOWN)
-        page.evaluate(OPEN, json.dumps({"name": "shown", "network": network, "model": model}))
-        wait(page, "() => peerbayes.state.view.name === 'shown' && !peerbayes.state.busy")
-        yield page, server
-        page.close()
+    began = time.perf_counter()
+    server = Server()
+    taken = time.perf_counter() - began
+    try:
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            version = f"Chromium {browser.version}"
+            how.conditions.extend([] if version in how.conditions else [version])
+            yield Hand(browser.new_page(viewport={"width": 1280, "height": 800})), server, taken
+            browser.close()
+    finally:
+        server.stop()
 
 
 class Worked:
@@ -180,6 +141,13 @@ class Worked:
         return 1e3 * float(duration) - self.before
 
 
+def show(hand: Hand, server: Server, model: dict[str, Any], network: dict[str, Any]) -> None:
+    """Open a problem on the page."""
+    hand.goto(server.address)
+    document = {"name": "shown", "network": network, "model": model}
+    hand.open(text=json.dumps(document), format="json")
+
+
 def drags(how: Options, *, agents: int, hypotheses: int) -> Row:
     """Steps of a slider: the weight of one agent on itself.
 
@@ -192,12 +160,14 @@ def drags(how: Options, *, agents: int, hypotheses: int) -> Row:
     one = np.eye(agents)
     weights = 0.5 * one + 0.25 * (np.roll(one, 1, axis=1) + np.roll(one, -1, axis=1))
     model = {"hypotheses": [f"h{k}" for k in range(hypotheses)], "agents": entries}
-    with shown(how, model, {"weights": weights.tolist()}) as (page, server):
-        values = np.linspace(0.4, 0.6, how.repeats + 2).round(4)
-        before, worked = family_seconds(server), Worked(page)
+    values = np.linspace(0.4, 0.6, how.repeats + 2).round(4)
+    with window(how) as (hand, server, _):
+        show(hand, server, model, {"weights": weights.tolist()})
+        page, root = hand.page, server.process.pid
+        before, worked = family_seconds(root), Worked(page)
         taken = [page.evaluate(DRAG, {"agent": 1, "value": float(value)}) for value in values]
         page.evaluate("() => { dragged.end(); delete globalThis.dragged; }")
-        busy, own = worked() / len(values), 1e3 * (family_seconds(server) - before) / len(values)
+        busy, own = worked() / len(values), 1e3 * (family_seconds(root) - before) / len(values)
         empty = median(page.evaluate(EMPTY) for _ in range(how.repeats))
     taken = sorted(taken[2:])  # the first ones warm the process up
     return {
@@ -216,10 +186,11 @@ def frames(how: Options, *, side: int, seconds: float = 3.0) -> Row:
     """Frames a second while every agent's belief changes in every frame: coins on a torus."""
     coin = {"count": side**2, "truth": "fair", "likelihood": [[["1/2", "1/2"]], [["3/5", "2/5"]]]}
     torus = {"topology": "torus", "shape": [side, side], "rule": "metropolis"}
-    with shown(how, {"hypotheses": ["fair", "loaded"], "agents": [coin]}, torus) as (page, _):
-        settings = "{ rounds: 400, replicates: 4, seed: 1 }"
+    with window(how) as (hand, server, _):
+        show(hand, server, {"hypotheses": ["fair", "loaded"], "agents": [coin]}, torus)
+        page, settings = hand.page, "{ rounds: 400, replicates: 4, seed: 1 }"
         page.evaluate(f"() => peerbayes.state.openView('run', {settings})")
-        wait(page, PLAYING)
+        hand.until(PLAYING)
         page.get_by_label("Speed").select_option("10")
         worked = Worked(page)
         pace = page.evaluate(FRAMES, 1e3 * seconds)
@@ -229,18 +200,14 @@ def frames(how: Options, *, side: int, seconds: float = 3.0) -> Row:
 
 def start(how: Options) -> Row:
     """From the command to the address; from the address to the first paint and to numbers."""
-    with chromium(how) as browser, served() as (_, address, taken):
-        page = browser.new_page()
+    with window(how) as (hand, server, taken):
         began = time.perf_counter()
-        page.goto(address)
-        wait(page, SHOWN)
-        numbers = 1e3 * (time.perf_counter() - began)
-        paint = page.evaluate(PAINT)
-        page.close()
-    return {
-        "milliseconds": {"command to address": taken, "first paint": paint, "numbers": numbers},
-        "packages": packages("explore"),
-    }
+        hand.page.goto(server.address)
+        hand.until("globalThis.peerbayes?.state.numbers")
+        times = {"command to address": taken, "numbers": time.perf_counter() - began}
+        paint = hand.page.evaluate(PAINT)
+    milliseconds = {"first paint": paint, **{name: 1e3 * one for name, one in times.items()}}
+    return {"milliseconds": milliseconds, "packages": packages("explore")}
 
 
 def packages(extra: str) -> int:
