@@ -190,7 +190,7 @@ class Stacked:
         side_by_side(self.one, range(self.nodes), workers=workers)
 
     def one(self, node: int) -> None:
-        rows, random = self.rows[node], self.random[node]
+        rows, random = torch.from_numpy(self.rows[node]), self.random[node]
         _, found = self.passes.gradient(self.state["weights"][node], rows, _DROPOUT, random)
         step(self.state, node, found, Recipe())
 
