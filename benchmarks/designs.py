@@ -52,7 +52,7 @@ from theory.validation import FloatArray
 
 # Answers this quick are repeated until they add up to more than reading the clock does; those that
 # take long are given once; seconds that each of the others may take.
-SHORT, LONG, LIMIT = 0.02, 20.0, 200.0
+SHORT, LONG, LIMIT = 0.02, 5.0, 200.0
 Answer = dict[str, float | None]
 
 
