@@ -320,7 +320,7 @@ def placement_model(agents: int, sorts: int, hypotheses: int) -> FiniteModel:
     return FiniteModel.from_agents(names, kinds, counts=counts)
 
 
-def placement(how: Options, *, objective: str, agents: int, sorts: int, hypotheses: int) -> Row:
+def placement(how: Options, *, objective: Any, agents: int, sorts: int, hypotheses: int) -> Row:
     """K or E by all placements, by exchanges and, for K, by the integer program; influences random.
 
     A gap is how much better another placement might be, as far as the method can tell.

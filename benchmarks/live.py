@@ -89,12 +89,12 @@ def death(problem: Any) -> list[float]:
             os.kill(self.agents[victim].pid, signal.SIGKILL)
             killed["at"] = time.time()
 
-    before, launching.Processes = launching.Processes, Watched  # type: ignore[misc]
+    before, launching.Processes = launching.Processes, Watched  # type: ignore[attr-defined]
     try:
         with tempfile.TemporaryDirectory() as folder:
             found = pb.launch(problem, rounds=300, agent=Agent(interval=0.02), out=folder).found
     finally:
-        launching.Processes = before  # type: ignore[misc]
+        launching.Processes = before  # type: ignore[attr-defined]
     links = [report["links"][victim] for report in found.reports if victim in report["links"]]
     assert not any(link["alive"] for link in links)
     return [1e3 * (link["changed"] - killed["at"]) for link in links]

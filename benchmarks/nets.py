@@ -63,7 +63,7 @@ def images(count: int, inputs: int, *, seed: int = 0) -> Batch:
 def multiplications(net: Architecture) -> int:
     """Of an example: forward, by the weights, and by the inputs of every layer but the first."""
     weights = [block.weight.stop - block.weight.start for block in net.blocks]
-    return 3 * sum(weights) - weights[0]
+    return int(3 * sum(weights) - weights[0])
 
 
 class Batches:
@@ -192,7 +192,8 @@ class BayesianLinear(nn.Module):
 
 def bayesian(net: Architecture) -> nn.Sequential:
     layers = [BayesianLinear(*block.shape) for block in net.blocks]
-    return nn.Sequential(*(one for layer in layers for one in (layer, nn.ReLU())))[:-1]
+    between = [one for layer in layers for one in (layer, nn.ReLU())]
+    return nn.Sequential(*between[:-1])
 
 
 def bayesian_loss(net: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
@@ -270,7 +271,8 @@ def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) ->
 
     sgd = plain(partial(torch.optim.SGD, lr=RATE, momentum=0.9, fused=True))
     adam = plain(partial(torch.optim.Adam, lr=RATE, fused=True))
-    tasks, per = {}, {}
+    tasks: dict[str, Task] = {}
+    per: dict[str, float] = {}
     for name in LEARNERS:
         run = TrainingRun(
             KernelNet(net), Classes(10), shares, network, learner_of(name, rate=RATE),

@@ -389,7 +389,8 @@ def priors(how: Options) -> Iterator[Row]:
     rounds, specs = ROUNDS, CASES["priors"]["data"]
     if how.quick:
         rounds, specs = 2, [spec for spec in specs if spec["table"] == "iris"]
-    trials, gaps = Trials(how.trials), {prior: [] for prior in PRIORS}
+    gaps: dict[str, list[list[float]]] = {prior: [] for prior in PRIORS}
+    trials = Trials(how.trials)
     for spec in specs:
         found = {
             prior: [

@@ -17,8 +17,8 @@ import pytest
 from benchmarks import tables
 from benchmarks.core import CHAINS, LANES, multiply_adds
 from benchmarks.networks import dense, ring, ring_gap
-from benchmarks.program import CHROMIUM
 from tests.oracles import exact_eigenvalues
+from tests.thorough.peerbayes.explore.browser.conftest import CHROMIUM
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_all_that_is_measured_usually_takes_twenty_minutes() -> None:
 
 
 def test_a_case_with_what_nobody_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"part": "", "run": "networks:dense", "columns": {"`weights`": ""}}
+    table: dict[str, Any] = {"part": "", "run": "networks:dense", "columns": {"`weights`": ""}}
     case = {"weights": "few", "kind": "random", "agents": 3}
     monkeypatch.setitem(tables.CASES, "toy", {"tables": [table]})
     table["quick"] = [case]
