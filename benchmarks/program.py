@@ -164,12 +164,17 @@ def drags(how: Options, *, agents: int, hypotheses: int) -> Row:
     with window(how) as (hand, server, _):
         show(hand, server, model, {"weights": weights.tolist()})
         page, root = hand.page, server.process.pid
+
+        def drag(value: float) -> float:
+            return float(page.evaluate(DRAG, {"agent": 1, "value": float(value)}))
+
+        for value in values[:2]:  # they warm the process up
+            drag(value)
         before, worked = family_seconds(root), Worked(page)
-        taken = [page.evaluate(DRAG, {"agent": 1, "value": float(value)}) for value in values]
+        taken = sorted(drag(value) for value in values[2:])
+        busy, own = worked() / len(taken), 1e3 * (family_seconds(root) - before) / len(taken)
         page.evaluate("() => { dragged.end(); delete globalThis.dragged; }")
-        busy, own = worked() / len(values), 1e3 * (family_seconds(root) - before) / len(values)
         empty = median(page.evaluate(EMPTY) for _ in range(how.repeats))
-    taken = sorted(taken[2:])  # the first ones warm the process up
     return {
         "milliseconds": {
             "drag": median(taken),
