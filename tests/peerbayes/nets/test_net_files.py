@@ -313,9 +313,7 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     gap = [[40.0, np.nan]]
     found = load_trained(tmp_path / "kept").predict(gap)
     assert np.array_equal(found, trained.predict(gap))
-    with pytest.raises(
-        ValueError, match=r"shape \(n, 2\), as the training data, features age, score"
-    ):
+    with pytest.raises(ValueError, match=r"shape \(n, 2\), .* features age, score"):
         trained.predict([["40", "?", "eye"]])
     mean = trained.filling.mean[1]
     assert not np.array_equal(found, trained.predict([[40.0, mean]]))  # the mark counts
