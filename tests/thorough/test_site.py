@@ -26,17 +26,12 @@ LOADED = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a copy of the pages; the build writes next to its sources."""
+def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Build the pages of `folder/docs` into `folder/html`, as `make docs` does."""
     pytest.importorskip("sphinx")
-    folder = tmp_path_factory.mktemp("site")
-    ignored = shutil.ignore_patterns("_build", "__pycache__")
-    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
-    done = subprocess.run(
+    return subprocess.run(
         [
-            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
+            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", *options),
             *(str(folder / "docs"), str(folder / "html")),
         ],
         capture_output=True,
@@ -44,8 +39,56 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a copy of the pages; the build writes next to its sources."""
+    folder = tmp_path_factory.mktemp("site")
+    ignored = shutil.ignore_patterns("_build", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
+    done = build(folder, "-D", "nb_execution_mode=off", "-D", "outputs_run=0")
     assert done.returncode == 0, done.stderr
     return folder / "html"
+
+
+NOTEBOOK = """\
+---
+file_format: mystnb
+kernelspec:
+  name: python3
+---
+
+# Page
+
+```{code-cell} python
+"""
+FIGURE = "from matplotlib.pyplot import plot\n%matplotlib inline\nplot([1]);\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("# Page\n\n![A dot.](_static/dot.png)\n\n[Up](#page), [](index.md)\n", ""),
+        ("# Page\n\n```python\nassert 1 == 2\n```\n", "AssertionError"),
+        ("# Page\n\n```console\n$ peerbayes analyse nothing.toml\n```\n", "exited with 2"),
+        (f"{NOTEBOOK}1 / 0\n```\n", "ExecutionError"),
+        ("# Page\n\n[There](no-page.md)\n", "no-page.md"),
+        ("# Page\n\n[There](#no-heading)\n", "no-heading"),
+        ("# Page\n\n![](_static/dot.png)\n", "a picture without a description"),
+        ("# Page\n\n```{image} _static/dot.png\n```\n", "a picture without a description"),
+        (f"{NOTEBOOK}{FIGURE}", "a picture without a description"),
+    ],
+    ids=["good", "code", "command", "cell", "page", "heading", "picture", "image", "figure"],
+)
+def test_the_build_refuses_a_page(tmp_path: Path, page: str, said: str) -> None:
+    docs = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.md", "*.json", "*.gz"))
+    (docs / "index.md").write_text(page, encoding="utf-8")
+    shutil.copy(docs / "_static/explore-run.png", docs / "_static/dot.png")
+    done = build(tmp_path)
+    assert (done.returncode != 0) == bool(said)
+    assert said in done.stderr
 
 
 def test_every_page_is_built(site: Path) -> None:
