@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +99,58 @@ def test_every_page_is_built(site: Path) -> None:
     assert pages
     for page in pages:
         assert (site / page.with_suffix(".html")).is_file()
+
+
+CUT = """() => [...document.querySelectorAll('article *')].filter(part => {
+    const wide = document.documentElement.clientWidth;
+    for (let box = part; box !== document.body; box = box.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return false;
+    return part.getBoundingClientRect().right > wide + 1;
+}).map(part => part.outerHTML.slice(0, 80))"""
+SIDEBAR = "() => [...document.querySelectorAll('.sidebar-tree ul')].map(l => l.children.length)"
+FOUND = "links => links.map(link => link.getAttribute('href').split(/[?#]/)[0])"
+
+
+@pytest.fixture(scope="module")
+def window(site: Path) -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright here")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser.new_page()
+        browser.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("certified", "mathematics/certified.html"),
+        ("learning rate", "concepts.html"),
+        ("GraphML", "how-to/problem-file.html"),
+        ("missing values", "reference/net-files.html"),
+    ],
+)
+def test_the_search_finds(site: Path, window: Any, words: str, page: str) -> None:
+    window.goto(f"file://{site}/search.html?q={words.replace(' ', '+')}")
+    window.wait_for_selector("ul.search li")
+    window.wait_for_timeout(1000)
+    found = window.eval_on_selector_all("ul.search > li > a", FOUND)
+    assert page in list(dict.fromkeys(found))[:5]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_cut_off_and_the_sidebar_is_short(site: Path, window: Any, width: int) -> None:
+    window.set_viewport_size({"width": width, "height": 900})
+    for page in (
+        *("index", "how-to/nets", "tutorials/star", "mathematics/formulas", "mathematics/index"),
+        *("reference/problem-files", "reference/net-experiments", "reference/api/index"),
+    ):
+        window.goto(f"file://{site}/{page}.html")
+        window.wait_for_timeout(1000)  # formulas
+        assert window.evaluate(CUT) == [], page
+        assert 5 < max(window.evaluate(SIDEBAR)) <= 12, page
 
 
 def test_pages_of_the_interface_are_short_enough_to_read(site: Path) -> None:
