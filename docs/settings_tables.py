@@ -8,11 +8,12 @@ As a Sphinx extension it gives pages written in Markdown three directives:
 is a command's usage, what it does, and the table of its options, each with its keyword in Python,
 what it is where it is left out, and what it means; with the name of a section of problem files,
 `[design]`, the table of its keys. `{commands}` is the table of all commands, `{experiments}` that
-of the papers' experiments.
+of the papers' experiments, `{claims}` that of the published statements with their verdicts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING
 from typing import Any
@@ -28,7 +29,10 @@ from peerbayes.problem.specification import DesignSection
 from peerbayes.settings.declared import Declared, declared_in
 from peerbayes.settings.domains import Flag
 from peerbayes.settings.questions import SHARED
+from theory.claims import CLAIMS
+from theory.claims.claim import PROJECT
 
+WIDEST = 115  # letters of a formula in the table of claims
 # Options of every command, of which the page says once what they are.
 EVERYWHERE = ("seed", "out", "force", "data", "batch")
 
@@ -89,6 +93,20 @@ def experiments() -> Iterator[str]:
         yield f"| `{one.name}` | {one.title} | {one.source} |"
 
 
+def claims() -> Iterator[str]:
+    """Yield the lines of the table of claims; formulas too wide for a table are said in words."""
+    yield "| claim | verdict | what it says | where |"
+    yield "|---|---|---|---|"
+    for claim in CLAIMS.values():
+        formula = claim.statement.replace("|", r"\vert ")
+        says = f"${formula}$" if len(formula) <= WIDEST else claim.words
+        if sentence := re.fullmatch(r"\\text\{([^{}]*)\}", claim.statement):
+            says = f"“{sentence[1]}”"
+        where = re.sub(rf"{PROJECT}: mathematics/([\w-]+)", r"here: [](\1.md)", claim.source)
+        where = where.replace("section ", "").replace("appendix", "app.")
+        yield f"| `{claim.key}` | {claim.verdict} | {says} | {where} |"
+
+
 def row(declared: Declared, group: str) -> str:
     """Return the line of one setting, which Python has in a group if one is named."""
     setting = declared.setting
@@ -113,7 +131,7 @@ class Settings(SphinxDirective):
         """Return the table."""
         holder = nodes.container()
         source, line = self.get_source_info()
-        tables = {"commands": overview, "experiments": experiments}
+        tables = {"commands": overview, "experiments": experiments, "claims": claims}
         found = tables[self.name]() if self.name in tables else table(self.arguments[0])
         lines = StringList("\n".join(found).split("\n"), source=f"{source}:{line}")
         self.state.nested_parse(lines, self.content_offset, holder)
@@ -122,6 +140,6 @@ class Settings(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx of the directives."""
-    for name in ("settings", "commands", "experiments"):
+    for name in ("settings", "commands", "experiments", "claims"):
         app.add_directive(name, Settings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
