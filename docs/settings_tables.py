@@ -32,7 +32,7 @@ from peerbayes.settings.questions import SHARED
 from theory.claims import CLAIMS
 from theory.claims.claim import PROJECT
 
-WIDEST = 115  # letters of a formula in the table of claims
+WIDEST = 94  # letters of a formula in the table of claims
 # Options of every command, of which the page says once what they are.
 EVERYWHERE = ("seed", "out", "force", "data", "batch")
 
@@ -102,7 +102,7 @@ def claims() -> Iterator[str]:
         says = f"${formula}$" if len(formula) <= WIDEST else claim.words
         if sentence := re.fullmatch(r"\\text\{([^{}]*)\}", claim.statement):
             says = f"“{sentence[1]}”"
-        where = re.sub(rf"{PROJECT}: mathematics/([\w-]+)", r"here: [](\1.md)", claim.source)
+        where = re.sub(rf"{PROJECT}: mathematics/([\w-]+)", r"[here](\1.md)", claim.source)
         where = where.replace("section ", "").replace("appendix", "app.")
         yield f"| `{claim.key}` | {claim.verdict} | {says} | {where} |"
 
