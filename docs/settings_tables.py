@@ -8,7 +8,7 @@ As a Sphinx extension it gives pages written in Markdown three directives:
 is a command's usage, what it does, and the table of its options, each with its keyword in Python,
 what it is where it is left out, and what it means; with the name of a section of problem files,
 `[design]`, the table of its keys. `{commands}` is the table of all commands, `{experiments}` that
-of the papers' experiments, `{builtins}` that of the problems that go by name, `{claims}` that of the
+of the papers' experiments, `{builtins}` that of problems that go by name, `{claims}` that of the
 published statements with their verdicts.
 """
 
