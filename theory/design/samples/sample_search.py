@@ -19,9 +19,9 @@ from theory.design.samples.converse import (
     every_design_bound,
     perfect_mixing,
 )
-from theory.design.samples.cover import Evidence
+from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
-    KeepsExponent,
+    Kept,
     Start,
     Tried,
     faster_starts,
@@ -74,8 +74,8 @@ class SampleSearch:
         self.graph, self.model, self.delta, self.aim, self.limits = graph, model, delta, aim, limits
         self.allowed = InfluenceSet(graph.agents, minimum_influence, limits, graph)
         self._rows: dict[bytes, SampleStart] = {}
-        self.evidence = tuple(Evidence.of(model, aim.target, int(m)) for m in aim.wrong)
-        self.exponent = KeepsExponent(self.evidence)
+        table = evidence_table(model, aim.target, aim.wrong)
+        self.rate, self.exponent = Kept(table, "rate"), Kept(table, "exponent")
 
     @classmethod
     def of(
@@ -199,7 +199,7 @@ class SampleSearch:
         if not is_spent():
             strong = max((one.v for one in tried), key=self.exponent.value)
             starts += faster_starts(
-                self.graph, strong, self.evidence, self.allowed, self.limits, seed=seed
+                self.graph, strong, self.exponent, self.allowed, self.limits, seed=seed
             )
         search.step()
         kept: list[Start] = []

@@ -21,11 +21,10 @@ from theory.design import (
     trade_off,
 )
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.samples.cover import Evidence
+from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
     FlooredInfluences,
-    KeepsExponent,
-    KeepsRate,
+    Kept,
     fastest_for,
 )
 from theory.design.samples.trade_off import Objective
@@ -108,12 +107,12 @@ def test_the_slope_is_that_of_the_fastest_mixing() -> None:
 @pytest.mark.parametrize("share", [0.6, 0.9, 0.999])
 def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
     model, influences = skewed(), InfluenceSet(3)
-    evidence = tuple(Evidence.of(model, 0, m) for m in (1, 2))
+    table = evidence_table(model, 0, [1, 2])
     grid = simplex(3, 1 / 30, 16)
     information = model.information(0)[:, 1:]
     for values, kept in (
-        ([float((v @ information).min()) for v in grid], KeepsRate(information)),
-        ([exponent_at(v, model) for v in grid], KeepsExponent(evidence)),
+        ([float((v @ information).min()) for v in grid], Kept(table, "rate")),
+        ([exponent_at(v, model) for v in grid], Kept(table, "exponent")),
     ):
         least = share * max(values)
         allowed = FlooredInfluences(influences, kept, least)
@@ -127,7 +126,7 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
         assert cost @ cheapest <= min(cost @ v for v in inside) + 1e-6
         for v in (found, cheapest):
             value = float((v @ information).min())
-            if isinstance(kept, KeepsExponent):
+            if kept.by == "exponent":
                 value = exponent_at(v, model)
             assert value >= least * (1 - 1e-6)
 
