@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,9 +96,10 @@ def test_derivatives(measure: str, free: bool) -> None:
     direction = generator.standard_normal(len(point))
     step = 1e-5
     for stage in range(3):
-        _, slopes = search.objective(point, stage, 5.0)
-        ahead, _ = search.objective(point + step * direction, stage, 5.0)
-        behind, _ = search.objective(point - step * direction, stage, 5.0)
+        at = search.weights.objective(partial(search.smoothed, stage=stage, scale=5.0))
+        (_, slopes), (ahead, _), (behind, _) = (
+            at(point + h * direction) for h in (0.0, step, -step)
+        )
         slope = (ahead - behind) / (2 * step)
         # Central differences: an error of step², and of rounding over the step.
         assert slopes @ direction == pytest.approx(slope, rel=1e-4, abs=1e-6)

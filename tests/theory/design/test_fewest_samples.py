@@ -176,14 +176,15 @@ def test_the_stand_in_is_chernoffs_bound() -> None:
 def test_derivatives_of_the_stand_in() -> None:
     _, errors, weights, logs = smooth()
     rng = np.random.default_rng(0)
-    found = errors.derivatives(weights, logs)
+    v = Network(weights).stationary_distribution
+    found = errors.derivatives(weights, v, logs.ravel())
     assert np.isclose(found.value, errors.value(weights, logs), rtol=1e-14)
     step = 1e-5
     for _ in range(3):
         by_w, by_t = rng.normal(size=weights.shape), rng.normal(size=logs.shape)
         for sign, gradient, moved in (
             (by_w, found.by_weights, lambda h, d=by_w: errors.value(weights + h * d, logs)),
-            (by_t, found.by_tilts, lambda h, d=by_t: errors.value(weights, logs + h * d)),
+            (by_t.ravel(), found.by_others, lambda h, d=by_t: errors.value(weights, logs + h * d)),
         ):
             slope = (moved(step) - moved(-step)) / (2 * step)
             # Differences of a cubic table's values: 1e-5 relative at this step.
