@@ -20,12 +20,21 @@ from typing import Literal
 import numpy as np
 
 from theory.design.graph import DesignGraph, require_star, star_network
+from theory.design.influences.flow_rows import simplex
+from theory.design.rate.rate_program import LeastProgram, RateTarget, rate_target
 from theory.learning.model import FiniteModel
-from theory.learning.tilted import TiltedTable, exponents, shared_slots, tabulate
+from theory.learning.rate import check_same_agents
+from theory.learning.tilted import (
+    TiltedTable,
+    exponents,
+    least_exponents,
+    shared_slots,
+    tabulate,
+)
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
-from theory.validation import FloatArray, IntArray, as_position, as_positive, fail
+from theory.validation import FloatArray, as_positive, fail
 
 Objective = Literal["rate", "exponent"]
 
@@ -101,8 +110,8 @@ def best_edge_confidence(
     Raises
     ------
     ValueError
-        If the graph is no star, the model has other agents, no hypothesis is optimal for all and no
-        target is given, or no a makes the objective positive (naming the hypothesis in the way).
+        If the graph is no star, the model has other agents, the target is none (see
+        `rate_target`), or no a makes the objective positive (naming the hypothesis in the way).
 
     Examples
     --------
@@ -119,37 +128,57 @@ def best_edge_confidence(
     """
     if objective not in ("rate", "exponent"):
         raise fail("objective", "rate or exponent", repr(objective), "choose one")
-    search = _Star.of(graph, model, target=target, minimum_influence=minimum_influence)
-    found = _best_rate(search)
+    star = _Star.of(graph, model, target=target, minimum_influence=minimum_influence)
+    found = star.best_rate()
     if found.value <= 0:
-        names = model.hypotheses
+        names, aim = model.hypotheses, star.aim
         raise fail(
             "model",
             "hypotheses that some star tells from the target",
             f"{names[found.binding[0]]!r}, rejected at rate {found.value:.3g} at best, "
-            f"beside {names[search.target]!r}",
+            f"beside {names[aim.target]!r}",
             "give some agent data that tell these two apart",
         )
     if objective == "exponent":
-        found = _best_exponent(search)
-    return search.result(found, objective)
+        found = star.best_exponent()
+    a = star.confidence(found.x)
+    limit: Literal["lower", "upper"] | None = None
+    if found.lowest >= star.most:
+        limit = "upper"
+    elif found.highest <= star.least:
+        limit = "lower"
+    return BestEdgeConfidence(
+        edge_confidence=a,
+        centre_influence=found.x,
+        value=found.value,
+        objective=objective,
+        binding=found.binding,
+        lowest=star.confidence(found.lowest),
+        highest=star.confidence(found.highest),
+        limit=limit,
+        network=star_network(graph, edge_confidence=a),
+    )
+
+
+@dataclass(frozen=True)
+class _Optimum:
+    """The best x, K or E there, the wrong hypotheses that bind, and where x may be as good."""
+
+    x: float
+    value: float
+    binding: tuple[int, ...]
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Star:
-    """The problem in terms of x = v_centre.
+    """The problem in terms of x = v_centre, between `least` and `most`."""
 
-    `centre` and `others` are the rates at which the centre, and the mean of the others, reject each
-    wrong hypothesis; shape (number of `wrong`,).
-    """
-
-    graph: DesignGraph
+    agents: int
     model: FiniteModel
     hub: int
-    target: int
-    wrong: tuple[int, ...]
-    centre: FloatArray
-    others: FloatArray
+    aim: RateTarget
     least: float
     most: float
 
@@ -162,29 +191,8 @@ class _Star:
         target: int | str | None,
         minimum_influence: float | None,
     ) -> _Star:
-        hub = require_star(graph)
-        agents = graph.agents
-        if model.agents != agents:
-            raise fail(
-                "model",
-                f"as many agents as the graph, {agents}",
-                model.agents,
-                "change the agents' counts or the graph",
-            )
-        optimal = model.optimal_hypotheses
-        if target is None and not optimal:
-            raise fail(
-                "target",
-                "the hypothesis to settle on, since none is best for all agents",
-                "none",
-                "name one, such as the compromise of the present network",
-            )
-        aim = optimal[0] if target is None else as_position("target", target, model.hypotheses)
-        alike = optimal if aim in optimal else (aim,)
-        wrong = tuple(m for m in range(len(model.hypotheses)) if m not in alike)
-        if not wrong:
-            raise fail("model", "a wrong hypothesis", "none", "every a is as good: choose any")
-        information = model.information(aim)[:, list(wrong)]
+        hub, agents = require_star(graph), graph.agents
+        check_same_agents(graph, model)
         most = agents / (2.0 * agents - 1.0)
         least = 1.0 / (10.0 * agents)
         if minimum_influence is not None:
@@ -196,145 +204,96 @@ class _Star:
                     f"{least:g}",
                     "ask for less",
                 )
-        others = (information.sum(axis=0) - information[hub]) / (agents - 1)
-        return cls(graph, model, hub, aim, wrong, information[hub], others, least, most)
+        return cls(agents, model, hub, rate_target(model, target), least, most)
 
     def confidence(self, x: float) -> float:
         """The a of an influence x: x (N − 1) / (N (1 − x))."""
-        agents = self.graph.agents
-        return 1.0 if x >= self.most else x * (agents - 1) / (agents * (1.0 - x))
+        return 1.0 if x >= self.most else x * (self.agents - 1) / (self.agents * (1.0 - x))
 
     @cached_property
     def table(self) -> TiltedTable:
         """The laws of the target against the wrong hypotheses; the centre has a slot of its own."""
-        centre = np.arange(self.graph.agents) == self.hub
+        centre = np.arange(self.agents) == self.hub
         slots = shared_slots(self.model.assignment, centre.astype(np.float64))
-        first = np.full(len(self.wrong), self.target)
-        return tabulate(self.model, first, np.array(self.wrong), slots=slots)
+        first = np.full(self.aim.wrong.size, self.aim.target)
+        return tabulate(self.model, first, self.aim.wrong, slots=slots)
 
     def weights(self, x: float) -> FloatArray:
-        """V by slot, shape (S,)."""
-        v = np.full(self.table.counts.size, (1.0 - x) / (self.graph.agents - 1))
-        v[self.table.slots[self.hub]] = x
+        """V by slot, shape (1, S)."""
+        v = np.full((1, self.table.counts.size), (1.0 - x) / (self.agents - 1))
+        v[0, self.table.slots[self.hub]] = x
         return v
 
-    def result(self, found: _Optimum, objective: Objective) -> BestEdgeConfidence:
-        a = self.confidence(found.x)
-        limit: Literal["lower", "upper"] | None = None
-        if found.lowest >= self.most:
-            limit = "upper"
-        elif found.highest <= self.least:
-            limit = "lower"
-        return BestEdgeConfidence(
-            edge_confidence=a,
-            centre_influence=found.x,
-            value=found.value,
-            objective=objective,
-            binding=found.binding,
-            lowest=self.confidence(found.lowest),
-            highest=self.confidence(found.highest),
-            limit=limit,
-            network=star_network(self.graph, edge_confidence=a),
-        )
-
-
-@dataclass(frozen=True)
-class _Optimum:
-    x: float
-    value: float
-    binding: tuple[int, ...]
-    lowest: float
-    highest: float
-
-
-def _best_rate(star: _Star) -> _Optimum:
-    """The highest point of the lower envelope of the lines, walking along it from the left."""
-    slope = star.centre - star.others
-    x = star.least
-    while x < star.most:
-        heights = star.others + slope * x
-        lowest = np.flatnonzero(heights <= heights.min() + _TIE * np.abs(heights).max())
-        line = int(lowest[np.argmin(slope[lowest])])
-        if slope[line] <= 0:
-            break
-        # The first line with a smaller slope that this one meets; rounding must not lead back.
+    def best_rate(self) -> _Optimum:
+        """The highest point of the lower envelope of the lines, by linear programming."""
+        information = self.model.information(self.aim.target)[:, self.aim.wrong]
+        centre = information[self.hub]
+        others = (information.sum(axis=0) - centre) / (self.agents - 1)
+        ends = simplex(np.array([self.least, 1.0 - self.most]))
+        program = LeastProgram(ends, np.array([centre, others]), start=np.array([0.5, 0.5]))
+        x = float(program.solve().point[0])
+        for end in (self.least, self.most):  # of which 1 − v of the others may be a rounding off
+            x = end if abs(x - end) <= _TIE else x
+        slope = centre - others
+        heights = others + slope * x
+        value, slack = float(heights.min()), _TIE * float(np.abs(heights).max())
+        # Where K is flat, uniform influence is the least committal of the best.
         with np.errstate(divide="ignore", invalid="ignore"):
-            meets = (star.others - star.others[line]) / (slope[line] - slope)
-        meets = np.where((slope < slope[line]) & (meets > x), meets, np.inf)
-        x = min(float(meets.min()), star.most)
-    heights = star.others + slope * x
-    value, slack = float(heights.min()), _TIE * float(np.abs(heights).max())
-    # Where K is flat, uniform influence is the least committal of the best.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = (value - slack - star.others) / slope
-    low = float(np.max(ends[slope > 0], initial=star.least))
-    high = float(np.min(ends[slope < 0], initial=star.most))
-    if high - low > _FLAT * x:
-        x = min(max(1.0 / star.graph.agents, low), high)
-    else:
-        low = high = x
-    heights = star.others + slope * x
-    binding = np.flatnonzero(heights <= float(heights.min()) + slack)
-    return _Optimum(x, float(heights.min()), tuple(star.wrong[k] for k in binding), low, high)
+            meets = (value - slack - others) / slope
+        low = float(np.max(meets[slope > 0], initial=self.least))
+        high = float(np.min(meets[slope < 0], initial=self.most))
+        if high - low > _FLAT * x:
+            x = min(max(1.0 / self.agents, low), high)
+        else:
+            low = high = x
+        heights = others + slope * x
+        binding = self.aim.wrong[heights <= float(heights.min()) + slack]
+        return _Optimum(x, float(heights.min()), tuple(binding.tolist()), low, high)
 
+    def best_exponent(self) -> _Optimum:
+        """Bisection on the side on which the hypothesis that binds does better."""
+        low, high = self.least, self.most
+        # Uniform influence first: often the best, and always one of the best if all are equal.
+        x = min(max(1.0 / self.agents, low), high)
+        slope = self.slope(x)
+        for end, outwards in ((low, -1), (high, 1)):
+            if slope * outwards > 0 and self.slope(end) * outwards >= 0:
+                low = high = x = end
+        while slope != 0 and high - low > _WIDTH * low:
+            low, high = (x, high) if slope > 0 else (low, x)
+            x = (low + high) / 2
+            slope = self.slope(x)
+        if slope == 0:
+            low = high = x
+        every = np.arange(self.table.rows)
+        values = exponents(self.table, every, self.weights(x)[0]).values
+        value = float(values.min())
+        # At a kink the two exponents agree to the width of the interval, times their slopes.
+        slack = 1e3 * _WIDTH * value if np.isfinite(value) else 0.0
+        binding = self.aim.wrong[values <= value + slack]
+        return _Optimum(x, value, tuple(binding.tolist()), low, high)
 
-def _best_exponent(star: _Star) -> _Optimum:
-    """Bisection, first over the hypothesis that binds, then over all that turn out to matter."""
-    active = [star.wrong.index(_best_rate(star).binding[0])]
-    while True:
-        found = _bisect(star, np.array(active))
-        values = exponents(star.table, np.arange(len(star.wrong)), star.weights(found.x)).values
-        worst = int(values.argmin())
-        if worst in active:
-            value = float(values[worst])
-            # At a kink the two exponents agree to the width of the interval, times their slopes.
-            slack = 1e3 * _WIDTH * value if np.isfinite(value) else 0.0
-            binding = tuple(star.wrong[row] for row in np.flatnonzero(values <= value + slack))
-            return _Optimum(found.x, value, binding, found.lowest, found.highest)
-        active.append(worst)
+    def slope(self, x: float) -> float:
+        """A number of the sign of dE/dx at x, for the hypothesis that binds there.
 
-
-def _bisect(star: _Star, rows: IntArray) -> _Optimum:
-    """The best x for some hypotheses, and where it may be instead."""
-    low, high = star.least, star.most
-    # Uniform influence first: it is often the best, and always one of the best if all are equal.
-    x = min(max(1.0 / star.graph.agents, low), high)
-    tilts = np.zeros(rows.size)
-    value, slope = _exponent(star, rows, x, tilts)
-    for end, outwards in ((low, -1), (high, 1)):
-        if slope * outwards > 0:
-            value_there, there = _exponent(star, rows, end, tilts.copy())
-            if there * outwards >= 0:
-                return _Optimum(end, value_there, (), end, end)
-    while slope != 0 and high - low > _WIDTH * low:
-        low, high = (x, high) if slope > 0 else (low, x)
-        x = (low + high) / 2
-        value, slope = _exponent(star, rows, x, tilts)
-    return _Optimum(x, value, (), x if slope == 0 else low, x if slope == 0 else high)
-
-
-def _exponent(star: _Star, rows: IntArray, x: float, tilts: FloatArray) -> tuple[float, float]:
-    """The smallest E of some hypotheses at x, and a number of the sign of its dE/dx.
-
-    By the envelope theorem dE/dx = t Σ_j κ_j'(−t v_j) dv_j/dx at the best t; the factor t is left
-    out. Where E = 0 the mean Σ_j v_j I_j has to rise, where t is infinite the least Σ_j v_j z_j.
-    Starts from `tilts`, where they are positive, and leaves the best ones there.
-    """
-    table, v = star.table, star.weights(x)
-    found = exponents(table, rows, v, guess=tilts)
-    tilts[:] = found.tilts
-    place = int(found.values.argmin())
-    row, value, tilt = rows[place], float(found.values[place]), float(found.tilts[place])
-    if np.isinf(value):
-        return value, 0.0
-    if tilt == 0:
-        each = table.facts.information[row]
-    elif np.isinf(tilt):
-        each = table.facts.minima[row]
-    else:
-        each = table.tilted(rows[[place]], tilt * v[None]).means[0]
-    # The centre's value less the others' mean; 0 if that is rounding.
-    centre = float(each[table.slots[star.hub]])
-    slope = centre - (float(table.counts @ each) - centre) / (star.graph.agents - 1)
-    size = float(np.abs(table.facts.information[row]).max())
-    return value, slope if abs(slope) > _SLOPE * size else 0.0
+        By the envelope theorem dE/dx = t Σ_j κ_j'(−t v_j) dv_j/dx at the best t; the factor t is
+        left out. Where E = 0 the mean Σ_j v_j I_j has to rise, where t is infinite the least
+        Σ_j v_j z_j.
+        """
+        table, v = self.table, self.weights(x)
+        values, row = least_exponents(table, v)
+        if np.isinf(values[0]):
+            return 0.0
+        tilt = float(exponents(table, row, v[0]).tilts[0])
+        if tilt == 0:
+            each = table.facts.information[row]
+        elif np.isinf(tilt):
+            each = table.facts.minima[row]
+        else:
+            each = table.tilted(row, tilt * v).means
+        # The centre's value less the others' mean.
+        centre = float(each[0, table.slots[self.hub]])
+        slope = centre - (float(table.counts @ each[0]) - centre) / (self.agents - 1)
+        # Zero if that is rounding.
+        size = float(np.abs(table.facts.information[row]).max())
+        return slope if abs(slope) > _SLOPE * size else 0.0

@@ -127,7 +127,7 @@ def test_the_best_rate_is_that_of_a_linear_program() -> None:
         agents = int(rng.integers(3, 8))
         centre, model = int(rng.integers(agents)), random_model(agents, rng)
         if len(model.optimal_hypotheses) == len(model.hypotheses):
-            with pytest.raises(ValueError, match="model: expected a wrong hypothesis, got none"):
+            with pytest.raises(ValueError, match="hypotheses: expected one that fits worse"):
                 best_edge_confidence(star(agents, centre), model)
             continue
         best = best_edge_confidence(star(agents, centre), model)
@@ -219,13 +219,13 @@ SAME = star_model(coin(0.5, 0.5, 0.75), coin(0.5, 0.5, 0.55), 4)
     ("graph", "model", "options", "message"),
     [
         (Network.from_topology("ring", agents=4), MODEL, {}, "graph: expected a star: .* 4 edges"),
-        (star(5), MODEL, {}, "model: expected as many agents as the graph, 5, got 4"),
+        (star(5), MODEL, {}, "model: expected as many agents as the network, 5, got 4"),
         (star(4), APART, {}, "target: expected the hypothesis to settle on, .* name one"),
         (star(4), MODEL, {"objective": "speed"}, "objective: expected rate or exponent"),
         (star(4), MODEL, {"minimum_influence": 0.9}, "minimum_influence: expected less than"),
         (star(4), MODEL, {"target": 5}, "target: expected a whole number of at most 1"),
         (star(4), SAME, {"target": 0}, None),
-        (star(4), MODEL, {"target": 1}, "model: expected hypotheses that some star tells"),
+        (star(4), MODEL, {"target": 1}, "target: expected .theta0., on which every network settles"),
     ],
 )
 def test_bad_input(
