@@ -136,7 +136,7 @@ def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="model: expected as many agents as the graph, 2, got 3"):
+    with pytest.raises(ValueError, match="model: expected as many agents as the network, 2, got 3"):
         fewest_samples(PAIR, coins(3), delta=0.1)
     with pytest.raises(ValueError, match=re.escape("delta: expected a number in (0, 1), got 0")):
         fewest_samples(PAIR, coins(2), delta=0)

@@ -31,7 +31,7 @@ from theory.design.samples.mixing_descent import (
 from theory.design.samples.smooth_errors import SmoothErrors, descend
 from theory.design.search import Search, is_spent, until_spent, within_budget
 from theory.learning.model import FiniteModel
-from theory.learning.rate import error_exponent, learning_rate
+from theory.learning.rate import check_same_agents, error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.progress import Progress
@@ -96,13 +96,7 @@ class SampleSearch:
         """
         graph = DesignGraph.from_network(graph) if isinstance(graph, Network) else graph
         delta = as_probability("delta", delta)
-        if graph.agents != model.agents:
-            raise fail(
-                "model",
-                f"as many agents as the graph, {graph.agents}",
-                model.agents,
-                "change the agents' counts or the graph",
-            )
+        check_same_agents(graph, model)
         limits = Constraints() if constraints is None else constraints
         return cls(graph, model, delta, rate_target(model, target), limits, minimum_influence)
 
