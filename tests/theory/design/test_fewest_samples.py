@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from tests.models import coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
 from theory.design.constraints import expected_network
@@ -133,15 +132,6 @@ def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
         assert found.certificate.value <= 40
     with pytest.raises(ValueError, match=re.escape("target: expected the hypothesis to settle on")):
         fewest_samples(PAIR, model, delta=0.1)
-
-
-def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="model: expected as many agents as the network, 2, got 3"):
-        fewest_samples(PAIR, coins(3), delta=0.1)
-    with pytest.raises(ValueError, match=re.escape("delta: expected a number in (0, 1), got 0")):
-        fewest_samples(PAIR, coins(2), delta=0)
-    with pytest.raises(ValueError, match="effort: expected"):
-        fewest_samples(PAIR, coins(2), delta=0.1, effort=0)
 
 
 def smooth() -> tuple[FiniteModel, SmoothErrors, np.ndarray, np.ndarray]:

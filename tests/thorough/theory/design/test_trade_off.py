@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import product
 
@@ -148,12 +147,3 @@ def test_equal_influences_are_one_point() -> None:
     assert curve.points[0].slem < 1e-6
     assert heard[-1][0] == heard[-1][1]
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-
-
-def test_bad_arguments() -> None:
-    model = uneven(2)
-    graph = DesignGraph.from_edges([[0, 1]], agents=2)
-    with pytest.raises(ValueError, match=re.escape("objective: expected rate or exponent")):
-        trade_off(graph, model, delta=0.1, objective="speed")
-    with pytest.raises(ValueError, match="points: expected a whole number of at least 2"):
-        trade_off(graph, model, delta=0.1, points=1)
