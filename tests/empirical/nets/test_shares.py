@@ -6,7 +6,7 @@ import torch
 
 from empirical.data import load_digits
 from empirical.nets.architecture import perceptron
-from empirical.nets.shares import Order, Shares, as_inputs
+from empirical.nets.shares import Drawn, Order, Shares, as_inputs
 from empirical.partition import Partition
 from tests.empirical.support import refused
 
@@ -64,3 +64,13 @@ def test_labels_may_be_several_numbers_except_in_the_papers_training() -> None:
     with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), for .*\(3, 4\)"):
         several.check_fits(perceptron(2, 3, outputs=2))
     Shares(x, y[:, 0], some).check_fits(perceptron(2, 3, outputs=2))
+
+
+def test_what_is_drawn_ahead_is_what_is_asked_for() -> None:
+    plain, ahead = (Drawn([Order(20, 3, seed=1, agent=k) for k in range(3)]) for _ in range(2))
+    some, since = [0, 2], [0, 0]
+    for guess in ([4, 4], [9, 4], [4, 4]):  # the second guess is wrong
+        found = ahead.rows(some, since, 4)
+        np.testing.assert_array_equal(found, plain.rows(some, since, 4))
+        ahead.ahead(some, guess, 4)
+        since = [4, 4]
