@@ -96,7 +96,7 @@ REFUSED = {
         (
             (ONE_WAY, V3),
             {},
-            r"graph: .* undirected .*agent \d listening to agent \d.*local_mixing",
+            r"graph: .* both ways .*agent \d listens to agent \d.*local_mixing",
         ),
         ((PATH, V2), {}, "v: expected one influence for each of 3"),
         ((PATH, [0.5, 0.5, 0]), {}, "v: .*got 0 at agent 2"),

@@ -157,17 +157,9 @@ class EdgeLimits:
         Raises
         ------
         ValueError
-            If there are fewer edges than a tree has, the cheapest spanning tree costs too much, or
-            fixed rows use more edges than budgets allow or cut agents off.
+            If the cheapest spanning tree costs too much, or fixed rows use more edges than budgets
+            allow or cut agents off.
         """
-        agents = self.graph.agents
-        if self.most_edges < agents - 1:
-            raise fail(
-                "edge_budget",
-                f"at least {agents - 1} edges, the fewest that connect {agents} agents",
-                f"{self.most_edges:g}",
-                "allow more",
-            )
         if not self.within_budgets(self.required):
             raise fail(
                 "fixed_rows",
@@ -181,13 +173,6 @@ class EdgeLimits:
                 "rows that leave all agents connected",
                 f"the parts {name_groups(self.parts(~self.forbidden))}",
                 "give weight to an edge between the parts",
-            )
-        if self.most_neighbours < 2 < agents:
-            raise fail(
-                "degree_budget",
-                f"at least 2 neighbours: pairs do not connect {agents} agents",
-                f"{self.most_neighbours:g}",
-                "allow more",
             )
         tree = self.cheapest_tree
         if not self.costs @ tree <= self.most_cost:

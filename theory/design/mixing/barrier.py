@@ -71,7 +71,8 @@ class Point:
     @property
     def gap(self) -> float:
         """The sum of all constraints times their multipliers: primal minus dual objective."""
-        return sum(float(np.vdot(X, Z)) for X, Z in zip(self.X, self.Z, strict=True))
+        blocks = sum(float(np.vdot(X, Z)) for X, Z in zip(self.X[:2], self.Z[:2], strict=True))
+        return blocks + float(self.X[2] @ self.Z[2] + self.X[3] @ self.Z[3])
 
     @property
     def mean_product(self) -> float:
@@ -110,9 +111,7 @@ def longest(values: Cone, changes: tuple[Matrix, ...], *, limit: float) -> float
 
 
 def sandwiched(change: Matrix, X: FloatArray, inverted: FloatArray) -> FloatArray:
-    """The symmetric part of X · change · Z⁻¹, for symmetric X and change; of vectors: product."""
-    if X.ndim == 1:
-        return np.asarray(X * change * inverted)
+    """The symmetric part of X · change · Z⁻¹, for symmetric X and change."""
     found = product(change, X).T @ inverted
     return np.asarray(0.5 * (found + found.T))
 
@@ -252,15 +251,16 @@ class _Method:
 
     def step(self, now: Point) -> Point:
         """A predictor and a corrector."""
-        inverses = inverse(now.Z[0]), inverse(now.Z[1]), 1.0 / now.Z[2], 1.0 / now.Z[3]
-        system = NewtonSystem(self.blocks, now.X, inverses)
-        affine = self.direction(now, system, inverses, target=0.0, second=None)
+        inverses = inverse(now.Z[0]), inverse(now.Z[1])
+        ratios = now.X[2] / now.Z[2], now.X[3] / now.Z[3]
+        system = NewtonSystem(self.blocks, now.X[:2], inverses, ratios)
+        affine = self.direction(now, system, target=0.0, second=None)
         primal, dual = longest(now.Z, affine.Z, limit=1.0), longest(now.X, affine.X, limit=1.0)
         ahead = self.moved(now, affine, primal, dual)
         mean = now.mean_product
         exponent = max(1.0, 3 * min(primal, dual) ** 2)
         centring = np.clip((max(ahead.mean_product, 0.0) / mean) ** exponent, _SHARPEST, 1.0)
-        final = self.direction(now, system, inverses, target=centring * mean, second=affine)
+        final = self.direction(now, system, target=centring * mean, second=affine)
         reach = _CAUTIOUS + (_BOLD - _CAUTIOUS) * min(primal, dual)
         return self.moved(
             now,
@@ -273,22 +273,24 @@ class _Method:
         self,
         now: Point,
         system: NewtonSystem,
-        inverses: Cone,
         *,
         target: float,
         second: Direction | None,
     ) -> Direction:
         """Towards X Z = target · I, with the second-order terms of an earlier direction."""
-        aim = [target * W - X for X, W in zip(now.X, inverses, strict=True)]
+        aim = [target * W - X for W, X in zip(system.inverses, now.X, strict=False)]
+        aim += [target / z - x for z, x in zip(now.Z[2:], now.X[2:], strict=True)]
         if second is not None:
-            terms = zip(second.Z, second.X, inverses, strict=True)
-            aim = [T - sandwiched(*term) for T, term in zip(aim, terms, strict=True)]
+            for k, W in enumerate(system.inverses):
+                aim[k] -= sandwiched(second.Z[k], second.X[k], W)
+            terms = zip(second.X[2:], second.Z[2:], now.Z[2:], strict=True)
+            aim[2:] = [T - x * dz / z for T, (x, dz, z) in zip(aim[2:], terms, strict=True)]
 
         def along(g: FloatArray, r: float) -> Direction:
             """The direction in which g and r change so, and multipliers with them."""
             Z = (*self.changes(g, r), g, -product(self.blocks.A.T, g))
-            every = zip(aim, Z, now.X, inverses, strict=True)
-            a, b, c, d = (T - sandwiched(change, X, W) for T, change, X, W in every)
+            a, b = (aim[k] - sandwiched(Z[k], now.X[k], W) for k, W in enumerate(system.inverses))
+            c, d = (aim[k] - ratio * Z[k] for k, ratio in enumerate(system.ratios, start=2))
             return Direction(r, Z, (a, b, c, d))
 
         # At dg = dr = 0: what is still lacking of dual feasibility is what dg and dr must bring.

@@ -13,7 +13,6 @@ mathematics/fastest-mixing).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +35,7 @@ _DENSE = 1 << 14
 _SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9)
 
 Matrix = FloatArray | sparse.csr_array[np.float64]
+Pair = tuple[FloatArray, FloatArray]
 
 
 class NotPositiveDefinite(ArithmeticError):  # noqa: N818 - a property, as it is called
@@ -131,13 +131,20 @@ def inverse(matrix: FloatArray) -> FloatArray:
 
 
 class NewtonSystem:
-    """The factorised Schur complement at one point: of X and Z⁻¹, as in `barrier.Cone`."""
+    """The factorised Schur complement at one point.
 
-    def __init__(
-        self, blocks: Blocks, X: Sequence[FloatArray], inverses: Sequence[FloatArray]
-    ) -> None:
+    Parameters
+    ----------
+    X, inverses
+        The two X_k and Z_k⁻¹.
+    ratios
+        x_e / g_e, shape (F,), and λ_i / slack_i, shape (m,): those of the linear constraints.
+    """
+
+    def __init__(self, blocks: Blocks, X: Pair, inverses: Pair, ratios: Pair) -> None:
+        self.inverses, self.ratios = inverses, ratios
         for shift in _SHIFTS:
-            matrix = schur_complement(blocks, X, inverses)
+            matrix = schur_complement(blocks, X, inverses, ratios)
             matrix.flat[:: len(matrix) + 1] *= 1.0 + shift
             scale = 1.0 / np.sqrt(matrix.diagonal())
             # A unit diagonal: the shift then means the same for every edge.
@@ -155,13 +162,10 @@ class NewtonSystem:
         return np.asarray(found * self._scale)
 
 
-def schur_complement(
-    blocks: Blocks, X: Sequence[FloatArray], inverses: Sequence[FloatArray]
-) -> FloatArray:
+def schur_complement(blocks: Blocks, X: Pair, inverses: Pair, ratios: Pair) -> FloatArray:
     """H, shape (F + 1, F + 1), the last row and column for r; only the lower triangle is filled."""
-    pairs = list(zip(X, inverses, strict=True))[:2]
-    # x_e / g_e and λ_i / slack_i.
-    edge_ratio, budget_ratio = X[2] * inverses[2], X[3] * inverses[3]
+    pairs = list(zip(X, inverses, strict=True))
+    edge_ratio, budget_ratio = ratios
     count = len(blocks.first)
     H = np.zeros((count + 1, count + 1))
     B = blocks.B

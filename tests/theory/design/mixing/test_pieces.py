@@ -71,7 +71,7 @@ def test_the_schur_complement_against_one_matrix_an_edge(
     Z = tuple(positive(rng, 10, 12) for _ in range(2))
     edge_ratio, budget_ratio = rng.random(len(GRAPH.edges)), rng.random(10)
     inverses = (np.linalg.inv(Z[0]), np.linalg.inv(Z[1]))
-    at = (*X, edge_ratio, budget_ratio), (*inverses, np.ones(len(edge_ratio)), np.ones(10))
+    at = X, inverses, (edge_ratio, budget_ratio)
     found = np.tril(newton.schur_complement(blocks, *at))
 
     B, A = it.incidence.toarray(), it.loads.toarray()
