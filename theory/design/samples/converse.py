@@ -44,13 +44,23 @@ from theory.validation import FloatArray, as_probability, read_only
 # What no design can beat -------------------------------------------------------------------------
 
 
-# The account of one agent, or of perfect mixing, is left out where it takes longer.
+# The account of one agent, or of perfect mixing, is a matter of milliseconds, except for large data
+# sets: it is left out where it takes longer.
 _MOST_SECONDS = 10.0
 
 
 def perfect_mixing(v: FloatArray, *, name: str = "perfect mixing") -> Network:
     """W = 1 vᵀ, of all networks with stationary distribution v the one with the fewest errors."""
     return Network(np.tile(v, (v.size, 1)), name=name)
+
+
+def perfect_size(v: FloatArray, model: FiniteModel, delta: float) -> CertifiedSampleSize:
+    """The certified n(δ) of perfect mixing, with ends left out where it would take too long."""
+    return _size(perfect_mixing(v), model, delta)
+
+
+def _size(network: Network, model: FiniteModel, delta: float) -> CertifiedSampleSize:
+    return account(network, model).sample_size(delta, seconds=within_budget(_MOST_SECONDS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +209,7 @@ def _certified(
 
 
 def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, note: str) -> _Known:
-    lower = account(network, model).sample_size(delta, seconds=within_budget(_MOST_SECONDS)).lower
+    lower = _size(network, model, delta).lower
     return _Known(lower, note) if lower is not None and lower > found.rounds else found
 
 

@@ -177,7 +177,7 @@ def trade_off(
     count = as_integer("points", points, minimum=2)
     delta = as_probability("delta", delta)
     effort = as_positive("effort", effort)
-    search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
+    search = SampleSearch(graph, model, delta, target, constraints, minimum_influence)
     sweep = _Sweep.of(search, objective, steps=max(_STEPS, round(_STEPS * effort)), seed=seed)
     total = 2 * count
 
