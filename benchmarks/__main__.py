@@ -2,20 +2,20 @@
 
 Without a name: all that `make bench` measures. The table of benchmarks is `cases.toml`: how often
 each is repeated, which packages it compares with, and what its columns say, which the page of the
-documentation shows. A benchmark is a module with a function ``rows(how)``. Those that compare
-trainings for hours keep every trial beside their file and may be stopped and taken up.
+documentation shows. Those that compare trainings for hours keep every trial beside their file and
+may be stopped and taken up.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from importlib import import_module
+import time
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.tables import CASES, Options, Unavailable, report
+from benchmarks.tables import CASES, Options, Unavailable, report, rows, usual
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
             print(f"benchmarks: expected one of {', '.join(CASES)}, got {name}", file=sys.stderr)
             return 2
     single = len(given.names) == 1
-    for name in given.names or [name for name, case in CASES.items() if case.get("usual", True)]:
+    for name in given.names or usual():
         if not single:
             print(f"benchmarks/{name}", flush=True)
         out = given.out if single or given.out is None else given.out / f"{name}.json"
@@ -43,19 +43,18 @@ def main() -> int:
 
 
 def _run(name: str, how: Options) -> None:
-    module = import_module(f"benchmarks.{name}")
-    if "torch" in CASES[name].get("packages", ()):
+    packages, begin = CASES[name].get("packages", ()), time.perf_counter()
+    if "torch" in packages:
         import torch
 
         torch.set_num_threads(1)
     try:
         with threadpool_limits(1):
-            rows = [*module.rows(how)]
+            found = list(rows(name, how))
     except Unavailable as reason:
         print(f"{reason}: nothing is measured")
         return
-    conditions = module.conditions() if hasattr(module, "conditions") else []
-    report(rows, how=how, packages=CASES[name].get("packages", ()), conditions=conditions)
+    report(found, how=how, packages=packages, seconds=time.perf_counter() - begin)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from exact.dense_kernel import DOUBLE
 LANES = DOUBLE.lanes
 # Sums that do not wait for each other: two units of four or five cycles want ten.
 CHAINS = 12
+# Of a call, and its operations.
+STEPS = 200_000
+FLOPS = 2 * LANES * CHAINS * STEPS
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -50,16 +53,6 @@ def _sums(typing: Any, steps: Any) -> Any:
 
 
 @njit(nogil=True)
-def multiply_adds(steps: int) -> float:
+def multiply_adds(steps: int = STEPS) -> float:
     """2 · LANES · CHAINS · `steps` operations; tends to CHAINS, which every sum's 1 makes."""
     return float(_sums(steps))
-
-
-class MultiplyAdds:
-    """The peak of a core: fused multiply-adds by its widest vectors, and no memory."""
-
-    steps = 200_000
-    flops = 2 * LANES * CHAINS * steps
-
-    def __call__(self) -> None:
-        multiply_adds(self.steps)

@@ -1,170 +1,183 @@
-"""A step of all agents' Bayesian nets: gradients written out, against autograd in several forms.
+"""A training step of all agents' nets, 784-200-200-10: ours, against torch in several forms.
 
-784-200-200-10, mean-field Gaussian, batch 50, local reparameterisation, divergence to a Gaussian
-prior, Adam; times are per agent and step.
+``papers_step``
+    Of Bayesian nets, mean-field Gaussian, batch 50, local reparameterisation, divergence to a
+    Gaussian prior, Adam: gradients written out, against autograd. And ``consensus``: pooling on a
+    star, once a round whatever the number of steps.
+``steps``
+    Of each learner, natural gradient among them, against a plain loop of deterministic modules with
+    a fused optimiser, by torch's own products and by the fastest of equal accuracy.
+``of_shape``, ``noise``
+    What a step is made of: GFLOP/s by shape, torch's three and the compiled one; 200 000 normals.
 
-And ``consensus``: pooling on a star, once a round whatever the number of steps.
+CPU seconds on one thread, per agent and step.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from benchmarks.limits import SinglePrecisionProduct, spread, turns
+from benchmarks.contest import Task, contest, single_product
 from benchmarks.tables import Options, Row
+from empirical.kernels.noise import Noise, keys
+from empirical.kernels.product import product
+from empirical.kernels.products import chosen
+from empirical.kernels.products import products as choosing
+from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares
+from empirical.train.kernel_net import KernelNet, sequential
+from empirical.train.learners import learner_of
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
 
-BATCH = 50
-HELD = 600
-LOCAL_STEPS = 5
-RATE = 1e-3
-STD = 0.03
+BATCH, HELD, RATE, STD = 50, 600, 1e-3, 0.03
+LEARNERS = ("natural-gradient", "sites", "averaging", "averaging-adam")
+# Agents of a plain loop at most: each takes as long as the others.
+LOOPED = 9
+cross_entropy = nn.functional.cross_entropy
+Batch = tuple[Tensor, Tensor]
+Parameters = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class Size:
-    """One line of the table."""
-
-    agents: int
-    inputs: int = 784
-    hidden: int = 200
-
-    @property
-    def architecture(self) -> Architecture:
-        return perceptron(self.inputs, self.hidden, self.hidden, outputs=10)
+def net_of(inputs: int = 784, hidden: int = 200) -> Architecture:
+    return perceptron(inputs, hidden, hidden, outputs=10)
 
 
-SIZES = (Size(2), Size(9), Size(26), Size(101))
-TOY_SIZES = (Size(3, inputs=12, hidden=6),)
-
-
-def data(size: Size) -> Shares:
+def images(count: int, inputs: int, *, seed: int = 0) -> Batch:
     """Random pixels, a fifth of them not black as in MNIST, and random labels."""
-    rng = np.random.default_rng(0)
-    count = size.agents * HELD
-    pixels = rng.random((count, size.inputs), dtype=np.float32)
-    pixels *= rng.random((count, size.inputs), dtype=np.float32) < 0.2
-    labels = torch.from_numpy(rng.integers(0, 10, count))
-    return Shares(torch.from_numpy(pixels), labels, torch.arange(count).split(HELD))
+    rng = np.random.default_rng(seed)
+    pixels = rng.random((count, inputs), dtype=np.float32)
+    pixels *= rng.random((count, inputs), dtype=np.float32) < 0.2
+    return torch.from_numpy(pixels), torch.from_numpy(rng.integers(0, 10, count))
+
+
+def multiplications(net: Architecture) -> int:
+    """Of an example: forward, by the weights, and by the inputs of every layer but the first."""
+    weights = [block.weight.stop - block.weight.start for block in net.blocks]
+    return int(3 * sum(weights) - weights[0])
 
 
 class Batches:
     """The next batch of each agent, in random order."""
 
     def __init__(self, shares: Shares) -> None:
-        self.shares = shares
-        self.rng = np.random.default_rng(1)
+        self.shares, self.rng = shares, np.random.default_rng(1)
 
-    def rows(self) -> Tensor:
-        """Shape (N, B)."""
+    def __call__(self) -> Batch:
+        """Of all agents, shapes (N, B, ·) and (N, B)."""
         own = torch.from_numpy(self.rng.integers(0, HELD, (self.shares.agents, BATCH)))
-        return own + HELD * torch.arange(self.shares.agents)[:, None]
-
-    def __call__(self) -> tuple[Tensor, Tensor]:
-        rows = self.rows()
+        rows = own + HELD * torch.arange(self.shares.agents)[:, None]
         return self.shares.inputs[rows], self.shares.labels[rows]
 
 
-def widths(size: Size) -> Iterator[tuple[int, int]]:
-    """Inputs and units of each layer."""
-    for block in size.architecture.blocks:
-        yield block.shape[0], block.shape[1]
+class Modules:
+    """Agent after agent as one would write it first: a module, autograd, an optimiser if any."""
+
+    def __init__(
+        self, nets: Sequence[nn.Module], batches: Callable[[], Batch],
+        optimiser: Callable[..., torch.optim.Optimizer] | None = None,
+        loss: Callable[[Any, Tensor, Tensor], Tensor] = lambda net, x, y: cross_entropy(net(x), y),
+    ) -> None:  # fmt: skip
+        self.nets, self.batches, self.loss = nets, batches, loss
+        self.optimisers = [optimiser(net.parameters()) if optimiser else None for net in nets]
+
+    def __call__(self) -> None:
+        for net, optimiser, x, y in zip(self.nets, self.optimisers, *self.batches(), strict=True):
+            net.zero_grad()
+            self.loss(net, x, y).backward()
+            if optimiser is not None:
+                optimiser.step()
 
 
-# Autograd, tuned and as one would write it first ----------------------------------------------
-
-Parameters = dict[str, Tensor]
+# Bayesian nets by autograd --------------------------------------------------------------------
 
 
-def beginning(size: Size, agents: tuple[int, ...]) -> Parameters:
+def beginning(net: Architecture, agents: tuple[int, ...]) -> Parameters:
     """Means and log σ of each layer's weights and biases, for these many agents."""
     found = {}
-    for layer, (fan_in, units) in enumerate(widths(size)):
+    for layer, block in enumerate(net.blocks):
+        fan_in, units = block.shape
         for kind, shape in (("weight", (fan_in, units)), ("bias", (1, units))):
             found[f"{kind}{layer} mean"] = torch.randn(*agents, *shape) * math.sqrt(2 / fan_in)
             found[f"{kind}{layer} log std"] = torch.full((*agents, *shape), math.log(STD))
     return found
 
 
-def outputs(parameters: Parameters, variances: Parameters, x: Tensor) -> Tensor:
-    """Local reparameterisation; `x` of shape (B, ·), or (N, B, ·) with stacked parameters."""
-    layers = len(parameters) // 4
+def objective(parameters: Parameters, prior: Parameters, x: Tensor, y: Tensor) -> Tensor:
+    """Mean loss of a batch plus KL over the agent's examples; summed over agents if stacked.
+
+    The prior's σ is the beginning's. Local reparameterisation; `x` of shape (B, ·), or (N, B, ·)
+    with stacked parameters.
+    """
+    means = [name for name in parameters if name.endswith(" mean")]
+    log_stds = {name: parameters[name.replace(" mean", " log std")] for name in means}
+    variances = {name: torch.exp(2 * value) for name, value in log_stds.items()}
+    layers = len(means) // 2
     for layer in range(layers):
         weight, bias = f"weight{layer} mean", f"bias{layer} mean"
         centre = x @ parameters[weight] + parameters[bias]
         variance = (x * x) @ variances[weight] + variances[bias]
         x = centre + variance.sqrt() * torch.randn_like(centre)
-        if layer < layers - 1:
-            x = torch.relu(x)
-    return x
-
-
-def objective(parameters: Parameters, prior: Parameters, x: Tensor, y: Tensor) -> Tensor:
-    """Mean loss of a batch plus KL over the agent's examples; summed over agents if stacked.
-
-    The prior's σ is the beginning's.
-    """
-    means = [name for name in parameters if name.endswith(" mean")]
-    log_stds = {name: parameters[name.replace(" mean", " log std")] for name in means}
-    variances = {name: torch.exp(2 * value) for name, value in log_stds.items()}
-    out = outputs(parameters, variances, x)
-    nll = torch.nn.functional.cross_entropy(out.reshape(-1, 10), y.reshape(-1), reduction="sum")
+        x = torch.relu(x) if layer < layers - 1 else x
+    nll = cross_entropy(x.reshape(-1, 10), y.reshape(-1), reduction="sum")
     divergence = torch.zeros(())
     for name in means:
         gap = parameters[name] - prior[name]
-        spread_out = (variances[name] + gap * gap).sum() / (2 * STD**2)
-        divergence = divergence + spread_out - log_stds[name].sum()
+        divergence = divergence + (variances[name] + gap * gap).sum() / (2 * STD**2)
+        divergence = divergence - log_stds[name].sum()
     return nll / BATCH + divergence / HELD
 
 
-class Learner:
-    """Parameters under autograd and torch's fused Adam."""
+class Tuned:
+    """Parameters under autograd and torch's fused Adam, by the tuned objective."""
 
-    def __init__(self, size: Size, agents: tuple[int, ...]) -> None:
-        self.parameters = beginning(size, agents)
+    def __init__(self, net: Architecture, agents: tuple[int, ...] = ()) -> None:
+        self.parameters = beginning(net, agents)
         self.prior = {name: value.clone() for name, value in self.parameters.items()}
         for value in self.parameters.values():
             value.requires_grad_()
         self.optimiser = torch.optim.Adam(self.parameters.values(), lr=RATE, fused=True)
+        self.mapped = torch.func.vmap(torch.func.grad(objective), randomness="different")
 
     def step(self, x: Tensor, y: Tensor) -> None:
         self.optimiser.zero_grad()
         objective(self.parameters, self.prior, x, y).backward()
         self.optimiser.step()
 
+    def step_of_all(self, x: Tensor, y: Tensor) -> None:
+        """The gradient of one agent's objective, mapped over agents."""
+        plain = {name: value.detach() for name, value in self.parameters.items()}
+        gradients = self.mapped(plain, self.prior, x, y)
+        for name, value in self.parameters.items():
+            value.grad = gradients[name]
+        self.optimiser.step()
 
-class BayesianLinear(torch.nn.Module):
+
+class BayesianLinear(nn.Module):
     """A layer as one would write it first."""
 
     def __init__(self, fan_in: int, units: int) -> None:
         super().__init__()
-        self.mean = torch.nn.Parameter(torch.randn(fan_in, units) * math.sqrt(2 / fan_in))
-        self.bias_mean = torch.nn.Parameter(torch.zeros(units))
-        self.log_std = torch.nn.Parameter(torch.full((fan_in, units), math.log(STD)))
-        self.bias_log_std = torch.nn.Parameter(torch.full((units,), math.log(STD)))
+        self.mean = nn.Parameter(torch.randn(fan_in, units) * math.sqrt(2 / fan_in))
+        self.bias_mean = nn.Parameter(torch.zeros(units))
+        self.log_std = nn.Parameter(torch.full((fan_in, units), math.log(STD)))
+        self.bias_log_std = nn.Parameter(torch.full((units,), math.log(STD)))
         self.prior = [
             torch.distributions.Normal(m.detach().clone(), s.detach().clone())
             for m, s in self.normals()
         ]
 
-    def normals(self) -> list[tuple[Tensor, Tensor]]:
-        return [
-            (self.mean, self.log_std.exp()),
-            (self.bias_mean, self.bias_log_std.exp()),
-        ]
+    def normals(self) -> list[Batch]:
+        return [(self.mean, self.log_std.exp()), (self.bias_mean, self.bias_log_std.exp())]
 
     def forward(self, x: Tensor) -> Tensor:
         (mean, std), (bias, bias_std) = self.normals()
@@ -174,187 +187,175 @@ class BayesianLinear(torch.nn.Module):
     def divergence(self) -> Tensor:
         normals = [torch.distributions.Normal(mean, std) for mean, std in self.normals()]
         parts = zip(normals, self.prior, strict=True)
-        return sum(
-            (torch.distributions.kl_divergence(q, p).sum() for q, p in parts), torch.zeros(())
-        )
+        return torch.stack([torch.distributions.kl_divergence(q, p).sum() for q, p in parts]).sum()
 
 
-class Loop:
-    """Agent after agent, each a module with torch's Adam."""
-
-    def __init__(self, size: Size, shares: Shares) -> None:
-        self.batches = Batches(shares)
-        self.layers = [
-            [BayesianLinear(*shape) for shape in widths(size)] for _ in range(size.agents)
-        ]
-        self.optimisers = [
-            torch.optim.Adam([v for layer in own for v in layer.parameters()], lr=RATE)
-            for own in self.layers
-        ]
-
-    def __call__(self) -> None:
-        rows, shares = self.batches.rows(), self.batches.shares
-        for layers, optimiser, own in zip(self.layers, self.optimisers, rows, strict=True):
-            optimiser.zero_grad()
-            x = shares.inputs[own]
-            for layer in layers[:-1]:
-                x = torch.relu(layer(x))
-            nll = torch.nn.functional.cross_entropy(layers[-1](x), shares.labels[own])
-            divergence = torch.stack([layer.divergence() for layer in layers]).sum()
-            (nll + divergence / HELD).backward()
-            optimiser.step()
+def bayesian(net: Architecture) -> nn.Sequential:
+    layers = [BayesianLinear(*block.shape) for block in net.blocks]
+    between = [one for layer in layers for one in (layer, nn.ReLU())]
+    return nn.Sequential(*between[:-1])
 
 
-class TunedLoop:
-    """Agent after agent, by the tuned objective and the fused Adam."""
-
-    def __init__(self, size: Size, shares: Shares) -> None:
-        self.batches = Batches(shares)
-        self.learners = [Learner(size, ()) for _ in range(size.agents)]
-
-    def __call__(self) -> None:
-        rows, shares = self.batches.rows(), self.batches.shares
-        for learner, own in zip(self.learners, rows, strict=True):
-            learner.step(shares.inputs[own], shares.labels[own])
+def bayesian_loss(net: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
+    layers = [layer for layer in net if isinstance(layer, BayesianLinear)]
+    divergence = torch.stack([layer.divergence() for layer in layers]).sum()
+    return cross_entropy(net(x), y) + divergence / HELD
 
 
-class Stacked:
-    """All agents in one tensor a layer."""
-
-    def __init__(self, size: Size, shares: Shares) -> None:
-        self.batches = Batches(shares)
-        self.learner = Learner(size, (size.agents,))
-
-    def __call__(self) -> None:
-        self.learner.step(*self.batches())
+# Tables of steps ------------------------------------------------------------------------------
 
 
-class Vmap:
-    """The gradient of one agent's objective, mapped over agents."""
-
-    def __init__(self, size: Size, shares: Shares) -> None:
-        self.batches = Batches(shares)
-        self.learner = Learner(size, (size.agents,))
-        self.gradient = torch.func.vmap(torch.func.grad(objective), randomness="different")
-
-    def __call__(self) -> None:
-        learner = self.learner
-        plain = {name: value.detach() for name, value in learner.parameters.items()}
-        gradients = self.gradient(plain, learner.prior, *self.batches())
-        for name, value in learner.parameters.items():
-            value.grad = gradients[name]
-        learner.optimiser.step()
-
-
-def of_posteriors(size: Size, shares: Shares) -> Callable[[], object] | None:
-    """One agent by posteriors' vi.diag with Adam; None where the package is absent."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import torchopt
-            from posteriors.vi import diag
-    except ImportError:
-        return None
-    batches = Batches(shares.of([0]))
-    layers = list(widths(size))
-    means = {name: v for name, v in beginning(size, ()).items() if name.endswith("mean")}
-
-    def log_posterior(weights: Parameters, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        x, y = batch
-        prior = x.new_zeros(())
-        for layer in range(len(layers)):
-            weight, bias = weights[f"weight{layer} mean"], weights[f"bias{layer} mean"]
-            x = x @ weight + bias
-            x = torch.relu(x) if layer < len(layers) - 1 else x
-            prior = prior - 0.5 * ((weight**2).sum() + (bias**2).sum()) / STD**2
-        return -torch.nn.functional.cross_entropy(x, y) + prior / HELD, x
-
-    transform = diag.build(
-        log_posterior, torchopt.adam(lr=RATE), temperature=1 / HELD, init_log_sds=math.log(STD)
-    )
-    state = transform.init(means)
-
-    def step() -> None:
-        nonlocal state
-        x, y = batches()
-        state = transform.update(state, (x[0], y[0]))[0]
-
-    return step
-
-
-# The table ------------------------------------------------------------------------------------
-
-
-def engine(size: Size, shares: Shares) -> TrainingRun:
-    """The engine on a star, the first agent its centre."""
-    recipe = Recipe(
-        rounds=10**6,
-        local_steps=LOCAL_STEPS,
-        batch=BATCH,
-        initial_std=STD,
-        mean_rate=RATE,
-        scale_rate=RATE,
-    )
-    network = Network.from_topology("star", agents=size.agents, edge_confidence=0.5)
-    return recipe.training(shares, network, architecture=size.architecture, seed=0)
-
-
-def operations(size: Size) -> float:
-    """Of the matrix products in an agent's step.
-
-    Two forward, by means and by variances, two to the gradients of both, and two to the inputs of
-    every layer but the first.
-    """
-    weights = [fan_in * units for fan_in, units in widths(size)]
-    return 4.0 * BATCH * (3 * sum(weights) - weights[0])
-
-
-def measure(size: Size, *, repeats: int) -> dict[str, Any]:
+def data(agents: int, inputs: int) -> Shares:
     torch.manual_seed(0)
-    shares = data(size)
-    training, limit = engine(size, shares), SinglePrecisionProduct()
-    tasks: dict[str, Callable[[], object]] = {
-        "limit": limit,
+    count = agents * HELD
+    return Shares(*images(count, inputs), torch.arange(count).split(HELD))
+
+
+def papers_step(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Row:
+    """The papers' step on a star, the first agent its centre, five steps a round."""
+    net, shares = net_of(inputs, hidden), data(agents, inputs)
+    star = Network.from_topology("star", agents=agents, edge_confidence=0.5)
+    recipe = Recipe(
+        rounds=10**6, local_steps=5, batch=BATCH, initial_std=STD, mean_rate=RATE, scale_rate=RATE
+    )
+    training = recipe.training(shares, star, architecture=net, seed=0)
+    nets, adam = [bayesian(net) for _ in range(agents)], partial(torch.optim.Adam, lr=RATE)
+    batches, tuned = Batches(shares), [Tuned(net) for _ in range(agents)]
+    stacked, vmap = Tuned(net, (agents,)), Tuned(net, (agents,))
+
+    def tuned_loop() -> None:
+        for own, x, y in zip(tuned, *batches(), strict=True):
+            own.step(x, y)
+
+    tasks: dict[str, Task] = {
         "engine": training.local_phase,
-        "loop": Loop(size, shares),
-        "tuned loop": TunedLoop(size, shares),
-        "stacked": Stacked(size, shares),
-        "vmap": Vmap(size, shares),
+        "loop": Modules(nets, batches, adam, bayesian_loss),
+        "tuned loop": tuned_loop,
+        "stacked": lambda: stacked.step(*batches()),
+        "vmap": lambda: vmap.step_of_all(*batches()),
         "consensus": lambda: training.pool(training.message()),
     }
-    one = of_posteriors(size, shares)
-    if one is not None:
-        tasks["posteriors"] = one
-    found = turns(tasks, repeats=repeats)
-    # The bare product and the consensus are not what is compared.
-    steps = {name: v for name, v in found.items() if name not in ("limit", "consensus")}
-    seconds = {name: statistics.median(values) for name, values in found.items()}
-    rate = limit.flops / seconds["limit"]
-    floor = operations(size) / rate
-    seconds["engine"] /= LOCAL_STEPS
-    for name in ("engine", "loop", "tuned loop", "stacked", "vmap", "consensus"):
-        seconds[name] /= size.agents
-    contenders = ("loop", "tuned loop", "stacked", "vmap", "posteriors")
+    per = {**dict.fromkeys(tasks, agents), "engine": 5 * agents}
+    # Products by means and by variances, forward and backward.
+    work = 4.0 * BATCH * multiplications(net)
+    found = contest(how, tasks, per=per, limit=single_product(), work=work)
+    others = ("loop", "tuned loop", "stacked", "vmap")
     return {
-        "agents": size.agents,
-        "limit rate": rate / 1e9,
-        "engine_share": floor / seconds["engine"],
-        "loop_share": floor / seconds["loop"],
-        "milliseconds": {
-            "limit": 1e3 * floor,
-            **{
-                name: 1e3 * seconds[name] if name in seconds else None
-                for name in ("engine", *contenders, "consensus")
-            },
-        },
-        "times engine": {
-            name: seconds[name] / seconds["engine"] if name in seconds else None
-            for name in contenders
-        },
-        "spread_share": spread(steps),
+        "limit_rate": found.rate,
+        **found.shares("engine", "loop"),
+        "milliseconds": found.milliseconds("limit", "engine", *others, "consensus"),
+        "times engine": found.times("engine", *others),
+        "spread_share": found.spread(*(n for n in tasks if n != "consensus")),
     }
 
 
-def rows(how: Options) -> Sequence[Row]:
-    """The tables."""
-    return [measure(s, repeats=how.repeats) for s in (TOY_SIZES if how.quick else SIZES)]
+def by(choice: str, task: Task) -> Task:
+    """The same task with torch's products chosen."""
+
+    def run() -> None:
+        with choosing(choice):
+            task()
+
+    return run
+
+
+def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Iterator[Row]:
+    """A round of each learner on a ring, twenty steps and the consensus."""
+    net, shares = net_of(inputs, hidden), data(agents, inputs)
+    lone, local_steps = Network([[1.0]]), 20
+    network = lone if agents == 1 else Network.from_topology("ring", agents=agents)
+    some = shares.of(range(min(agents, LOOPED)))
+
+    def plain(optimiser: Callable[..., torch.optim.Optimizer]) -> Modules:
+        return Modules([sequential(net) for _ in range(some.agents)], Batches(some), optimiser)
+
+    sgd = plain(partial(torch.optim.SGD, lr=RATE, momentum=0.9, fused=True))
+    adam = plain(partial(torch.optim.Adam, lr=RATE, fused=True))
+    tasks: dict[str, Task] = {}
+    per: dict[str, float] = {}
+    for name in LEARNERS:
+        run = TrainingRun(
+            KernelNet(net), Classes(10), shares, network, learner_of(name, rate=RATE),
+            rounds=10**6, local_steps=local_steps, batch=BATCH, seed=0,
+        )  # fmt: skip
+        tasks[name], per[name] = run.run_round, local_steps * agents
+        loop = sgd if name == "averaging" else adam
+        for choice, word in (("highest", "plain"), (chosen("auto"), "fast plain")):
+            tasks[f"{name}, {word}"], per[f"{name}, {word}"] = by(choice, loop), some.agents
+    found = contest(how, tasks, per=per)
+    for name in LEARNERS:
+        times = {
+            "limit": 2.0 * BATCH * multiplications(net) / fastest(how),
+            "engine": found.seconds[name],
+            **{word: found.seconds[f"{name}, {word}"] for word in ("plain", "fast plain")},
+        }
+        yield {
+            "learner": name,
+            "engine_share": times["limit"] / times["engine"],
+            "milliseconds": {word: 1e3 * value for word, value in times.items()},
+            "times engine": {w: times[w] / times["engine"] for w in ("plain", "fast plain")},
+            "spread_share": found.spread(name),
+        }
+
+
+# What a step is made of -----------------------------------------------------------------------
+
+
+def of_shape(how: Options, *, rows: int, columns: int, inner: int) -> Row:
+    """Rates of a product by torch's three choices, and of the compiled one."""
+    flops = 2.0 * rows * columns * inner
+    calls = 1 if flops > 1e9 else 20  # so that setting torch's choice does not count
+    left, right, out = (
+        torch.rand(rows, inner),
+        torch.rand(inner, columns),
+        torch.empty(rows, columns),
+    )
+
+    def torches(*factors: Tensor) -> Task:
+        result = out.to(factors[0].dtype)
+
+        def run() -> None:
+            for _ in range(calls):
+                torch.mm(*factors, out=result)
+
+        return run
+
+    arguments = (
+        *(left.data_ptr(), inner, 1, right.data_ptr(), columns),
+        *(out.data_ptr(), columns, rows, columns, inner, 1),
+    )
+    found = contest(
+        how,
+        {
+            "highest": by("highest", torches(left, right)),
+            "medium": by("medium", torches(left, right)),
+            "bfloat16": torches(left.bfloat16(), right.bfloat16()),
+            "compiled": lambda: product.ctypes(*arguments),
+        },
+        per=dict.fromkeys(("highest", "medium", "bfloat16"), calls),
+    )
+    return {"GFLOP/s": {name: flops / value / 1e9 for name, value in found.seconds.items()}}
+
+
+@cache
+def fastest(how: Options) -> float:
+    """The rate of the fastest product that is as accurate as float32, operations a second."""
+    how.conditions.append(f"products by {chosen('auto')!r} where chosen")
+    rates = of_shape(how, rows=1200, columns=1200, inner=1200)["GFLOP/s"]
+    return 1e9 * max(rates[name] for name in {"highest", "compiled", chosen("auto")})
+
+
+def noise(how: Options, *, normals: int) -> Row:
+    """Normals drawn by torch and by counter, and copying as many numbers."""
+    out, source = torch.empty(1, normals), torch.randn(1, normals)
+    own = Noise(keys(0, [0]), [0])
+    found = contest(
+        how,
+        {
+            "torch": lambda: out.normal_(),
+            "counter": lambda: own.normals(out),
+            "copy": lambda: out.copy_(source),
+        },
+    )
+    times = found.times("counter", "torch")
+    return {"milliseconds": found.milliseconds(), "times counter": times}

@@ -1,82 +1,112 @@
-"""How fast and how accurate the stationary distribution v and the mixing quantities are.
-
-Three tables, each measured in turn in one run, on one thread:
+"""How fast and how right v and the mixing quantities are: floating point, exact, certified, peers.
 
 ``dense``
     v of dense W by our elimination, by the linear solve that one would write first (the last
-    balance equation replaced by Σ v = 1), and by numpy's eigenvectors. On random W, and on random
-    W whose two halves are coupled by weights of 1e-12. Each v is compared with the exact one:
-    rationals, or from 1000 agents on balls of 1e-37 (relative) around it.
+    balance equation replaced by Σ v = 1), and by numpy's eigenvectors, against exact rationals.
 ``sparse``
     v of a million agents, as `Network.stationary` finds it, against closed forms that hold for the
     rounded W exactly. Time is in products Wᵀv with the same W, measured in the same run.
 ``mixing``
     The subdominant modulus and the deviation of networks that mix slowly, against closed forms.
     Time is in rounds: products Wᵀv for sparse W, products W·W for dense W.
+``ladder``
+    v, the subdominant modulus and the deviation D of one network: in floating point, exactly, and
+    certified (all three at once, each within a relative width of 1e-12).
+``peers``
+    v and the spectral gap of well- and ill-conditioned networks by quantecon (its elimination after
+    Grassmann, Taksar and Heyman) and PyDTMC, beside ours. Without these packages (the extra
+    ``bench`` brings them) their columns stay empty.
 
-Errors are relative, the largest over all agents. Times are CPU seconds.
+Weights of dense networks are multiples of 2⁻⁵³ that sum to one exactly, so that floating-point and
+exact routines see the same network, whichever entries they read. Errors are relative, the largest
+over all agents. Times are CPU seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from copy import copy
+from fractions import Fraction
 from functools import partial
+from importlib.util import find_spec
+from typing import Any
 
-import flint
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.limits import interleaved
+from benchmarks.contest import Contest, Task, contest
 from benchmarks.tables import Options, Row
-from tests.oracles import exact_stationary, precision, relative_error
+from tests.oracles import exact_stationary, relative_error
 from theory import Network
+from theory.certified import certify_network
 from theory.network.mixing import deviation
 from theory.network.spectrum import spectrum
 from theory.network.stationary import detailed_balance, eliminate, stationary
 from theory.network.structure import Weights
+from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 
-# Exact rationals of more agents take most of a minute, balls of so many bits a quarter of it.
-EXACT_AGENTS = 300
-BITS = 128
-
-COUPLING = 1e-12
+GRID = 2.0**53
+PEERS = ("quantecon", "pydtmc")
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Numbers of agents: dense W; sparse W; slowly mixing dense W."""
-
-    dense: tuple[int, ...]
-    side: int
-    slow: int
-    lazy: int
+# Dense networks -------------------------------------------------------------------------------
 
 
-SIZES = Sizes(dense=(10, 100, 300, 1000), side=1000, slow=1000, lazy=100)
-TOY_SIZES = Sizes(dense=(10,), side=50, slow=10, lazy=10)
-
-
-# Dense ----------------------------------------------------------------------------------------
+def on_grid(others: FloatArray) -> FloatArray:
+    """W from off-diagonal weights of row sums up to 1/2: multiples of 2⁻⁵³, rows of sum one."""
+    weights = np.round(others * GRID) / GRID
+    np.fill_diagonal(weights, 0.0)
+    np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
+    return np.asarray(weights)
 
 
 def random_weights(agents: int, *, coupling: float = 1.0) -> FloatArray:
-    """Positive weights of one order of magnitude, those between the two halves times `coupling`."""
+    """Weights of one order of magnitude, those between the two halves times `coupling`."""
     weights = np.random.default_rng(1).random((agents, agents)) + 0.1
     half = agents // 2
     weights[:half, half:] *= coupling
     weights[half:, :half] *= coupling
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    return on_grid(0.5 * weights / weights.sum(axis=1, keepdims=True))
+
+
+def drift_path(agents: int) -> FloatArray:
+    """A path on which everybody listens four times as much to one side: v spans 4^N."""
+    weights = np.diag(np.full(agents - 1, 0.4), 1) + np.diag(np.full(agents - 1, 0.1), -1)
+    return on_grid(weights)
+
+
+def reset_chain(agents: int) -> FloatArray:
+    """From i to i + 1, else back to 0, and the last stays: all eigenvalues but 1 are exactly 0."""
+    back, here = round(GRID / agents) / GRID, np.arange(agents)
+    weights = np.zeros((agents, agents))
+    weights[here, np.minimum(here + 1, agents - 1)] = 1 - back
+    weights[:, 0] += back
+    return weights
+
+
+def nearly_periodic(agents: int) -> FloatArray:
+    """A ring one way, each agent weighing itself by about 1e-6."""
+    stay, here = round(1e-6 * GRID) / GRID, np.arange(agents)
+    weights = np.zeros((agents, agents))
+    weights[here, here] = stay
+    weights[here, (here + 1) % agents] = 1 - stay
+    return weights
+
+
+WEIGHTS: Mapping[str, Callable[[int], FloatArray]] = {
+    "random": random_weights,
+    "halves": partial(random_weights, coupling=1e-12),
+    "drift": drift_path,
+    "reset": reset_chain,
+    "periodic": nearly_periodic,
+}
 
 
 def solved(weights: FloatArray) -> FloatArray:
     """The v of a linear system: the balance equations, the last replaced by Σ v = 1."""
-    agents = len(weights)
-    system = weights.T - np.eye(agents)
-    system[-1] = 1.0
-    right = np.zeros(agents)
-    right[-1] = 1.0
+    system, right = weights.T - np.eye(len(weights)), np.zeros(len(weights))
+    system[-1] = right[-1] = 1.0
     return np.asarray(np.linalg.solve(system, right))
 
 
@@ -87,127 +117,58 @@ def eigenvector(weights: FloatArray) -> FloatArray:
     return np.asarray(vector / vector.sum())
 
 
-CONTENDERS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "gth": eliminate,
-    "solve": solved,
-    "eig": eigenvector,
-}
-
-
-def enclosed_stationary(weights: FloatArray) -> list[flint.arb]:
-    """The v of the stochastic matrix with these off-diagonal weights, in balls that hold it."""
-    columns = weights.T.tolist()
-    system = [[flint.arb(weight) for weight in column] for column in columns]
-    for i in range(len(columns)):
-        leaving = (system[j][i] for j in range(len(columns)) if j != i)
-        system[i][i] = -sum(leaving, flint.arb(0))
-    system[0] = [flint.arb(1)] * len(columns)
-    right = [[flint.arb(1 if i == 0 else 0)] for i in range(len(columns))]
-    return flint.arb_mat(system).solve(flint.arb_mat(right), algorithm="precond").entries()
-
-
-def errors(weights: FloatArray, found: Mapping[str, FloatArray]) -> dict[str, float]:
-    """The largest relative error of each v, rounded up where it is enclosed in balls."""
-    if len(weights) <= EXACT_AGENTS:
-        exact = exact_stationary(weights)
-        return {name: relative_error(values, exact) for name, values in found.items()}
-    with precision(BITS):
-        balls = enclosed_stationary(weights)
-        return {
-            name: max(
-                float(abs(flint.arb(value) / ball - 1).upper())
-                for value, ball in zip(values.tolist(), balls, strict=True)
-            )
-            for name, values in found.items()
-        }
-
-
-def dense_row(agents: int, *, coupling: float, repeats: int) -> Row:
-    weights = random_weights(agents, coupling=coupling)
-    seconds = interleaved(
-        {name: partial(method, weights) for name, method in CONTENDERS.items()},
-        repeats=repeats,
-    )
-    kind = "random" if coupling == 1.0 else f"halves coupled by {coupling:g}"
+def dense(how: Options, *, kind: str, agents: int) -> Row:
+    """v by three methods."""
+    weights = WEIGHTS[kind](agents)
+    methods = {"gth": eliminate, "solve": solved, "eig": eigenvector}
+    found = contest(how, {name: partial(method, weights) for name, method in methods.items()})
+    exact, seconds = exact_stationary(weights), found.seconds
     return {
-        "part": "dense",
-        "weights": f"{kind}, N = {agents}",
-        "milliseconds": {name: 1e3 * value for name, value in seconds.items()},
+        "milliseconds": found.milliseconds(),
         "ratio": {f"gth / {name}": seconds["gth"] / seconds[name] for name in ("solve", "eig")},
-        "error": errors(weights, {name: method(weights) for name, method in CONTENDERS.items()}),
+        "error": {name: relative_error(v, exact) for name, v in found.answers.items()},
     }
 
 
-# Yardstick ------------------------------------------------------------------------------------
+# Sparse networks, and slow ones ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class InProducts:
-    """How long a result and one product with W take."""
-
-    milliseconds: dict[str, float]
-
-    @property
-    def products(self) -> float:
-        return self.milliseconds["result"] / self.milliseconds["product"]
-
-
-def in_products(weights: Weights, result: Callable[[], object], *, repeats: int) -> InProducts:
+def in_products(how: Options, weights: Weights, result: Task) -> tuple[Contest, Row]:
     """The yardstick is Wᵀv for sparse W, one round W·W for dense W."""
     other = np.full(weights.shape[0], 1 / weights.shape[0])
-    tasks: dict[str, Callable[[], object]] = {"result": result}
-    if isinstance(weights, np.ndarray):
-        tasks["product"] = lambda: weights @ weights
-    else:
-        tasks["product"] = lambda: weights.T @ other
-    seconds = interleaved(tasks, repeats=repeats)
-    return InProducts({name: 1e3 * value for name, value in seconds.items()})
-
-
-# Sparse ---------------------------------------------------------------------------------------
+    is_dense = isinstance(weights, np.ndarray)
+    product: Task = lambda: weights @ weights if is_dense else weights.T @ other  # noqa: E731
+    found = contest(how, {"result": result, "product": product})
+    products = found.times("product", "result")["result"]
+    return found, {"milliseconds": found.milliseconds(), "products": products}
 
 
 def ring(*, stay: FloatArray, back: FloatArray, forth: FloatArray) -> csr_array:
     """The W of a ring on which agent i weighs itself, agent i − 1 and agent i + 1."""
-    agents = len(stay)
-    i = np.arange(agents)
+    agents, i = len(stay), np.arange(len(stay))
     columns = np.concatenate([i, (i - 1) % agents, (i + 1) % agents])
     weights = np.concatenate([stay, back, forth])
     return csr_array((weights, (np.tile(i, 3), columns)), shape=(agents, agents))
 
 
-def sparse_cases(side: int) -> Iterator[tuple[str, Network, FloatArray]]:
-    """Name, network, and v up to a factor."""
-    agents = side**2
-    # Agent i listens to others with probability b_i: v_i ∝ 1/b_i. Halves and quarters of b_i are
-    # not rounded.
-    b = np.random.default_rng(2).uniform(0.1, 0.9, agents)
-    alike = ring(stay=1 - b, back=b / 2, forth=b / 2)
-    yield f"ring of {agents:,}, both neighbours alike", Network(alike), 1 / b
-    biased = ring(stay=1 - 0.75 * b, back=b / 4, forth=b / 2)
-    yield f"ring of {agents:,}, one neighbour twice the other", Network(biased), 1 / b
-    # An agent of the grid weighs itself as much as each neighbour.
-    grid = Network.from_topology("grid", shape=[side, side], sparse=True)
-    yield f"grid of {side:,} × {side:,}", grid, 1 / grid.weights.diagonal()
+def sparse(how: Options, *, kind: str, side: int) -> Row:
+    """v of side² agents, on a grid or a ring.
 
-
-def sparse_row(name: str, network: Network, proportions: FloatArray, *, repeats: int) -> Row:
-    weights, exact = network.weights, proportions / proportions.sum()
-    seconds = in_products(
-        weights, lambda: stationary(weights, detailed_balance(weights)), repeats=repeats
-    )
-    found = network.stationary
-    return {
-        "part": "sparse",
-        "network": name,
-        "method": found.method,
-        "milliseconds": seconds.milliseconds,
-        "products": seconds.products,
-        "error": {"v": float(np.abs(found.values / exact - 1).max())},
-    }
-
-
-# Mixing ---------------------------------------------------------------------------------------
+    On the ring agent i listens to others with probability b_i, so that v_i ∝ 1/b_i; halves and
+    quarters of b_i are not rounded. An agent of the grid weighs itself as much as each neighbour.
+    """
+    b = np.random.default_rng(2).uniform(0.1, 0.9, side**2)
+    if kind == "grid":
+        network = Network.from_topology("grid", shape=[side, side], sparse=True)
+        b = network.weights.diagonal()
+    elif kind == "alike":
+        network = Network(ring(stay=1 - b, back=b / 2, forth=b / 2))
+    else:
+        network = Network(ring(stay=1 - 0.75 * b, back=b / 4, forth=b / 2))
+    weights, exact = network.weights, (1 / b) / (1 / b).sum()
+    _, row = in_products(how, weights, lambda: stationary(weights, detailed_balance(weights)))
+    error = {"v": float(np.abs(network.stationary.values / exact - 1).max())}
+    return {"method": network.stationary.method, **row, "error": error}
 
 
 def ring_gap(agents: int, *, back: float, forth: float) -> float:
@@ -221,69 +182,126 @@ def ring_gap(agents: int, *, back: float, forth: float) -> float:
     return float((2 * step - step**2 - drift**2) / (1 + modulus))
 
 
-def slem_row(name: str, network: Network, *, gap: float, repeats: int) -> Row:
-    """The subdominant modulus of a network with uniform v; `gap` is one minus the exact one."""
-    weights, reversible = network.weights, network.is_reversible
-    values = np.full(network.agents, 1 / network.agents)
-    found = spectrum(weights, values, reversible=reversible).slem
-    seconds = in_products(
-        weights, lambda: spectrum(weights, values, reversible=reversible), repeats=repeats
+def modulus(how: Options, *, agents: int, back: float, forth: float) -> Row:
+    """The subdominant modulus of a ring, dense if its two neighbours differ."""
+    if back == forth:
+        network = Network.from_topology("ring", agents=agents, sparse=True)
+    else:
+        one = np.ones(agents)
+        weights = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
+        network = Network(weights.toarray())
+    values, reversible = np.full(agents, 1 / agents), network.is_reversible
+    found, row = in_products(
+        how, network.weights, lambda: spectrum(network.weights, values, reversible=reversible)
     )
+    slem, gap = found.answers["result"].slem, ring_gap(agents, back=back, forth=forth)
     return {
-        "part": "mixing",
-        "network": name,
-        "quantity": "subdominant modulus",
-        "milliseconds": seconds.milliseconds,
-        "products": seconds.products,
-        "error": {"value": abs(1 - found - gap) / (1 - gap), "gap": abs((1 - found) / gap - 1)},
+        **row,
+        "error": {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)},
     }
 
 
-def deviation_row(agents: int, *, gap: float, repeats: int) -> Row:
+def deviations(how: Options, *, agents: int, gap: float) -> Row:
     """The deviation of (1 − gap)·I + gap·11ᵀ/N: 2(1 − 1/N)(1 − gap)/gap for every agent."""
-    weights = np.full((agents, agents), gap / agents)
+    weights, values = np.full((agents, agents), gap / agents), np.full(agents, 1 / agents)
     np.fill_diagonal(weights, 1 - gap + gap / agents)
-    values = np.full(agents, 1 / agents)
-    found = deviation(weights, values)
-    seconds = in_products(weights, lambda: deviation(weights, values), repeats=repeats)
+    found, row = in_products(how, weights, lambda: deviation(weights, values))
     exact = 2 * (1 - 1 / agents) * (1 - gap) / gap
-    ends = np.concatenate([found.lower, found.upper])
+    ends = np.concatenate([found.answers["result"].lower, found.answers["result"].upper])
+    return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
+
+
+def mixing(
+    how: Options, *, agents: int, back: float = 0.0, forth: float = 0.0, gap: float = 0.0
+) -> Row:
+    """A network with a gap, or a ring."""
+    if gap:
+        return deviations(how, agents=agents, gap=gap)
+    return modulus(how, agents=agents, back=back, forth=forth)
+
+
+# Exact, certified, and peers ------------------------------------------------------------------
+
+
+def ladder(how: Options, *, side: int = 0, agents: int = 0) -> Row:
+    """A square grid, or random weights. Each call gets a copy, which knows nothing of others."""
+    if side:
+        floats = Network.from_topology("grid", shape=[side, side], rule="metropolis")
+        rational = RationalNetwork.from_topology("grid", shape=[side, side], rule="metropolis")
+    else:
+        floats = Network(random_weights(agents))
+        rational = RationalNetwork.from_network(floats)
+    found = contest(
+        how,
+        {
+            "float v": lambda: copy(floats).stationary_distribution,
+            "exact v": lambda: copy(rational).stationary_distribution,
+            "float modulus": lambda: copy(floats).slem,
+            "exact modulus": lambda: copy(rational).spectrum.slem.enclosure(),
+            "float D": lambda: copy(floats).deviation,
+            "exact D": lambda: copy(rational).deviation.enclosures,
+            "certified, all": lambda: certify_network(copy(rational), relative_width=1e-12),
+        },
+    )
+    answers = found.answers
     return {
-        "part": "mixing",
-        "network": f"complete graph of {agents} with a gap of {gap:g}",
-        "quantity": "deviation",
-        "milliseconds": seconds.milliseconds,
-        "products": seconds.products,
-        "error": {"value": float(np.abs(ends / exact - 1).max())},
+        "milliseconds": found.milliseconds(),
+        "error": {
+            "float v": relative_error(answers["float v"], list(answers["exact v"])),
+            "float modulus": abs(answers["float modulus"] - answers["exact modulus"].midpoint),
+        },
+        "width": {
+            "float D": answers["float D"].width,
+            "exact D": max(one.relative_width for one in answers["exact D"]),
+            "certified": max(answers["certified, all"].reached.values()),
+        },
     }
 
 
-def mixing_rows(sizes: Sizes, *, repeats: int) -> Iterator[Row]:
-    agents = sizes.side**2
-    yield slem_row(
-        f"ring of {agents:,}, sparse",
-        Network.from_topology("ring", agents=agents, sparse=True),
-        gap=ring_gap(agents, back=1 / 3, forth=1 / 3),
-        repeats=repeats,
-    )
-    one = np.ones(sizes.slow)
-    biased = ring(stay=one / 4, back=one / 4, forth=one / 2)
-    yield slem_row(
-        f"ring of {sizes.slow:,}, one neighbour twice the other, dense",
-        Network(biased.toarray()),
-        gap=ring_gap(sizes.slow, back=1 / 4, forth=1 / 2),
-        repeats=repeats,
-    )
-    yield deviation_row(sizes.lazy, gap=1e-6, repeats=repeats)
+def installed_peers(weights: FloatArray) -> dict[str, Task]:
+    """How peers that can be imported compute v and the spectral gap."""
+    tasks: dict[str, Task] = {}
+    if find_spec("quantecon"):
+        from quantecon.markov.gth_solve import gth_solve
+
+        tasks["v, quantecon"] = lambda: gth_solve(weights)
+    if find_spec("pydtmc"):
+        from pydtmc import MarkovChain
+
+        def gap() -> float | None:
+            try:
+                found: float | None = MarkovChain(weights).spectral_gap
+            except IndexError:  # what it does if no eigenvalue is further than 1e-5 from 1
+                return None
+            return found
+
+        tasks |= {"v, pydtmc": lambda: MarkovChain(weights).pi[0], "gap, pydtmc": gap}
+    return tasks
 
 
-def rows(how: Options) -> Sequence[Row]:
-    """The tables."""
-    sizes, repeats = TOY_SIZES if how.quick else SIZES, how.repeats
-    dense = [
-        dense_row(agents, coupling=coupling, repeats=repeats)
-        for coupling in (1.0, COUPLING)
-        for agents in sizes.dense
-    ]
-    sparse = [sparse_row(*case, repeats=repeats) for case in sparse_cases(sizes.side)]
-    return [*dense, *sparse, *mixing_rows(sizes, repeats=repeats)]
+def peers(how: Options, *, kind: str, agents: int) -> Row:
+    """v and the gap by ours and, but for toy sizes, by peers, which take seconds to import."""
+    weights = WEIGHTS[kind](agents)
+    rational = RationalNetwork.from_network(Network(weights))
+    others = {} if how.quick else installed_peers(weights)
+    found = contest(
+        how,
+        {
+            "v, ours": partial(eliminate, weights),
+            "gap, ours": lambda: 1.0 - Network(weights).slem,
+            "gap, exact": lambda: copy(rational).spectrum.slem.enclosure(),
+            **others,
+        },
+    )
+    answers: Mapping[str, Any] = found.answers
+    vs = ["v, ours", *(f"v, {peer}" for peer in PEERS)]
+    exact = list(rational.stationary_distribution)
+    return {
+        "milliseconds": found.milliseconds(*vs, "gap, ours", "gap, pydtmc", "gap, exact"),
+        "error": {v: relative_error(answers[v], exact) if v in answers else None for v in vs},
+        "gap": {
+            "exact": float(1 - Fraction(answers["gap, exact"].midpoint)),
+            "ours": answers["gap, ours"],
+            "pydtmc": answers.get("gap, pydtmc"),
+        },
+    }

@@ -10,18 +10,27 @@ a dictionary         one column an entry, its unit the key: ``{"milliseconds": {
                      None is what could not be measured
 anything else        itself, numbers to three digits
 ===================  ============================================================================
+
+A table of `cases.toml` names the function that measures it, ``run = "module:function"``, and what
+it is given: one dictionary a row or some rows, its ``cases`` or, at toy size, its ``quick`` ones.
+What a case holds goes to the function's parameter of that name, and into the row where the table
+has such a column. A function without cases gives all rows, those of later tables by their parts.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import json
 import math
 import platform
+import re
 import statistics
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +40,14 @@ Row = Mapping[str, Any]
 CASES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("cases.toml").read_text(encoding="utf-8")
 )
-"""Of each benchmark: repeats, packages, and its tables with what their columns are."""
+"""Of each benchmark: repeats, packages, and its tables: who measures what; what the columns are."""
 
 
 class Unavailable(Exception):  # noqa: N818 - it says why, and is no error
     """Raised where something is missing that a benchmark cannot do without."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Options:
     """How a benchmark is asked to run.
 
@@ -52,6 +61,8 @@ class Options:
         Where the numbers go; None: to the terminal alone.
     only, finished
         Which cases, by a pattern; none that is not on file.
+    conditions
+        What else the numbers hold for, such as a browser; added to by who measures.
     """
 
     quick: bool
@@ -59,11 +70,49 @@ class Options:
     out: Path | None = None
     only: str = "*"
     finished: bool = False
+    conditions: list[str] = field(default_factory=list)
 
     @property
     def trials(self) -> Path | None:
         """The file of the trials of a long comparison."""
         return None if self.out is None else self.out.with_suffix(".trials.json")
+
+
+def usual() -> list[str]:
+    """The benchmarks that `make bench` runs."""
+    return [name for name, case in CASES.items() if case.get("usual", True)]
+
+
+def columns(table: Mapping[str, Any]) -> set[str]:
+    """The columns that a table of `CASES` explains."""
+    return set(re.findall(r"`([^`]+)`", " ".join(table["columns"])))
+
+
+def rows(name: str, how: Options) -> Iterator[Row]:
+    """Measure a benchmark, table by table and case by case.
+
+    Raises
+    ------
+    ValueError
+        If a case has what is neither a parameter of the function nor a column.
+    """
+    for table in CASES[name]["tables"]:
+        if "run" not in table:
+            continue
+        module, _, function = table["run"].partition(":")
+        measure = getattr(import_module(f"benchmarks.{module}"), function)
+        known, shown = inspect.signature(measure).parameters, columns(table)
+        for case in table.get("quick" if how.quick else "cases", [{}]):
+            unknown = [key for key in case if key not in known and key not in shown]
+            if unknown:
+                raise ValueError(f"{name}: expected parameters of {table['run']}, got {unknown}")
+            labels = {key: value for key, value in case.items() if key in shown}
+            if labels and not fnmatch(" ".join(map(str, labels.values())), how.only):
+                continue
+            found = measure(how, **{key: case[key] for key in case if key in known})
+            for row in [found] if isinstance(found, Mapping) else found:
+                part = {"part": table["part"]} if table["part"] else {}
+                yield {**part, **labels, **row}
 
 
 UNITS = {"milliseconds": "ms"}
@@ -145,12 +194,11 @@ def conditions_of(record: Mapping[str, Any]) -> str:
     )
 
 
-def report(
-    rows: Sequence[Row], *, how: Options, packages: Sequence[str], conditions: Sequence[str]
-) -> None:
+def report(rows: Sequence[Row], *, how: Options, packages: Sequence[str], seconds: float) -> None:
     """Print what was measured; write it to a JSON file as well if there is one.
 
-    `packages` are those compared with, whose versions the record names.
+    `packages` are those compared with, whose versions the record names; `seconds` is how long all
+    of it took by the clock.
     """
     pools = {
         f"{pool['internal_api']} {pool['version']} ({pool['architecture']} kernels)"
@@ -162,8 +210,9 @@ def report(
         "processor": processor(),
         "threads": 1,
         "python": platform.python_version(),
-        "libraries": [*sorted(pools), *map(version_of, packages), *conditions],
+        "libraries": [*sorted(pools), *map(version_of, packages), *how.conditions],
         "repeats": how.repeats,
+        "seconds": round(seconds),
     }
     print("\n\n".join(table(part) for part in parts(record).values()))
     if how.out is not None:

@@ -38,6 +38,7 @@ CODE_BLOCK = re.compile(
     r"^```(?P<language>python|console)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 PICTURE = re.compile(r"^!\[(?P<description>[^\]]*)\]\((?P<name>[\w-]+\.svg)\)$", re.MULTILINE)
+DESCRIPTION = re.compile(r"!\[[^\]`]*\]\(")
 SECONDS = 300  # a page's command that takes minutes does not belong on the page
 
 
@@ -246,9 +247,19 @@ def fill_pages(app: Any, env: Any, docnames: list[str]) -> None:
 def put_filled(app: Any, name: str, source: list[str]) -> None:
     """Read the filled page in place of its source; of what was not drawn, the description."""
     text = app.filled_pages.get(name, source[0])
-    if "![](" in text:
-        raise RuntimeError(f"{name}: a picture without a description, for who cannot see it")
-    source[0] = PICTURE.sub(r"*\g<description>*", text)
+    text = PICTURE.sub(r"*\g<description>*", text)
+    # Lines of a description would be joined without a space.
+    source[0] = DESCRIPTION.sub(lambda found: found[0].replace("\n", " "), text)
+
+
+def check_pictures(app: Any, page: Any) -> None:
+    """Refuse a page with a picture that has no description."""
+    from docutils import nodes
+
+    for picture in page.findall(nodes.image):
+        if not picture.get("alt", "").strip():
+            where = app.env.docname
+            raise RuntimeError(f"{where}: a picture without a description, for who cannot see it")
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -257,6 +268,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("outputs_run", True, "env")
     app.connect("env-before-read-docs", fill_pages)
     app.connect("source-read", put_filled)
+    app.connect("doctree-read", check_pictures)
     return {"parallel_read_safe": False}
 
 

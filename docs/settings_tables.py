@@ -8,11 +8,13 @@ As a Sphinx extension it gives pages written in Markdown three directives:
 is a command's usage, what it does, and the table of its options, each with its keyword in Python,
 what it is where it is left out, and what it means; with the name of a section of problem files,
 `[design]`, the table of its keys. `{commands}` is the table of all commands, `{experiments}` that
-of the papers' experiments.
+of the papers' experiments, `{builtins}` that of problems that go by name, `{claims}` that of the
+published statements with their verdicts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING
 from typing import Any
@@ -24,11 +26,15 @@ from sphinx.util.docutils import SphinxDirective
 from peerbayes.commands.command import Command
 from peerbayes.commands.table import COMMANDS
 from peerbayes.experiments.registry import EXPERIMENTS
+from peerbayes.problem.builtins.families import BUILTINS
 from peerbayes.problem.specification import DesignSection
 from peerbayes.settings.declared import Declared, declared_in
 from peerbayes.settings.domains import Flag
 from peerbayes.settings.questions import SHARED
+from theory.claims import CLAIMS
+from theory.claims.claim import PROJECT
 
+WIDEST = 94  # letters of a formula in the table of claims
 # Options of every command, of which the page says once what they are.
 EVERYWHERE = ("seed", "out", "force", "data", "batch")
 
@@ -89,6 +95,31 @@ def experiments() -> Iterator[str]:
         yield f"| `{one.name}` | {one.title} | {one.source} |"
 
 
+def builtins() -> Iterator[str]:
+    """Yield the lines of the table of built-in problems."""
+    yield "| name | what | variants |"
+    yield "|---|---|---|"
+    for family in BUILTINS.values():
+        others = [f"`{name}`" for name in family.variants if name != family.name]
+        more = f" and {len(others) - 4} more" if len(others) > 5 else ""
+        shown = others[:4] if more else others
+        yield f"| `{family.name}` | {family.title} | {', '.join(shown)}{more} |"
+
+
+def claims() -> Iterator[str]:
+    """Yield the lines of the table of claims; formulas too wide for a table are said in words."""
+    yield "| claim | verdict | what it says | where |"
+    yield "|---|---|---|---|"
+    for claim in CLAIMS.values():
+        formula = claim.statement.replace("|", r"\vert ")
+        says = f"${formula}$" if len(formula) <= WIDEST else claim.words
+        if sentence := re.fullmatch(r"\\text\{([^{}]*)\}", claim.statement):
+            says = f"“{sentence[1]}”"
+        where = re.sub(rf"{PROJECT}: mathematics/([\w-]+)", r"[here](\1.md)", claim.source)
+        where = where.replace("section ", "").replace("appendix", "app.")
+        yield f"| `{claim.key}` | {claim.verdict} | {says} | {where} |"
+
+
 def row(declared: Declared, group: str) -> str:
     """Return the line of one setting, which Python has in a group if one is named."""
     setting = declared.setting
@@ -114,6 +145,7 @@ class Settings(SphinxDirective):
         holder = nodes.container()
         source, line = self.get_source_info()
         tables = {"commands": overview, "experiments": experiments}
+        tables |= {"builtins": builtins, "claims": claims}
         found = tables[self.name]() if self.name in tables else table(self.arguments[0])
         lines = StringList("\n".join(found).split("\n"), source=f"{source}:{line}")
         self.state.nested_parse(lines, self.content_offset, holder)
@@ -122,6 +154,6 @@ class Settings(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx of the directives."""
-    for name in ("settings", "commands", "experiments"):
+    for name in ("settings", "commands", "experiments", "builtins", "claims"):
         app.add_directive(name, Settings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

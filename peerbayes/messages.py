@@ -37,14 +37,14 @@ def problem_error(
     return PydanticCustomError("peerbayes", "{expected}", context)
 
 
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The one of `words` that `word` was probably meant to be, if any.
+def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The one of `words` that `word` was probably meant to be, if any is alike by `cutoff` of 1.
 
     >>> nearest("likelihod", ["truth", "likelihood"])
     'likelihood'
     """
     known = {entry.lower(): entry for entry in words}
-    matches = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(word.lower(), known, n=1, cutoff=cutoff)
     if matches:
         return known[matches[0]]
     inside = [entry for entry in known if word and (word.lower() in entry or entry in word.lower())]
@@ -195,7 +195,9 @@ def _unknown_key(
     owner = sections[names[-1] if names else ""]
     keys = list(owner.model_fields)
     missing = [str(d["loc"][-1]) for d in details if d["type"] == "missing"]
-    guess = nearest(str(key), missing) or nearest(str(key), keys)
+    # What is spelled as a key of another table is hardly a slip for one that is little like it.
+    cutoff = 0.8 if any(key in section.model_fields for section in sections.values()) else 0.6
+    guess = nearest(str(key), missing) or nearest(str(key), keys, cutoff=cutoff)
     remedy = f"did you mean {guess!r}?" if guess else "remove it or correct its spelling"
     return f"one of the keys {', '.join(keys)}", describe(str(key)), remedy
 

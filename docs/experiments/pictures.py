@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import io
 
-from IPython import get_ipython
-from IPython.core.pylabtools import select_figure_formats
+from IPython.display import Markdown
+from matplotlib.figure import Figure
 
 
-def shown() -> None:
-    """Show figures as pictures, whatever the backend; outside a notebook there is nothing to do."""
-    shell = get_ipython()
-    choose: Any = select_figure_formats  # without types
-    if shell is not None:
-        choose(shell, {"png"})
+def described(figure: Figure, words: str) -> Markdown:
+    """A figure as a picture with words for who cannot see it."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", bbox_inches="tight")
+    picture = base64.b64encode(content.getvalue()).decode()
+    return Markdown(f"![{words}](data:image/png;base64,{picture})")

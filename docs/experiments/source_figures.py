@@ -8,6 +8,7 @@ from pathlib import Path
 
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
+from pictures import described
 
 from peerbayes.experiments.experiment import mean_and_error
 from peerbayes.experiments.net_lines import WHEN
@@ -119,4 +120,8 @@ def show(name: str) -> None:
     """Everything of one figure."""
     display(Markdown(words(name)))
     for panel in redrawn(name).panels:
-        display(drawing(panel))
+        what = (
+            "images by true and predicted label" if panel.confusion else f"{panel.y} over {panel.x}"
+        )
+        lines = [curve.name for curve in panel.curves]
+        display(described(drawing(panel), f"{panel.title}: {what}. {'; '.join(lines)}"))

@@ -19,7 +19,7 @@ from empirical.likelihoods.heads import likelihood_of
 from empirical.likelihoods.laws import Likelihood
 from empirical.train.data.agents_data import Filling, Scaling
 from empirical.train.data.arrays import as_labels
-from empirical.train.data.examples import Target, as_finite, plain
+from empirical.train.data.examples import Target, as_finite, listed, plain
 from empirical.train.data.notation import label_numbers
 from empirical.train.data.source_files import LabelledRows, column_order, names_of_columns
 from empirical.train.history import History, Metrics, history_from, scores_from, words_of
@@ -400,11 +400,14 @@ class TrainedNetwork(Value):
         kinds = "biu" if self.input_type == "int64" else "biuf"
         if array.shape[1:] != self.input_shape or array.dtype.kind not in kinds or not array.ndim:
             shape = ", ".join(map(str, ("n", *self.input_shape)))
+            columns = f", features {listed(self.features, 8)}" if self.features else ""
+            coded = any("=" in name for name in self.features or ())
+            whole = "whole " if kinds == "biu" else ""
             raise fail(
                 "x",
-                f"{'whole ' * (kinds == 'biu')}numbers of shape ({shape}), as the training data",
+                f"{whole}numbers of shape ({shape}), as the training data{columns}",
                 f"shape {array.shape} of type {array.dtype}",
-                "reshape the inputs",
+                "write a category column=category as 1 or 0" if coded else "reshape the inputs",
             )
         names = names_of_columns(x)
         if names is not None and self.features is not None:

@@ -24,7 +24,7 @@ from theory.design import (
     trade_off,
     worst_case_exponent,
 )
-from theory.design.placement.placement_problem import twins
+from theory.design.rate.rate_program import as_good
 from theory.design.search import is_spent
 from theory.messages import FewestBytes, fewest_bytes
 from theory.messages.quantiser import HEADER
@@ -139,9 +139,7 @@ def _trade_off(task: DesignTask, progress: Progress | None) -> Found:
 def information_at(model: FiniteModel, v: FloatArray, target: int) -> dict[int, float]:
     """Σ_j v_j I_j(target, θ) of every hypothesis θ that is not right whenever the target is."""
     information = v @ model.information(target)
-    right = set(model.optimal_hypotheses)
-    if target not in right:
-        right = {target, *twins(model, target)}
+    right = as_good(model, target)
     return {m: float(information[m]) for m in range(len(model.hypotheses)) if m not in right}
 
 

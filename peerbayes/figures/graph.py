@@ -24,6 +24,7 @@ _LARGEST, _SMALLEST = 0.32, 0.01  # radii of the heaviest node in inches
 _MOST_ARROWS = 200
 _STUB = 0.14  # inches of a line that leaves the drawing, from the rim of its agent
 _GAP = 0.03  # inches between an agent and a name beside it
+_BESIDE = 0.8  # inches that such names may have at both sides of the drawing
 # The directions in which such a name may stand, and at which end of it its agent then is.
 _WAYS = {(1, 0): "left", (-1, 0): "right", (0, 1): "center", (0, -1): "center"} | {
     (0.7 * x, 0.7 * y): "left" if x > 0 else "right" for x in (1, -1) for y in (1, -1)
@@ -47,19 +48,22 @@ def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | No
         radii = _radii(positions, v)
         around = _around(positions, radii, pairs)
     # A flat drawing needs no high figure. One data unit is one inch.
-    ends = [float(end[1]) for stubs in around.values() for end in stubs]
-    bottom = min([*ends, float((positions[:, 1] - radii).min())])
-    top = max([*ends, float((positions[:, 1] + radii).max())])
-    height = top - bottom + 0.2
+    ends = np.array([end for stubs in around.values() for end in stubs]).reshape(-1, 2)
+    places = np.concatenate([positions - radii[:, None], positions + radii[:, None], ends])
+    (left, bottom), (right, top) = places.min(axis=0) - 0.1, places.max(axis=0) + 0.1
+    height = top - bottom
     if axes is None:
         figure, inch = new_figure(height), 72.0
         axes = figure.add_axes((0, 0, 1, 1))
+        left, right = 0.0, WIDTH
     else:
         figure = figure_of(axes)
         axes.set_aspect("equal")
+        if graph.names is not None:  # they may stand beside their agents
+            left, right = max(left - _BESIDE, 0.0), min(right + _BESIDE, WIDTH)
         room = axes.get_window_extent()
-        inch = min(room.width / WIDTH, room.height / height) * 72 / figure.dpi
-    axes.set(xlim=(0, WIDTH), ylim=(bottom - 0.1, top + 0.1))
+        inch = min(room.width / (right - left), room.height / height) * 72 / figure.dpi
+    axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set_axis_off()
 
     drawing = _Drawing(axes, positions, radii, around, inch)
@@ -72,9 +76,9 @@ def network_plot(graph: GraphDocument, *, axes: Axes | None = None) -> Plot | No
     else:
         drawing.lines({pair: weights[pair] for pair in one_way})
     drawing.nodes(set(graph.marked or ()))
-    left = drawing.names([graph.called(i) for i in range(len(v))])
+    outside = drawing.names([graph.called(i) for i in range(len(v))])
     if graph.names is not None:
-        drawing.beside(left, [pair for pair in pairs if pair not in around])
+        drawing.beside(outside, [pair for pair in pairs if pair not in around])
     direction = " Arrows point from the heard agent to the hearer." if arrows else ""
     faulty = " Faulty agents are red." if graph.marked else ""
     wraps = " Lines that end outside come in again on the other side." if around else ""

@@ -279,6 +279,8 @@ def _row(one: Any, claims: Claims, known: dict[str, FloatArray], where: str) -> 
             known[key] = claims.of_value(one)
         except UnreadableError as error:
             remedy = "outcomes count from 0, in the order of the tables, or go by their names"
+            if claims.form == "normal":
+                remedy = "give the measured value as a number, such as float(cell)"
             wanted = f"an observation of agent {where}"
             raise fail("observations", wanted, str(error), remedy) from None
     return known[key]

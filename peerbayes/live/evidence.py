@@ -172,21 +172,23 @@ class Claims:
 
     Attributes
     ----------
+    form
+        "tables", "normal" or "outcomes".
     inputs
         How many inputs x there are; 1 where observations have none.
     """
 
     def __init__(self, claims: Mapping[str, Any], *, hypotheses: int) -> None:
-        self._form = claims["form"]
+        self.form = claims["form"]
         self._hypotheses = hypotheses
         self._number = {name: y for y, name in enumerate(claims.get("names", ()))}
-        if self._form == "normal":
+        if self.form == "normal":
             self._means = np.array(claims["means"], dtype=np.float64)
             self._std = float(claims["std"])
             self.inputs = int(self._means.shape[1])
             return
         logs = np.array(claims["logs"], dtype=np.float64)  # None becomes NaN
-        self._logs = logs[:, None, :] if self._form == "outcomes" else logs
+        self._logs = logs[:, None, :] if self.form == "outcomes" else logs
         self.inputs = int(self._logs.shape[1])
 
     def of_value(self, value: object) -> FloatArray:
@@ -199,7 +201,7 @@ class Claims:
         """
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, str) and plain not in self._number:
-            known = f"none of {', '.join(self._number)[:80]}" if self._number else "no number"
+            known = f"none of {', '.join(self._number)[:80]}" if self._number else "a text"
             raise UnreadableError(f"{plain[:40]!r}, which is {known}")
         try:
             return self.of_line(json.dumps(plain))
@@ -225,7 +227,7 @@ class Claims:
                 raise UnreadableError(f"{text!r} has no input, of which there are several")
             x = 0
         place = _whole("input", x, self.inputs)
-        if self._form == "normal":
+        if self.form == "normal":
             if not math.isfinite(y) or abs(y) > 1e100:
                 raise UnreadableError(f"the label {y!r}")
             row = -(((y - self._means[:, place]) / self._std) ** 2) / 2

@@ -344,6 +344,7 @@ class Gathering:
             separator=section.separator,
             text=section.categories or (),
             decimal=section.decimal or ".",
+            marks=section.missing_marks or (),
         )
 
     def _settle(self, tables: Sequence[Table], besides: Sequence[str] = ()) -> None:

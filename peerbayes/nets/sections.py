@@ -57,7 +57,8 @@ RULES: dict[str, tuple[str, ...]] = {
 
 # Keys of data in files, which built-in ones have not.
 _OF_FILES = (
-    "agent", "target", "features", "categories", "separator", "decimal", "missing", "colour", "size"
+    "agent", "target", "features", "categories", "separator", "decimal", "missing", "missing_marks",
+    "colour", "size"
 )  # fmt: skip
 
 
@@ -195,6 +196,10 @@ class DataSection(Section):
     )
     missing: Literal["refuse", "mean"] | None = key(
         "Missing inputs: refused, as by default; or filled with the mean, and marked.", None
+    )
+    missing_marks: Row[Name] | None = key(
+        "CSV: further cells without a value, such as n.d.; left out: NA, ? and the like alone.",
+        None,
     )
     colour: bool | None = key("Images: read as red, green, blue, or grey; left out: as is.", None)
     size: Annotated[Row[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)] | None = (

@@ -53,7 +53,7 @@ def read_document(path: Path) -> dict[str, Any]:
         where = f"{source}: line {error.lineno}, column {error.colno}"
         raise input_error(where, (), "valid JSON", repr(error.msg), "mend the syntax") from None
     except tomllib.TOMLDecodeError as error:
-        raise _toml_error(source, str(error)) from None
+        raise _toml_error(source, str(error), path.suffix) from None
     except RecursionError:
         raise input_error(source, (), "a few levels of brackets", "hundreds", "use fewer") from None
     except ValueError as error:
@@ -117,16 +117,25 @@ def read_text(
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = f"{source}: line {content.count(bytes([10]), 0, error.start) + 1}"
-        raise input_error(where, (), "UTF-8 text", "other bytes", "save it as UTF-8") from None
+        remedy = "save it as UTF-8"
+        if path.suffix.lower() == ".npy":
+            remedy = 'write the matrix as text: numpy.savetxt("W.csv", W, delimiter=",")'
+        raise input_error(where, (), "UTF-8 text", "other bytes", remedy) from None
 
 
-def _toml_error(source: str, text: str) -> ValueError:
-    """The parser's ``reason (at line 3, column 5)``, with the line moved to the front."""
+def _toml_error(source: str, text: str, ending: str) -> ValueError:
+    """The parser's ``reason (at line 3, column 5)``, with the line moved to the front.
+
+    A file with another ending may be a graph, whose form its name has to say.
+    """
+    remedy = "mend the syntax there"
+    if ending.lower() not in ("", ".toml"):
+        remedy += "; a graph's file ends in .graphml, .edges, .csv, … by what it is"
     reason, bracket, place = text.rpartition(" (at ")
     if not bracket:
         return input_error(source, (), "valid TOML", repr(text), "mend the syntax")
     where = f"{source}: {place.rstrip(')')}"
-    return input_error(where, (), "valid TOML", repr(reason), "mend the syntax there")
+    return input_error(where, (), "valid TOML", repr(reason), remedy)
 
 
 def _check_keys(source: str, text: str) -> None:

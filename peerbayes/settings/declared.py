@@ -219,6 +219,9 @@ def _with(kind: Any, settings: object, keywords: dict[str, Any]) -> Any:
     from theory.typed import require
     from theory.validation import fail
 
+    if type(settings).__name__.endswith("Model"):
+        got, remedy = "a network and a model", "join them: pb.problem_of(network, model)"
+        raise fail("problem", "one argument", got, remedy)
     known = [declared.name for declared in declared_in(kind)]
     homes = {
         one.name: declared

@@ -14,6 +14,7 @@ BUDGETS = {
     "exact": (14_500, 56),
     "empirical": (25_370, 100),
     "peerbayes": (53_400, 213),
+    "benchmarks": (4_150, 20),
 }
 LONGEST_FILE = 500
 

@@ -208,15 +208,15 @@ def test_a_reader_sees_what_a_page_draws(tmp_path: Path, monkeypatch: pytest.Mon
         fill("![A square.](square.svg)\n")
 
 
-def test_a_picture_without_a_description_stops_the_build() -> None:
+def test_a_picture_that_was_not_drawn_is_its_description() -> None:
     site = SimpleNamespace(filled_pages={})
     for page, shown in (("![A dot.](dot.svg)", "*A dot.*"), ("![A dot.](../dot.png)", None)):
         source = [page]
         outputs.put_filled(site, "page", source)  # of what was not drawn, the description
         assert source == [shown or page]
-    for page in ("![](dot.svg)", "![](../_static/dot.png)"):
-        with pytest.raises(RuntimeError, match="page: a picture without a description"):
-            outputs.put_filled(site, "page", [page])
+    source = ["![A dot,\nseen](../dot.png)"]
+    outputs.put_filled(site, "page", source)
+    assert source == ["![A dot, seen](../dot.png)"]
 
 
 def test_a_failing_command_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

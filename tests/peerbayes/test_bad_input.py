@@ -287,10 +287,12 @@ def test_a_probability_may_be_a_fraction_as_in_files(capsys: Capture) -> None:
         ("a.json", "[1, 2]", "expected a table, in braces, got a list of 2; begin with a brace, {"),
         ("a.json", "3", "expected a table, in braces, got 3; begin with a brace"),
         ("a.json", "null", "expected a table, in braces, got null; begin with a brace"),
+        ("a.txt", "0 1\n", "valid TOML … ; a graph's file ends in .graphml, .edges, .csv"),
+        ("a.npy", b"\x93NUMPY", "UTF-8 text … write the matrix as text: numpy.savetxt"),
         ("a", ' [ {"network": 1}]', "got a list of 1; take it out of the square brackets"),
         ("a.json", '{"\\ud800": 1}', "a.json: expected text of whole Unicode characters, got"),
     ],
-    ids=range(17),
+    ids=range(19),
 )
 def test_broken_files(
     name: str, content: str | bytes, words: str, tmp_path: Path, capsys: Capture

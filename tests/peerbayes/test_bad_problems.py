@@ -69,6 +69,7 @@ NETWORKS: list[Case] = [
     ("network.topology", "ring", "weights and topology … keep one"),
     ("network", {}, "network: expected exactly one of … add one"),
     ("network", {"weigths": [[1]]}, "network … weigths … did you mean 'weights'?"),
+    ("network.agents", 2, "network.agents … weights, normalise, got 'agents'; remove it or"),
     ("network", {"sequence": []}, "network.sequence … at least one entry … fill it in"),
     ("network", 3, "network: expected a table, got 3 … [network]"),
     ("network", REMOVE, "network: expected the key 'network' … add it"),

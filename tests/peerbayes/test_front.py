@@ -235,6 +235,7 @@ def test_beliefs_that_liars_state_come_back(tmp_path: Path) -> None:
         (lambda: pb.problem_of([[0.9, 0.1], [0.6, 0.4]], COINS), "network: .* wrap it: Network"),
         (lambda: pb.problem_of(PAIR, [0.5]), "model: expected a FiniteModel or a RegressionModel"),
         (lambda: pb.analyse(PAIR), "problem: expected a problem, or the name or the file of one"),
+        (lambda: pb.analyse(PAIR, COINS), "^problem: .* model; join them: pb.problem_of"),
         (lambda: pb.analyse("two-coins", exact=True, certify=True), "exact, certify: expected one"),
         (lambda: pb.load("two-coin"), "did you mean 'two-coins'"),
         (lambda: pb.simulate("two-coins", rounds=0), "rounds"),

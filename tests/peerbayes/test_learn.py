@@ -144,7 +144,7 @@ def test_what_is_learned_shows_draws_and_writes_itself() -> None:
     [
         ([[0, 1, 2]], "agent 2 in round 1, got the observation 2.0, which should be 0 to 1"),
         ([[0, 1, 0.5]], "got the observation 0.5, which should be a whole number"),
-        ([[0, 1, "tails"]], "got 'tails', which is no number"),
+        ([[0, 1, "tails"]], "got 'tails', which is a text; outcomes count from 0"),
         ([[0, 1, True]], "'true' is no observation"),
         (
             [[0, 1, None]],
@@ -166,6 +166,11 @@ def test_what_is_no_observation_is_refused(observations: Any, said: str) -> None
 
 
 def test_other_arguments_are_refused() -> None:
+    gauge = pb.GaussianAgent([1.0], [0.0], 1.0, [[0.0], [2.0]], 1.0)
+    model = pb.FiniteModel.from_agents(["low", "high"], [gauge], counts=[2])
+    pair = pb.problem_of(pb.Network([[0.5, 0.5], [0.5, 0.5]]), model)
+    with pytest.raises(ValueError, match=r"'1.5', which is a text; .* such as float\(cell\)"):
+        pb.learn(pair, [[0.5, "1.5"]])
     with pytest.raises(ValueError, match="problem: expected a problem with finitely many hyp"):
         pb.learn("p1-regression", [[0]])
     with pytest.raises(ValueError, match="missing: expected refuse or skip"):

@@ -128,6 +128,9 @@ def test_plots_are_drawn_on_the_axes_given_or_on_new_ones() -> None:
     plt.close("all")
     with pytest.raises(ValueError, match="ax: expected Axes of matplotlib, got Figure"):
         PROBLEMS["finite"].plot(Figure())  # type: ignore[arg-type]
+    star = pb.load("p2-star").plot(axes())
+    width, height = np.ptp([star.get_xlim(), star.get_ylim()], axis=1)
+    assert abs(width - height) < 1e-9, "a star is as wide as high, and narrow axes have no margin"
     faulty = PROBLEMS["faulty"].plot(axes())
     assert len({tuple(colour) for colour in faulty.collections[-1].get_facecolor()}) == 2
 

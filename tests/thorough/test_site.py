@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,17 +28,12 @@ LOADED = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a copy of the pages; the build writes next to its sources."""
+def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Build the pages of `folder/docs` into `folder/html`, as `make docs` does."""
     pytest.importorskip("sphinx")
-    folder = tmp_path_factory.mktemp("site")
-    ignored = shutil.ignore_patterns("_build", "__pycache__")
-    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
-    done = subprocess.run(
+    return subprocess.run(
         [
-            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "nb_execution_mode=off", "-D", "outputs_run=0"),
+            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", *options),
             *(str(folder / "docs"), str(folder / "html")),
         ],
         capture_output=True,
@@ -44,8 +41,56 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a copy of the pages; the build writes next to its sources."""
+    folder = tmp_path_factory.mktemp("site")
+    ignored = shutil.ignore_patterns("_build", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
+    done = build(folder, "-D", "nb_execution_mode=off", "-D", "outputs_run=0")
     assert done.returncode == 0, done.stderr
     return folder / "html"
+
+
+NOTEBOOK = """\
+---
+file_format: mystnb
+kernelspec:
+  name: python3
+---
+
+# Page
+
+```{code-cell} python
+"""
+FIGURE = "from matplotlib.pyplot import plot\n%matplotlib inline\nplot([1]);\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("# Page\n\n![A dot.](_static/dot.png)\n\n[Up](#page), [](index.md)\n", ""),
+        ("# Page\n\n```python\nassert 1 == 2\n```\n", "AssertionError"),
+        ("# Page\n\n```console\n$ peerbayes analyse nothing.toml\n```\n", "exited with 2"),
+        (f"{NOTEBOOK}1 / 0\n```\n", "ExecutionError"),
+        ("# Page\n\n[There](no-page.md)\n", "no-page.md"),
+        ("# Page\n\n[There](#no-heading)\n", "no-heading"),
+        ("# Page\n\n![](_static/dot.png)\n", "a picture without a description"),
+        ("# Page\n\n```{image} _static/dot.png\n```\n", "a picture without a description"),
+        (f"{NOTEBOOK}{FIGURE}", "a picture without a description"),
+    ],
+    ids=["good", "code", "command", "cell", "page", "heading", "picture", "image", "figure"],
+)
+def test_the_build_refuses_a_page(tmp_path: Path, page: str, said: str) -> None:
+    docs = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.md", "*.json", "*.gz"))
+    (docs / "index.md").write_text(page, encoding="utf-8")
+    shutil.copy(docs / "_static/explore-run.png", docs / "_static/dot.png")
+    done = build(tmp_path)
+    assert (done.returncode != 0) == bool(said)
+    assert said in done.stderr
 
 
 def test_every_page_is_built(site: Path) -> None:
@@ -54,6 +99,58 @@ def test_every_page_is_built(site: Path) -> None:
     assert pages
     for page in pages:
         assert (site / page.with_suffix(".html")).is_file()
+
+
+CUT = """() => [...document.querySelectorAll('article *')].filter(part => {
+    const wide = document.documentElement.clientWidth;
+    for (let box = part; box !== document.body; box = box.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return false;
+    return part.getBoundingClientRect().right > wide + 1;
+}).map(part => part.outerHTML.slice(0, 80))"""
+SIDEBAR = "() => [...document.querySelectorAll('.sidebar-tree ul')].map(l => l.children.length)"
+FOUND = "links => links.map(link => link.getAttribute('href').split(/[?#]/)[0])"
+
+
+@pytest.fixture(scope="module")
+def window(site: Path) -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright here")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser.new_page()
+        browser.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("certified", "mathematics/certified.html"),
+        ("learning rate", "concepts.html"),
+        ("GraphML", "how-to/problem-file.html"),
+        ("missing values", "reference/net-files.html"),
+    ],
+)
+def test_the_search_finds(site: Path, window: Any, words: str, page: str) -> None:
+    window.goto(f"file://{site}/search.html?q={words.replace(' ', '+')}")
+    window.wait_for_selector("ul.search li")
+    window.wait_for_timeout(1000)
+    found = window.eval_on_selector_all("ul.search > li > a", FOUND)
+    assert page in list(dict.fromkeys(found))[:5]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_cut_off_and_the_sidebar_is_short(site: Path, window: Any, width: int) -> None:
+    window.set_viewport_size({"width": width, "height": 900})
+    for page in (
+        *("index", "how-to/nets", "tutorials/star", "mathematics/formulas", "mathematics/index"),
+        *("reference/problem-files", "reference/net-experiments", "reference/api/index"),
+    ):
+        window.goto(f"file://{site}/{page}.html")
+        window.wait_for_timeout(1000)  # formulas
+        assert window.evaluate(CUT) == [], page
+        assert 5 < max(window.evaluate(SIDEBAR)) <= 12, page
 
 
 def test_pages_of_the_interface_are_short_enough_to_read(site: Path) -> None:

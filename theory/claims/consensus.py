@@ -194,7 +194,7 @@ CLAIMS = (
         key="gaussian-consensus",
         title="Consensus of Gaussian beliefs",
         statement=(
-            r"\tilde\Sigma_i^{-1}=\sum_jW_{ij}\Sigma_j^{-1},\quad"
+            r"\tilde\Sigma_i^{-1}=\sum_jW_{ij}\Sigma_j^{-1},\quad "
             r"\tilde\mu_i=\tilde\Sigma_i\sum_jW_{ij}\Sigma_j^{-1}\mu_j"
         ),
         words=(
@@ -282,7 +282,7 @@ CLAIMS = (
         key="variational-prior",
         title="Where the local step starts",
         statement=(
-            r"\ell_i\,b_i^{(n-1)}\ \text{(first line)}\quad\text{and}\quad"
+            r"\ell_i\,b_i^{(n-1)}\ \text{(first line)}\quad\text{and}\quad "
             r"D_{KL}(\pi\Vert q_i^{(n-1)})\ \text{(second)}"
         ),
         words="The two lines of one equation start from the public and from the private belief.",

@@ -254,7 +254,7 @@ def _coin(first: bool, odds: int, gamma: Fraction, delta: Fraction, share: Fract
 
 _REACH = Witness("reach", "the papers' own examples", _unbounded)
 _HYPOTHESES = (
-    r"\rho_i^{(0)}\text{ uniform},\ D_i\le\frac{4\log N}{1-\lambda_*}\text{ for all }i,\quad"
+    r"\rho_i^{(0)}\text{ uniform},\ D_i\le\frac{4\log N}{1-\lambda_*}\text{ for all }i,\quad "
 )
 _IN_WORDS = (
     "For uniform priors, agents who are independent, and W that obeys Lemma 1 with moduli, as it "

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from theory.design.exponent.best_exponent import (
         BestExponent,
         BindingPair,
-        WorstCaseExponent,
         best_exponent,
         worst_case_exponent,
     )
@@ -67,7 +66,6 @@ __all__ = [
     "SampleStart",
     "TradeOff",
     "TradePoint",
-    "WorstCaseExponent",
     "baselines",
     "best_edge_confidence",
     "best_exponent",

@@ -9,6 +9,7 @@ alone has no column, and is refused. Where values may be missing, a missing name
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -292,8 +293,15 @@ def layout_of(
             for table in tables:
                 table.require([name], **how)
                 otherwise = f"leave its cell empty, or list {name!r} under categories"
-                if table.is_text(name) and table.texts(name).written == "missing":
-                    otherwise = how["otherwise"] or otherwise
+                if table.is_text(name):
+                    found = table.texts(name, missing=missing)
+                    if found.written == "missing":
+                        otherwise = how["otherwise"] or otherwise
+                    elif found.row is not None and found.written == "name":
+                        mark = json.dumps(table.columns[name][found.row], ensure_ascii=False)
+                        otherwise = (
+                            f"write missing_marks = [{mark}], or list {name!r} under categories"
+                        )
                 table.require_numbers([name], otherwise=otherwise, missing=missing)
     notes = _notes(tables, chosen, named, index if features is None else set())
     return Layout(tuple(chosen), named, tuple(targets), left_out, missing, notes)

@@ -161,6 +161,7 @@ def read_table(
     separator: str | None = None,
     text: Sequence[str] = (),
     decimal: str = ".",
+    marks: Sequence[str] = (),
 ) -> Table:
     """The columns of a CSV file (comma; ``.tsv``: tab) or a Parquet file, by its ending.
 
@@ -173,6 +174,8 @@ def read_table(
         Columns to read as text, though they look like numbers (post codes).
     decimal
         The decimal mark, ``"."`` or ``","``.
+    marks
+        Of a CSV file: cells that have no value, beside empty ones and words such as ``NA``.
 
     Raises
     ------
@@ -190,13 +193,15 @@ def read_table(
         if suffix in (".parquet", ".pq"):
             table = _parquet(source)
         else:
-            table = _csv(source, separator or usual, text, decimal)
+            table = _csv(source, separator or usual, text, decimal, marks)
         return _table(source, table, text, decimal)
     except (_arrow(source.path).ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(source.path, "texts in UTF-8, and numbers", error) from None
 
 
-def _csv(source: SourceFile, separator: str, text: Sequence[str], decimal: str) -> Any:
+def _csv(
+    source: SourceFile, separator: str, text: Sequence[str], decimal: str, marks: Sequence[str]
+) -> Any:
     pa = _arrow(source.path)
     from pyarrow import csv
 
@@ -212,7 +217,7 @@ def _csv(source: SourceFile, separator: str, text: Sequence[str], decimal: str) 
             read_options=csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                null_values=[""],
+                null_values=["", *marks],
                 strings_can_be_null=True,
                 decimal_point=decimal,
                 column_types={name: pa.string() for name in text},

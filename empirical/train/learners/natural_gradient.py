@@ -51,7 +51,7 @@ from theory.validation import as_positive, fail
 
 Curvature = Literal["draws", "squares"]
 
-# The prior of who names none; how it was chosen: docs/benchmarks.md, benchmarks/priors.py.
+# The prior of who names none; how it was chosen: docs/benchmarks.md, benchmarks/trained.py.
 PRIOR_STD = 0.7
 
 

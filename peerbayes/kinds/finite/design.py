@@ -258,7 +258,7 @@ def _classes(problem: Problem, target: int, request: Placement) -> tuple[Placeme
         fixed=kept_agents(request),
         joins_influence=False,
     )
-    fillings = every_filling(posed)
+    fillings = every_filling(posed.sizes.tolist(), posed.stock.tolist())
     assert fillings is not None
     everywhere = posed.everywhere(fillings)
     found: dict[tuple[Any, ...], PlacementClass] = {}

@@ -171,7 +171,7 @@ NUMBERS: list[tuple[list[Any], str]] = [
     (["NA"] * 3, "the text 'NA' in row 1; correct it"),
     (
         [1, 2, "many"],
-        "the text 'many' in row 3; correct it, or leave its cell empty, or list 'x' under cat",
+        "the text 'many' in row 3; correct it, or write missing_marks = [\"many\"], or list 'x'",
     ),
 ]
 
@@ -214,6 +214,14 @@ def test_decimal_commas_and_missing_values_are_read_where_that_is_said(tmp_path:
     rows = labelled_rows(table, layout).inputs
     assert np.array_equal(rows[:, 0], [60.5, np.nan, -0.5, 1000], equal_nan=True)
     assert rows[:, 1:].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0]]
+    path.write_text("x;w;y\nn.d.;a;1\nNA;n.d.;2\n0,5;nicht;3\n")
+    table = read_table(path, decimal=",", marks=("n.d.", "nicht"))
+    layout = layout_of([table], targets=["y"], features=["x", "w"], missing=True)
+    rows = labelled_rows(table, layout).inputs
+    assert np.array_equal(rows, [[np.nan, 1, 0], [np.nan, 0, 1], [0.5, 0, 1]], equal_nan=True)
+    path.write_text("x;y\nn.d.;1\n2,5;2\n")
+    with pytest.raises(ValueError, match=r"got none in row 1; .* write missing = \"mean\""):
+        layout_of([read_table(path, decimal=",", marks=("n.d.",))], targets=["y"])
     path.write_text("x;y\n60.50;1\n1.234;2\n")
     with pytest.raises(ValueError, match=r"'60.50' in row 1; .* a comma as its only mark"):
         layout_of([read_table(path, decimal=",")], targets=["y"])

@@ -293,9 +293,9 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     from peerbayes.nets.run import run_plan
     from peerbayes.settings.nets import TrainFile
 
-    path = write_net(tmp_path, data={"missing": "mean"})
+    path = write_net(tmp_path, data={"missing": "mean", "missing_marks": ["n.d."]})
     table = hospital(0)
-    table[3][1] = "N/A"
+    table[3][1] = "n.d."
     write_csv(tmp_path / "hospital-1.csv", table)
     problem = read_net_file(path)
     text = path.read_text(encoding="utf-8")
@@ -313,6 +313,8 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     gap = [[40.0, np.nan]]
     found = load_trained(tmp_path / "kept").predict(gap)
     assert np.array_equal(found, trained.predict(gap))
+    with pytest.raises(ValueError, match=r"shape \(n, 2\), .* features age, score"):
+        trained.predict([["40", "?", "eye"]])
     mean = trained.filling.mean[1]
     assert not np.array_equal(found, trained.predict([[40.0, mean]]))  # the mark counts
 

@@ -136,8 +136,7 @@ def test_registry() -> None:
 
 
 def test_the_page_says_what_the_registry_says() -> None:
-    rows = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| ([a-z ]+) \|$", PAGE.read_text("utf-8"), re.M)
-    assert rows == [(claim.key, claim.verdict) for claim in CLAIMS.values()]
+    assert "```{claims}\n```\n" in PAGE.read_text("utf-8")  # the table is made from it
 
 
 def test_the_page_counts_what_the_registry_holds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import combinations
@@ -27,10 +28,16 @@ from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_optimal_rate import exact_optimal_rate
-from theory.design.rate.exact_program import Basis, BasisError, ExactProgram, solve_exactly
+from theory.design.rate.exact_program import BasisError, Game, exact_information
 from theory.design.rate.optimal_rate import optimal_rate
-from theory.design.rate.rate_program import Groups, LeastProgram
-from theory.numbers import LogSum, precision
+from theory.design.rate.rate_program import (
+    LeastProgram,
+    RateSolution,
+    group_agents,
+    rate_target,
+    reachable_targets,
+)
+from theory.numbers import LogSum, as_fraction, precision
 from theory.rational import RationalFiniteAgent, RationalGaussianAgent, RationalModel
 
 # The package's function of that name hides the module.
@@ -193,80 +200,56 @@ def test_fixed_rows() -> None:
     assert optimal_rate(faint, influences=allowed).rate == pytest.approx(1 / 12, abs=1e-12)
 
 
-def test_rows_that_were_left_out_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start from two hypotheses of five hundred: the exact method must ask for others."""
+def test_what_floating_point_left_out_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doubles that stop at three hypotheses of five hundred: the exact method asks for others."""
     rng = np.random.default_rng(4)
     table = np.column_stack([np.zeros(6), rng.integers(1, 1000, (6, 500)) / 1024])
-    model = model_of(table)
-    plain = exact_optimal_rate(model, influences=InfluenceSet(6, 0))
+    model, allowed = model_of(table), InfluenceSet(6, 0)
+    plain = exact_optimal_rate(model, influences=allowed)
+    assert plain.refinements == 0
 
-    def narrow(groups: Groups) -> LeastProgram:
-        return LeastProgram(groups.rows, groups.payoffs[:, :2], start=groups.centre)
+    def hasty(program: LeastProgram) -> RateSolution:
+        found = program.program.solve()
+        return program._solution(found, found.x[:-1], found.x[:-1] @ program.payoffs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Groups, "program", narrow)
-        mended = exact_optimal_rate(model, influences=InfluenceSet(6, 0), most_pivots=500)
+    monkeypatch.setattr("theory.design.rate.rate_program._FEWEST_ROWS", 3)
+    monkeypatch.setattr(LeastProgram, "solve", hasty)
+    mended = exact_optimal_rate(model, influences=allowed)
     assert mended.rate == plain.rate
-    assert mended.pivots > 0
-
-    def refuse(*args: object, **kwargs: object) -> object:
-        raise BasisError("refused")
-
-    monkeypatch.setattr(module, "solve_exactly", refuse)
-    given_up = exact_optimal_rate(model, influences=InfluenceSet(6, 0))
+    assert mended.refinements > 0
+    given_up = exact_optimal_rate(model, influences=allowed, most_refinements=0)
     assert given_up.rate is None
     assert given_up.enclosure.contains(plain.rate)
-    assert given_up.enclosure.relative_width < 1e-12
     assert given_up.certificate.kind == "certified"
-    assert "not verified" in given_up.certificate.note
+    assert "not verified: not optimal after 0 refinements" in given_up.certificate.note
 
 
-@settings(max_examples=40)
-@given(data=st.data())
-def test_from_every_basis_to_the_same_optimum(data: st.DataObject) -> None:
-    """maximise c·y, B y ≤ b, 1·y = 1, y ≥ 0: all regular bases end at the best vertex."""
-    numbers = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
-    c = data.draw(numbers)
-    table = data.draw(st.lists(numbers, min_size=2, max_size=3))
-    # The point (1/3, 1/3, 1/3) is feasible.
-    limits = [Fraction(sum(row), 3) + data.draw(st.sampled_from([0, 1])) for row in table]
-    program = ExactProgram(
-        [flint.fmpq(x) for x in c],
-        [[flint.fmpq(x) for x in row] for row in table],
-        [flint.fmpq(x.numerator, x.denominator) for x in limits],
-        [[flint.fmpq(1)] * 3],
-        [flint.fmpq(1)],
-    )
+@settings(max_examples=25)
+@given(table=divergences(signed=True), floor=st.sampled_from(FLOORS))
+def test_from_every_basis_to_the_same_optimum(table: np.ndarray, floor: Fraction) -> None:
+    model = model_of(table)
+    target = reachable_targets(model, InfluenceSet(model.agents, floor)).reachable[:1]
+    if not target or len(model.optimal_hypotheses) == table.shape[1]:
+        return
+    allowed, aim = InfluenceSet(model.agents, floor), rate_target(model, target[0])
+    groups = group_agents(allowed, model, aim)
+    program = groups.program()
+    game = Game.of(allowed, groups, program, exact_information(model, aim, 0))
+    last, rows = groups.counts.size, 1 + len(program.generated)
     values = set()
-    for size in range(1, 4):
-        for chosen in combinations(range(3), size):
-            for tight in combinations(range(len(table)), size - 1):
+    for size in range(min(last, rows - 1) + 1):
+        for chosen in combinations(range(last), size):
+            for tight in combinations(range(1, rows), size):
+                start = replace(
+                    program.solve().basis,
+                    basic_variables=np.array([*chosen, last]),
+                    tight_rows=np.array([0, *tight]),
+                )
                 try:
-                    found = solve_exactly(program, Basis(chosen, tight), most_pivots=50)
-                except BasisError:  # singular: seen below
+                    game.at(start)
+                except BasisError:  # singular: no basis
                     continue
-                values.add(found.value)
-                y = [Fraction(int(x.p), int(x.q)) for x in found.point]
-                assert min(y) >= 0
-                assert sum(y) == 1
-                for row, limit in zip(table, limits, strict=True):
-                    assert sum(a * b for a, b in zip(row, y, strict=True)) <= limit
-                # The multipliers prove it.
-                pi = [Fraction(int(x.p), int(x.q)) for x in found.multipliers]
-                side = Fraction(int(found.side_multipliers[0].p), int(found.side_multipliers[0].q))
-                assert min(pi) >= 0
-                for k in range(3):
-                    used = sum(p * row[k] for p, row in zip(pi, table, strict=True))
-                    assert used + side >= c[k]
-                bound = sum(p * b for p, b in zip(pi, limits, strict=True)) + side
-                assert bound == Fraction(int(found.value.p), int(found.value.q))
+                values.add(game.solve(start, 20)[0].point[-1])
     assert len(values) == 1
-
-
-def test_a_basis_of_the_wrong_size() -> None:
-    one = flint.fmpq(1)
-    program = ExactProgram([one, one], [[one, one]], [one], [[one, one]], [one])
-    with pytest.raises(BasisError, match="2 variables for 0 tight rows"):
-        solve_exactly(program, Basis((0, 1), ()), most_pivots=5)
-    with pytest.raises(BasisError, match="singular"):
-        solve_exactly(program, Basis((0, 1), (0,)), most_pivots=5)
+    information = fractions_of(groups.payoffs[groups.membership])
+    assert as_fraction(values.pop()) == best_rate(information, floor)

@@ -199,7 +199,7 @@ RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
         ({"minimum_influence": -1}, "from 0 to 1/N"),
         ({"agents": 3}, "graph: expected a graph of 3 agents, got 4"),
         ({"graph": None, "fixed_rows": {0: [1, 0, 0, 0]}}, "the graph of the fixed rows"),
-        ({"fixed_rows": {1: [0, 1, 0, 0]}}, r"2 parts .* \{1\}"),
+        ({"fixed_rows": {1: [0, 1, 0, 0]}}, r"2 parts: .*\{1\}"),
         (
             {"minimum_influence": 0.2, "fixed_rows": {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0]}},
             "minimum_influence: expected at most 0.166667, the most .* fixed_rows of agents 0, 1,",

@@ -142,7 +142,7 @@ def test_a_long_path_accumulates_nothing() -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_large_torus(directed: bool) -> None:
-    check_torus(side=50, directed=circulation)
+    check_torus(side=50, directed=directed)
 
 
 def check_torus(*, side: int, directed: bool) -> None:
@@ -152,7 +152,7 @@ def check_torus(*, side: int, directed: bool) -> None:
     right = (here // side) * side + (here + 1) % side
     down = (here + side) % (side * side)
     edges = np.concatenate([np.column_stack([here, right]), np.column_stack([here, down])])
-    graph = DesignGraph.from_edges(edges, agents=len(here), directed=circulation)
+    graph = DesignGraph.from_edges(edges, agents=len(here), directed=directed)
     v = rng.uniform(0.2, 1.0, len(here))
     v /= v.sum()
     network = realise(graph, v)

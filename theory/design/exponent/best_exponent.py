@@ -16,7 +16,7 @@ the exponent wants every informed agent heard (docs: mathematics/best-exponent).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -82,14 +82,14 @@ class BestExponent(Shown):
     certificate
         `exponent` and a bound on that of every allowed v; None if it is infinite.
     target, reference
-        As for :class:`theory.design.OptimalRate`.
+        As for :class:`theory.design.OptimalRate`; None and empty where any hypothesis may be true.
     binding
-        The hypotheses of the certificate, the largest share first; none if the exponent is
-        infinite.
+        The pairs of the certificate, the largest share first; none if the exponent is infinite.
     uniform_exponent
         E of uniform v, for comparison: that of all data in one place.
     rate
-        K of the best v: min_θ Σ_j v_j I_j(target, θ).
+        K of the best v: min_θ Σ_j v_j I_j(target, θ); where any hypothesis may be true, the least
+        Σ_j v_j KL(ℓ_j(θ*) ‖ ℓ_j(θ)) of all pairs.
     iterations
         Newton steps.
 
@@ -102,12 +102,12 @@ class BestExponent(Shown):
     stationary_distribution: FloatArray
     exponent: float
     certificate: Certificate | None
-    target: int
-    reference: tuple[int, ...]
     binding: tuple[BindingPair, ...]
     uniform_exponent: float
     rate: float
     iterations: int
+    target: int | None = None
+    reference: tuple[int, ...] = ()
 
 
 @typed
@@ -164,8 +164,7 @@ def best_exponent(
     if rate_of(table, start) <= 0:
         start = _with_rate(table, optimal_rate(model, target=target, influences=allowed), allowed)
     found = largest_exponent(table, allowed, start)
-    proved = _proved(table, found)
-    return _close(BestExponent(target=aim.target, reference=aim.reference, **proved), accepted)
+    return _proved(table, found, accepted, target=aim.target, reference=aim.reference)
 
 
 def _slots(model: FiniteModel, allowed: InfluenceSet) -> IntArray | None:
@@ -178,8 +177,14 @@ def rate_of(table: TiltedTable, v: FloatArray) -> float:
     return float((table.facts.information @ (table.counts * table.by_slot(v))).min())
 
 
-def _proved(table: TiltedTable, found: Optimum) -> dict[str, Any]:
-    """What is said of every optimum, by name of the attribute."""
+def _proved(table: TiltedTable, found: Optimum, accepted: float, **of: Any) -> BestExponent:
+    """The result, unless its gap is larger than was asked for.
+
+    Raises
+    ------
+    DesignFailed
+        With the result as its `best`.
+    """
     certificate, binding, bound = None, [], found.bound
     if bound is not None:
         value = max(bound.value, found.exponent)
@@ -190,27 +195,17 @@ def _proved(table: TiltedTable, found: Optimum) -> dict[str, Any]:
             weights = float(bound.multipliers[k]), float(bound.shares[k])
             binding.append(BindingPair(*pair, *weights, read_only(bound.tilts[k][table.slots])))
     uniform = np.full((1, table.counts.size), 1 / table.slots.size)
-    return {
-        "stationary_distribution": found.influence,
-        "exponent": found.exponent,
-        "certificate": certificate,
-        "binding": tuple(binding),
-        "uniform_exponent": float(least_exponents(table, uniform)[0][0]),
-        "rate": rate_of(table, found.influence),
-        "iterations": found.iterations,
-    }
-
-
-def _close(result: R, tolerance: float) -> R:
-    """The result, unless its gap is larger than was asked for.
-
-    Raises
-    ------
-    DesignFailed
-        With the result as its `best`.
-    """
-    proof = result.certificate
-    if proof is not None and proof.gap > tolerance * proof.bound:
+    result = BestExponent(
+        stationary_distribution=found.influence,
+        exponent=found.exponent,
+        certificate=certificate,
+        binding=tuple(binding),
+        uniform_exponent=float(least_exponents(table, uniform)[0][0]),
+        rate=rate_of(table, found.influence),
+        iterations=found.iterations,
+        **of,
+    )
+    if certificate is not None and certificate.gap > accepted * certificate.bound:
         raise DesignFailed(
             "the gap did not close",
             tried=("interior point method",),
@@ -244,38 +239,10 @@ _MOST_ENTRIES = 50_000_000
 _POLISH = 2
 
 
-@dataclass(frozen=True, eq=False)
-class WorstCaseExponent(Shown):
-    """The best E for the worst truth, a v that attains it, and the proof; in nats per round.
-
-    Attributes
-    ----------
-    stationary_distribution
-        Shape (N,): v, positive and summing to one.
-    exponent, certificate, uniform_exponent, iterations
-        As for :class:`theory.design.BestExponent`.
-    binding
-        The pairs of the certificate, the largest share first.
-    rate
-        min over the pairs of Σ_j v_j KL(ℓ_j(θ*) ‖ ℓ_j(θ)), with the best v.
-    """
-
-    stationary_distribution: FloatArray
-    exponent: float
-    certificate: Certificate | None
-    binding: tuple[BindingPair, ...]
-    uniform_exponent: float
-    rate: float
-    iterations: int
-
-
-R = TypeVar("R", BestExponent, WorstCaseExponent)
-
-
 @typed
 def worst_case_exponent(
     model: FiniteModel, *, influences: InfluenceSet | None = None, tolerance: float = 1e-4
-) -> WorstCaseExponent:
+) -> BestExponent:
     """The stationary distribution that maximises E for the worst truth, certified.
 
     Docs: mathematics/best-exponent. Parameters are those of
@@ -311,7 +278,7 @@ def worst_case_exponent(
         found = _uniform(table)
     else:
         found = largest_exponent(table, allowed, allowed.centre)
-    return _close(WorstCaseExponent(**_proved(table, found)), accepted)
+    return _proved(table, found, accepted)
 
 
 def _uniform(table: TiltedTable) -> Optimum:

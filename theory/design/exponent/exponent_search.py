@@ -40,6 +40,8 @@ _NEGLIGIBLE = (1e-11, 1e-8, 1e-5, 1e-2)
 _MET = 1e-9
 # Newton's steps for a convex function from the left end short of its root: each is lengthened.
 _LENGTHENED = 1e-6
+# What the first step is at least, relative to the budget; it doubles from step to step.
+_LEAST_STEP = 1e-13
 _MOST_STEPS = 60
 
 
@@ -111,7 +113,7 @@ def _bound(
     All m^θ_j fall as the budget rises, and so does the largest value that must not be positive.
     """
     weights = multipliers / multipliers.sum()
-    support, step, value = None, 0.0, np.inf
+    support, step, value, last = None, 0.0, np.inf, np.inf
     for attempt in range(_MOST_STEPS):
         found = budget_tilts(table, rows, v, budget, guess=t)
         t = found.tilts
@@ -120,10 +122,13 @@ def _bound(
         if highest.bound <= 0:
             value = float((found.tilted.costs(t[:, None] * v) @ table.counts).max())
             break
-        # Doubling from the tenth step on ends any approach that rounding slows down.
+        # Newton's step, or the secant's where agents of less influence bind; of a convex function
+        # both end short of its root. The least step ends any approach that rounding slows down.
         newton = highest.bound / float(weights @ (1 / t))
-        step = newton * (1 + _LENGTHENED) + (2 * step if attempt > 10 else 0.0)
-        budget += step
+        if highest.bound < last < np.inf:
+            newton = max(newton, step * highest.bound / (last - highest.bound))
+        step = max(newton * (1 + _LENGTHENED), _LEAST_STEP * 2**attempt * budget)
+        budget, last = budget + step, highest.bound
     assert support is not None
     shares = weights / t
     return ExponentBound(value, rows, weights, shares / shares.sum(), t[:, None] * v, support)
@@ -171,6 +176,7 @@ class _Search:
         self.table, self.influences, self.enough = table, influences, enough
         # Two Newton steps from the normal approximation tell which rows matter.
         rough = exponents(table, np.arange(table.rows), start, steps=2)
+        self.least = float(rough.values.min())
         self.tilts = np.where(np.isfinite(rough.tilts), rough.tilts, 0.0)
         order = np.argsort(rough.values, kind="stable")
         self.rows = np.sort(order[: _BATCH + start.size // 8])
@@ -182,8 +188,7 @@ class _Search:
         Of all rounds the best v and the best bound.
         """
         # Whatever becomes of the search, the start is not lost.
-        best = self.vertices @ self.shares
-        exponent, bound, steps = float(least_exponents(self.table, best[None])[0][0]), None, 0
+        best, exponent, bound, steps = self.vertices @ self.shares, self.least, None, 0
         for _ in until_spent(range(_MOST_ROUNDS), least=1):
             found = self._solved()
             steps += found.steps

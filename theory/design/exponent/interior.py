@@ -171,7 +171,10 @@ def centre(
         )
         for _ in range(_MOST_HALVINGS):
             trial, trial_c = alpha + length * step.alpha, c + length * step.budget
-            new = _evaluate(program, trial, trial_c, state.tilts)
+            # Where the tilts go to first order: d log t, of the budget and along the vertices.
+            moved = state.bends * step.budget + state.drifts @ step.alpha
+            guess = state.tilts * np.exp(np.clip(length * state.tilts * moved, -1.0, 1.0))
+            new = _evaluate(program, trial, trial_c, guess)
             trial_r = r + length * step.slacks
             if float(lam @ np.abs(new.values - trial_r)) <= max(2 * off, gap):
                 break

@@ -16,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.search import DesignFailed
-from theory.scientific import sparse
-from theory.validation import FloatArray, IntArray, read_only
+from theory.network.structure import name_groups
+from theory.scientific import csgraph, sparse
+from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Linear programs that grow -----------------------------------------------------------------------
 
@@ -247,16 +250,15 @@ class ExactRows:
 
 def simplex(lower: FloatArray) -> LinearRows:
     """Σ v = 1, v ≥ lower, of shape (N,)."""
-    agents = lower.size
+    nothing, ones = _sum_of(lower.size)
+    return LinearRows(lower.size, nothing, np.zeros(0), ones, np.ones(1), read_only(lower))
+
+
+@lru_cache(maxsize=16)
+def _sum_of(agents: int) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """No row, and one of ones: making them takes longer than a small program."""
     ones = (np.ones(agents), np.arange(agents), np.array([0, agents]))
-    return LinearRows(
-        agents,
-        sparse.csr_array((0, agents)),
-        np.zeros(0),
-        sparse.csr_array(ones, shape=(1, agents)),
-        np.ones(1),
-        read_only(lower),
-    )
+    return sparse.csr_array((0, agents)), sparse.csr_array(ones, shape=(1, agents))
 
 
 def simplex_rows(agents: int, floor: Fraction) -> ExactRows:
@@ -356,6 +358,27 @@ def mutual_rows(graph: DesignGraph, constraints: Constraints) -> sparse.csr_arra
     table = np.array(entries).reshape(-1, 3)
     places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
     return sparse.csr_array((table[:, 2], places), shape=(len(rows), place))
+
+
+def check_reached(graph: DesignGraph, used: NDArray[np.bool_]) -> None:
+    """See that agents reach each other along the links that are used, shape (L,).
+
+    Raises
+    ------
+    ValueError
+        If they do not: fixed rows leave out the others.
+    """
+    links = graph.links[used]
+    places = (np.ones(len(links)), (links[:, 0], links[:, 1]))
+    pattern = sparse.csr_array(places, shape=(graph.agents, graph.agents))
+    parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
+    if parts > 1:
+        raise fail(
+            "fixed_rows",
+            "rows that leave every agent reached from every other",
+            f"{parts} parts: {name_groups(labels.astype(np.int64))}",
+            "let a fixed row listen to another part, or free it",
+        )
 
 
 def with_column(matrix: Any, value: float) -> Any:

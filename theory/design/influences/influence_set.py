@@ -28,16 +28,16 @@ from theory.design.influences.flow_rows import (
     ExactRows,
     LinearRows,
     LinearSolution,
+    check_reached,
     evenest,
     flow_rows,
     mutual_rows,
     simplex_rows,
     violation,
 )
-from theory.network.structure import name_groups
 from theory.numbers import Enclosure, as_fraction
 from theory.numbers.rational import Exact
-from theory.scientific import csgraph, sparse
+from theory.scientific import sparse
 from theory.showing import Value
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
 
@@ -299,18 +299,7 @@ class InfluenceSet(Value):
         self.constraints.check(graph)
         fixed = self.constraints.fixed_rows
         used = np.array([i not in fixed or fixed[i][j] > 0 for i, j in graph.links.tolist()], bool)
-        listeners, speakers = graph.links[used].T
-        shape = (self.agents, self.agents)
-        pattern = sparse.csr_array((np.ones(listeners.size), (listeners, speakers)), shape=shape)
-        parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-        if parts > 1:
-            groups = name_groups(labels.astype(np.int64))
-            raise fail(
-                "fixed_rows",
-                "rows that leave every agent reached from every other",
-                f"{parts} parts that do not all reach each other: {groups}",
-                "give the fixed agents positive weights between the parts, or free some of them",
-            )
+        check_reached(graph, used)
 
     def _check_feasible(self) -> None:
         if self.constraints.forces_uniform:
@@ -342,20 +331,14 @@ class InfluenceSet(Value):
         name = "symmetric" if self.constraints.symmetric else "doubly_stochastic"
         loose = replace(self.constraints, symmetric=False, doubly_stochastic=False)
         rows = flow_rows(self.graph, loose, self.floor).as_floats()
-        equalities, right = [rows.A_eq], [rows.b_eq]
         if self.constraints.symmetric:
             mutual = mutual_rows(self.graph, loose)
-            equalities.append(mutual)
-            right.append(np.zeros(mutual.shape[0]))
-        tight = LinearRows(
-            self.agents,
-            rows.A_ub,
-            rows.b_ub,
-            sparse.vstack(equalities).tocsr(),
-            np.concatenate(right),
-            rows.lower,
-        )
-        if tight.program(np.zeros(rows.variables)).solve() is None:
+            rows = replace(
+                rows,
+                A_eq=sparse.vstack([rows.A_eq, mutual]).tocsr(),
+                b_eq=np.append(rows.b_eq, np.zeros(mutual.shape[0])),
+            )
+        if rows.program(np.zeros(rows.variables)).solve() is None:
             raise fail(
                 "fixed_rows",
                 f"rows that a {name.replace('_', ' ')} W can have",

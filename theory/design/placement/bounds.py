@@ -8,68 +8,119 @@ clipped terms, an assignment problem, gives a smaller U (docs: mathematics/place
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
+from theory.design.influences.flow_rows import LinearProgram, with_column
 from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.search import DesignFailed, until_spent
 from theory.scientific import sparse
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
-# The linear program in which data sets may be divided --------------------------------------------
+# Sums weighed against each other -----------------------------------------------------------------
+
+
+# A bound that is no nearer than this to the best that multipliers can do, relatively, is improved.
+_CLOSE = 1e-9
+_MOST_CUTS = 3000
+# Placements that are worth starting from, of those that came up.
+_MOST_STARTS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
-    """Multipliers over the sums, shape (H,), that sum to one, and x, shape (C, S).
+class Weighed:
+    """No placement's least sum exceeds `value`, as `multipliers`, shape (H,), prove.
 
-    Where the solver fails, all multipliers are alike and data sets evenly divided: bounds made
-    from them hold all the same.
+    `fillings` are the placements that came up, those of the largest least sums first.
     """
 
+    value: float
     multipliers: FloatArray
-    shares: FloatArray
+    fillings: list[IntArray]
 
 
-def transport(problem: PlacementProblem) -> tuple[sparse.csr_array, FloatArray]:
-    """The equations of x: groups are filled, and the stock is used up."""
-    groups, sorts = problem.sizes.size, problem.stock.size
-    by_group = sparse.kron(sparse.eye_array(groups), np.ones((1, sorts)))
-    by_sort = sparse.kron(np.ones((1, groups)), sparse.eye_array(sorts))
-    right = np.concatenate([problem.sizes, problem.stock]).astype(np.float64)
-    return sparse.csr_array(sparse.vstack([by_group, by_sort])), right
+def weighed(
+    largest: Callable[[FloatArray], IntArray],
+    sums: Callable[[IntArray], FloatArray],
+    multipliers: FloatArray,
+    *,
+    known: Sequence[IntArray] = (),
+) -> Weighed:
+    """The multipliers λ, of sum one, whose largest Σ_h λ_h sum_h is smallest: cutting planes.
 
+    The bound is the largest of linear functions of λ, one for each placement; each call of
+    `largest` finds the one that counts at the present λ (Kelley). Its minimum is what the best
+    placement would have if data sets could be divided.
 
-def divide(
-    problem: PlacementProblem, gains: FloatArray, levels: FloatArray, *, unit: float
-) -> Division:
-    """Solve it for `gains` (H, C, S) and `levels` (H,), in units that suit the tolerances.
-
-    Each sum is divided by the size of its own terms if these exceed the unit.
+    Parameters
+    ----------
+    largest
+        The filling with the largest sum of sums for some multipliers.
+    sums
+        The sums of a filling, shape (H,).
+    multipliers
+        Those to start from.
+    known
+        Fillings that may count.
     """
-    shape = gains.shape[1:]
-    rows = gains.reshape(len(gains), -1)
-    sizes = np.maximum(np.abs(rows).max(axis=1, initial=0.0), unit)[:, None]
-    rows = rows / sizes
-    equations, right = transport(problem)
-    solved = linprog(  # type: ignore[call-overload]  # sparse A_eq, which the stubs do not know
-        np.concatenate([np.zeros(rows.shape[1]), [-1.0]]),
-        A_ub=np.hstack([-rows, unit / sizes]),
-        b_ub=levels / sizes[:, 0],
-        A_eq=sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]),
-        b_eq=right,
-        bounds=[*[(0, None)] * rows.shape[1], (None, None)],
-        method="highs",
-    )
-    weights = np.ones(len(rows))
-    shares = np.outer(problem.sizes, problem.stock) / problem.free.size
-    if solved.x is not None:
-        found = np.maximum(-solved.ineqlin.marginals, 0.0) * (unit / sizes[:, 0])
-        weights = found if found.any() else weights
-        shares = np.maximum(solved.x[:-1].reshape(shape), 0.0)
-    return Division(weights / weights.sum(), shares)
+    count, best, kept = multipliers.size, np.inf, multipliers
+    found = [(filling, sums(filling)) for filling in known]
+    program = LinearProgram(np.append(np.zeros(count), -1.0), np.append(np.zeros(count), -np.inf))
+    program.add(np.append(np.ones(count), 0.0)[None], 1.0, 1.0)
+    unit, new = 0.0, 0
+    for _ in until_spent(range(_MOST_CUTS), least=1):
+        filling = largest(multipliers)
+        found.append((filling, sums(filling)))
+        if (value := float(multipliers @ found[-1][1])) < best:
+            best, kept = value, multipliers
+        # In units of what the bound is about numbers suit the solver's absolute tolerances.
+        unit = unit or abs(value) or 1.0
+        cuts = np.array([np.append(-row, unit) for _, row in found[new:]])
+        program.add(cuts / np.abs(cuts).max(axis=1, keepdims=True), 0.0, np.inf)
+        new = len(found)
+        try:
+            solved = program.solve()
+        except DesignFailed:  # what is known is a bound all the same
+            break
+        if solved is None or solved.x[-1] * unit >= best - _CLOSE * abs(best):
+            break
+        multipliers = np.maximum(solved.x[:-1], 0.0)
+        multipliers = multipliers / multipliers.sum()
+    found.sort(key=lambda one: -float(one[1].min()))
+    return Weighed(best, kept, [one for one, _ in found])
+
+
+def rearranged(problem: PlacementProblem, worth: FloatArray) -> IntArray:
+    """The filling, shape (F,), with the largest Σ_i v_i worth[filling_i]: the best go first."""
+    order = np.argsort(-worth, kind="stable")
+    return np.repeat(order, problem.stock[order])
+
+
+def matched(problem: PlacementProblem, pairs: FloatArray) -> IntArray:
+    """The filling with the largest Σ_i pairs[group of i, sort at i]: an assignment problem."""
+    columns = np.repeat(np.arange(problem.stock.size), problem.stock)
+    worth = pairs[np.ix_(problem.groups, columns)]
+    return np.asarray(columns[linear_sum_assignment(worth, maximize=True)[1]])
+
+
+def by_matching(
+    problem: PlacementProblem, gains: FloatArray, levels: FloatArray, **more: Any
+) -> Weighed:
+    """The bound on sums of levels, shape (H,), and of gains of group and sort, (H, C, S)."""
+
+    def largest(multipliers: FloatArray) -> IntArray:
+        return matched(problem, np.tensordot(multipliers, gains, axes=1))
+
+    def sums(filling: IntArray) -> FloatArray:
+        return np.asarray(levels + gains[:, problem.groups, filling].sum(axis=1))
+
+    even = np.full(levels.size, 1 / levels.size)
+    return weighed(largest, sums, **{"multipliers": even, **more})
 
 
 # How large K can be under any placement, and how small -------------------------------------------
@@ -78,11 +129,8 @@ def divide(
 # Steps that gain less than this, relative, are the last.
 _GAIN = 1e-4
 _MOST_STEPS = 12
-# Variables times hypotheses of a linear program that takes seconds.
+# Agents times data sets times hypotheses of assignment problems that together take seconds.
 _MOST_COEFFICIENTS = 2_000_000
-# Agents times data sets of an assignment problem that takes a second.
-_MOST_PAIRS = 1_500_000
-_MOST_CUTS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,65 +156,36 @@ class RateBound(Shown):
     fillings: IntArray
 
 
-def rearranged(problem: PlacementProblem, worth: FloatArray) -> IntArray:
-    """The filling, shape (F,), with the largest Σ_i v_i worth[filling_i]: the best go first."""
-    order = np.argsort(-worth, kind="stable")
-    return np.repeat(order, problem.stock[order])
-
-
-def sorted_bound(problem: PlacementProblem, multipliers: FloatArray) -> float:
-    """The largest Σ_θ λ_θ Σ_j v_j I_j(θ) of any placement, an upper bound on K."""
-    worth = problem.information @ multipliers
-    filling = rearranged(problem, worth)
-    return float(multipliers @ problem.base + problem.weights @ worth[filling])
-
-
-def clipped(problem: PlacementProblem, multipliers: FloatArray, ceiling: float) -> float:
-    """The same by an assignment problem, no term of a rate more than `ceiling` less its base.
-
-    An upper bound on K if `ceiling` is one and no I is negative: K = min(K, ceiling), and a
-    minimum with a sum of non-negative terms is at most the sum of the minima.
-    """
-    expanded = np.repeat(np.arange(problem.stock.size), problem.stock)
-    worth = np.zeros((problem.free.size, problem.stock.size))
-    total = 0.0
-    for theta in np.flatnonzero(multipliers):
-        room = max(ceiling - problem.base[theta], 0.0)
-        terms = np.outer(problem.weights, problem.information[:, theta])
-        worth += multipliers[theta] * np.minimum(terms, room)
-        total += multipliers[theta] * min(problem.base[theta], ceiling)
-    worth = worth[:, expanded]
-    rows, columns = linear_sum_assignment(worth, maximize=True)
-    return float(total + worth[rows, columns].sum())
-
-
 def rate_bound(problem: PlacementProblem) -> RateBound:
     """The smallest upper bound that multipliers give, step by step.
 
-    The first step's is the value of the linear program in which data sets may be divided, which is
-    the best that any multipliers can do; later steps tighten it where no agent's data speak
-    against the target.
+    For multipliers λ ≥ 0 that sum to one no K exceeds Σ_θ λ_θ Σ_j v_j I_j(θ). Where no agent's data
+    speak against the target, K = min(K, U) for a bound U that is known, and a minimum with a sum of
+    terms that are not negative is at most the sum of the minima: so terms are clipped at U, less
+    what the agents that keep their data add.
     """
-    size = problem.sizes.size * problem.stock.size
-    if size * len(problem.wrong) > _MOST_COEFFICIENTS:
-        return _by_cuts(problem)
-    found = _relaxed(problem, np.inf)
-    steps, values = [found.multipliers], [sorted_bound(problem, found.multipliers)]
-    fillings = [rearranged(problem, problem.information @ found.multipliers)]
-    fillings.append(_rounded(problem, found.shares))
+    count = len(problem.wrong)
+    found = weighed(
+        lambda multipliers: rearranged(problem, problem.information @ multipliers),
+        lambda filling: np.asarray(problem.rates(filling[None])[0]),
+        np.full(count, 1 / count),
+    )
+    steps, values, fillings = [found.multipliers], [found.value], found.fillings[:_MOST_STARTS]
     # Assumed of every term: no placement's sum of terms falls short of one of them.
-    positive = float(problem.information.min()) >= 0 and values[0] > 0
-    pairs = problem.free.size**2 <= _MOST_PAIRS
-    while positive and pairs and len(steps) < _MOST_STEPS:
-        found = _relaxed(problem, values[-1])
-        value = clipped(problem, found.multipliers, values[-1])
-        if not value < values[-1]:
+    clips = float(problem.information.min()) >= 0 and values[0] > 0
+    clips &= problem.free.size**2 * count <= _MOST_COEFFICIENTS
+    while clips and len(steps) < _MOST_STEPS:
+        ceiling = values[-1]
+        gains = coefficients(problem, ceiling).transpose(2, 0, 1)
+        levels = np.minimum(problem.base, ceiling)
+        already: dict[str, Any] = {"multipliers": found.multipliers, "known": found.fillings}
+        found = by_matching(problem, gains, levels, **already)
+        if not found.value < ceiling:
             break
         steps.append(found.multipliers)
-        values.append(value)
-        fillings.append(_rounded(problem, found.shares))
-        if value > values[-2] * (1 - _GAIN):
-            break
+        values.append(found.value)
+        fillings += found.fillings[:_MOST_STARTS]
+        clips = found.value <= ceiling * (1 - _GAIN)
     return RateBound(
         value=values[-1],
         multipliers=read_only(np.array(steps)),
@@ -192,68 +211,6 @@ def coefficients(problem: PlacementProblem, ceiling: float) -> FloatArray:
     totals = np.bincount(problem.groups, weights=problem.weights)
     each = (totals / problem.sizes)[:, None, None] * problem.information[None]
     return np.minimum(each, np.maximum(ceiling - problem.base, 0.0))
-
-
-def _relaxed(problem: PlacementProblem, ceiling: float) -> Division:
-    rates = coefficients(problem, ceiling)
-    # In units of what the rates are about the numbers suit the solver's absolute tolerances.
-    unit = ceiling
-    if not np.isfinite(ceiling):
-        # No K exceeds the best rate of any one hypothesis: those far off set no scale.
-        unit = abs(min(sorted_bound(problem, row) for row in np.eye(len(problem.wrong))))
-    return divide(problem, rates.transpose(2, 0, 1), problem.base, unit=unit or 1.0)
-
-
-def _rounded(problem: PlacementProblem, shares: FloatArray) -> IntArray:
-    """A filling close to divided data sets: whole parts first, then the largest remainders."""
-    table = np.floor(shares + 1e-6).astype(np.int64)
-    # Whole parts of a solution that is feasible to rounding never exceed sizes or stock.
-    groups = np.repeat(np.arange(problem.sizes.size), problem.sizes - table.sum(axis=1))
-    sorts = np.repeat(np.arange(problem.stock.size), problem.stock - table.sum(axis=0))
-    rows, columns = linear_sum_assignment((shares - table)[np.ix_(groups, sorts)], maximize=True)
-    np.add.at(table, (groups[rows], sorts[columns]), 1)
-    return np.concatenate([np.repeat(np.arange(table.shape[1]), row) for row in table])
-
-
-def _by_cuts(problem: PlacementProblem) -> RateBound:
-    """The sorting bound alone, its multipliers found by cutting planes (Kelley).
-
-    The bound is the largest of linear functions of λ, one for each placement; each sorting finds
-    the one that counts at the present λ.
-    """
-    count = len(problem.wrong)
-    multipliers = np.full(count, 1 / count)
-    best, kept = np.inf, multipliers
-    fillings: list[IntArray] = []
-    cuts = np.zeros((0, count))
-    for _ in range(_MOST_CUTS):
-        value = sorted_bound(problem, multipliers)
-        if value < best:
-            best, kept = value, multipliers
-        fillings.append(rearranged(problem, problem.information @ multipliers))
-        cuts = np.vstack([cuts, problem.rates(fillings[-1][None])])
-        unit = float(np.abs(cuts).max()) or 1.0
-        solved = linprog(
-            np.concatenate([np.zeros(count), [1.0]]),
-            A_ub=np.hstack([cuts / unit, -np.ones((len(cuts), 1))]),
-            b_ub=np.zeros(len(cuts)),
-            A_eq=np.concatenate([np.ones(count), [0.0]])[None],
-            b_eq=[1.0],
-            bounds=[*[(0, None)] * count, (None, None)],
-            method="highs",
-        )
-        if solved.x is None or float(solved.fun or 0.0) * unit >= best * (1 - _GAIN) - 1e-300:
-            break
-        multipliers = np.maximum(solved.x[:-1], 0.0)
-        multipliers = multipliers / multipliers.sum()
-    rates = cuts.min(axis=1)
-    chosen = np.argsort(-rates)[:10]
-    return RateBound(
-        best,
-        read_only(kept[None].copy()),
-        read_only(np.array([best])),
-        read_only(np.array(fillings)[chosen]),
-    )
 
 
 # The largest K by mixed-integer programming, in counts instead of agents -------------------------
@@ -293,13 +250,17 @@ def solve(
 ) -> IntegerSolution:
     """The placement of the largest K, to a relative gap of `tolerance` or for `seconds`."""
     ceiling = bound.value
-    # Clipping the terms (`bounds.clipped`) tightens the program as it tightens the bound.
+    # Clipping the terms tightens the program as it tightens the bound.
     clips = float(problem.information.min()) >= 0
     rates = coefficients(problem, ceiling if clips else np.inf)
     groups, sorts, _ = rates.shape
     count = groups * sorts
     unit = ceiling / _SCALE
-    equations, right = transport(problem)
+    # Groups are filled, and the stock is used up.
+    by_group = sparse.kron(sparse.eye_array(groups), np.ones((1, sorts)))
+    by_sort = sparse.kron(np.ones((1, groups)), sparse.eye_array(sorts))
+    equal = with_column(sparse.vstack([by_group, by_sort]), 0.0)
+    right = np.concatenate([problem.sizes, problem.stock]).astype(np.float64)
     rows = rates.reshape(count, -1).T / unit
     most = np.minimum.outer(problem.sizes, problem.stock).ravel().astype(np.float64)
     found = milp(
@@ -310,9 +271,7 @@ def solve(
                 -problem.base / unit,
                 np.inf,
             ),
-            LinearConstraint(
-                sparse.hstack([equations, sparse.csr_array((equations.shape[0], 1))]), right, right
-            ),
+            LinearConstraint(equal, right, right),
         ],
         integrality=np.concatenate([np.ones(count), [0]]),
         # Nothing is gained beyond the bound.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from theory.design.placement.placement_problem import PlacementProblem, shares
+from theory.design.placement.placement_problem import PlacementProblem, count_classes, shares
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.scientific import csgraph, sparse
@@ -110,23 +111,28 @@ def orbits(rows: IntArray, permutations: list[IntArray]) -> Orbits:
 MOST_ENTRIES = 8_000_000
 
 
-def every_filling(problem: PlacementProblem) -> IntArray | None:
+def every_filling(sizes: Sequence[int], stock: Sequence[int]) -> IntArray | None:
     """One filling of each class, shape (P, F); None if there are more than `MOST_ENTRIES` entries.
 
     Agents of a group hold sorts that do not decrease, so that no two fillings are equivalent.
+
+    Parameters
+    ----------
+    sizes, stock
+        How many agents each group has, and how many data sets each sort.
     """
-    count = problem.classes
-    if count is None or count * problem.free.size > MOST_ENTRIES:
+    count = count_classes(sizes, stock)
+    if count is None or count * sum(sizes) > MOST_ENTRIES:
         return None
-    left = problem.stock[None, :].astype(np.int16)
+    left = np.array([stock], dtype=np.int16)
     chosen = np.zeros((1, 0), dtype=np.int16)
-    for size in problem.sizes:
-        takes = np.array(shares(problem.stock.tolist(), int(size)), dtype=np.int16)
+    for size in sizes:
+        takes = np.array(shares(stock, size), dtype=np.int16)
         runs = np.array(
             [np.repeat(np.arange(share.size), share) for share in takes], dtype=np.int16
-        ).reshape(len(takes), int(size))
+        )
         parts_left, parts_chosen = [], []
-        for share, run in zip(takes, runs, strict=True):
+        for share, run in zip(takes, runs.reshape(len(takes), size), strict=True):
             fits = (left >= share).all(axis=1)
             parts_left.append(left[fits] - share)
             parts_chosen.append(
@@ -144,7 +150,7 @@ def fillings_of(problem: PlacementProblem) -> IntArray:
     ValueError
         If there are too many.
     """
-    found = every_filling(problem)
+    found = every_filling(problem.sizes.tolist(), problem.stock.tolist())
     if found is None:
         many = "too many to count" if problem.classes is None else f"{problem.classes}"
         raise fail(
@@ -158,7 +164,7 @@ def fillings_of(problem: PlacementProblem) -> IntArray:
 
 def network_orbits(network: Network, problem: PlacementProblem) -> tuple[IntArray, Orbits] | None:
     """All placements and their classes under the network's symmetries; None if too many."""
-    fillings = every_filling(problem)
+    fillings = every_filling(problem.sizes.tolist(), problem.stock.tolist())
     if fillings is None:
         return None
     colours = np.full(problem.agents, -1, dtype=np.int64)

@@ -53,7 +53,7 @@ class Answer:
 
 
 class Objective(Protocol):
-    """What is maximised, a minimum over the wrong hypotheses.
+    """What is maximised.
 
     Values that do not exceed `above` may be replaced by others that do not.
     """
@@ -61,9 +61,6 @@ class Objective(Protocol):
     @property
     def problem(self) -> PlacementProblem:
         """The data sets, the agents, and the hypotheses to reject."""
-
-    def by_hypothesis(self, filling: IntArray) -> FloatArray:
-        """Values of one filling, shape (F,), against each wrong hypothesis, shape (H,)."""
 
     def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
         """Value of each filling, shape (P,) for fillings of shape (P, F)."""

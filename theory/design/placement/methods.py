@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
 from theory.design.search import seconds_left, until_spent
 from theory.network import Network
+from theory.progress import Progress
 from theory.validation import FloatArray, IntArray, fail
 
 # Classes of which all are looked at unasked, 9! among them: seconds.
@@ -179,12 +180,15 @@ _MOST_CERTIFIED = 4
 class Rounds:
     """Rounds that are enough for `delta` under the placements of a network; to be minimised.
 
-    `problem` tells agents of equal influence apart, as W does.
+    `problem` tells agents of equal influence apart, as W does. For a search, the fewer rounds
+    Chernoff's bound asks for the better, till as many placements are `known` as take some seconds.
     """
 
     network: Network
     problem: PlacementProblem
     delta: float
+    progress: Progress | None = None
+    known: dict[bytes, tuple[float, IntArray]] = field(default_factory=dict)
 
     def enclosed(self, filling: IntArray) -> tuple[float, float]:
         """Proved numbers at both ends; infinite above, and 0 below, where none is known.
@@ -194,8 +198,8 @@ class Rounds:
         """
         if not self.problem.learns(filling):
             return np.inf, np.inf
-        model = self.problem.placed(self.problem.assignment(filling))
         if self.network.agents <= _MOST_AGENTS:
+            model = self.problem.placed(self.problem.assignment(filling))
             found = account(self.network, model).sample_size(self.delta, seconds=_MOST_SECONDS)
             if found.upper is not None:
                 return float(found.lower or 0), float(found.upper)
@@ -208,6 +212,30 @@ class Rounds:
         model = self.problem.placed(self.problem.assignment(filling))
         found = sample_sizes(self.network, model, delta=self.delta, certify=False).chernoff.rounds
         return np.inf if found is None else float(found)
+
+    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+        """Minus the rounds of each filling, which it remembers; −1e300 for infinitely many."""
+        for filling in fillings:
+            if (key := filling.tobytes()) not in self.known:
+                self.known[key] = self.chernoff(filling), filling
+                if self.progress is not None:
+                    self.progress(len(self.known), _MOST_BOUNDS)
+        return -np.array([min(self.known[filling.tobytes()][0], 1e300) for filling in fillings])
+
+    def exchanged(
+        self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
+    ) -> FloatArray:
+        """The same after each exchange, up to the first that is better."""
+        found = np.full(first.size, -np.inf)
+        for p, (a, b) in enumerate(until_spent(zip(first, second, strict=True))):
+            if len(self.known) >= _MOST_BOUNDS:
+                break
+            other = filling.copy()
+            other[[a, b]] = other[[b, a]]
+            found[p] = self.values(other[None])[0]
+            if found[p] > above:
+                break
+        return found
 
 
 def fewest_rounds(rounds: Rounds, settings: Settings) -> Answer:
@@ -278,40 +306,14 @@ def _certified(rounds: Rounds, settings: Settings) -> Answer:
 
 def _searched(rounds: Rounds, starts: list[IntArray], settings: Settings) -> Answer:
     """Climb by the exponent, then by Chernoff's bound, and certify the last few."""
-    seed = settings.seed
-    first_best = climbed(
-        Exponents(rounds.problem), starts, restarts=settings.restarts, seed=seed
-    ).filling
-    known: dict[bytes, tuple[float, IntArray]] = {}
-
-    def chernoff(filling: IntArray) -> float:
-        key = filling.tobytes()
-        if key not in known:
-            known[key] = (rounds.chernoff(filling), filling)
-            if settings.progress is not None:
-                settings.progress(len(known), _MOST_BOUNDS)
-        return known[key][0]
-
-    for filling in (first_best, *starts):
-        chernoff(np.asarray(filling))
-    _, best = min(known.values(), key=lambda one: one[0])
-    rng = np.random.default_rng(seed)
-    first, second = np.triu_indices(best.size, 1)
-    improved = True
-    while improved and len(known) < _MOST_BOUNDS:
-        improved = False
-        differ = np.flatnonzero(best[first] != best[second])
-        rng.shuffle(differ)
-        for pair in until_spent(differ):
-            if len(known) >= _MOST_BOUNDS:
-                break
-            other = best.copy()
-            a, b = first[pair], second[pair]
-            other[a], other[b] = best[b], best[a]
-            if chernoff(other) < chernoff(best):
-                best, improved = other, True
-                break
-    candidates = sorted(known.values(), key=lambda one: one[0])[:_MOST_CERTIFIED]
+    exponents, seed = Exponents(rounds.problem), settings.seed
+    rounds = replace(rounds, progress=settings.progress)
+    rare = climbed(exponents, starts, restarts=settings.restarts, seed=seed).filling
+    # From the fewest rounds of these on.
+    rounds.values(np.array([rare, *starts]))
+    _, best = min(rounds.known.values(), key=lambda one: one[0])
+    climbed(rounds, [best], restarts=0, seed=seed)
+    candidates = sorted(rounds.known.values(), key=lambda one: one[0])[:_MOST_CERTIFIED]
     sizes = [rounds.enclosed(filling) for _, filling in candidates]
     top = min(range(len(sizes)), key=lambda k: sizes[k][1])
     note = "climbed by the exponent and by Chernoff's bound; not separated from the others"
@@ -321,7 +323,7 @@ def _searched(rounds: Rounds, starts: list[IntArray], settings: Settings) -> Ans
         bound=None,
         kind="local",
         method="local",
-        evaluated=len(known),
+        evaluated=len(rounds.known),
         note=_rounds_note(sizes[top], note),
     )
 

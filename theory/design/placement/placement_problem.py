@@ -10,21 +10,20 @@ every class of equivalent placements is exactly one.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb, factorial, prod
 
 import numpy as np
 
+from theory.design.rate.rate_program import as_target
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
-from theory.rational.model import RationalModel
 from theory.validation import (
     FloatArray,
     IntArray,
     as_float_array,
     as_integer,
-    as_position,
     fail,
     read_only,
 )
@@ -108,8 +107,7 @@ class PlacementProblem:
     ------
     ValueError
         If there is not one influence per agent, `fixed` is out of range, repeats or names all
-        agents, the target is missing where no hypothesis is best for every agent, or cannot be
-        learnt under any placement, or no hypothesis is wrong.
+        agents, or the target is none (see `as_target`).
     """
 
     model: FiniteModel
@@ -117,6 +115,8 @@ class PlacementProblem:
     target: int | str | None = None
     fixed: tuple[int, ...] = ()
     joins_influence: bool = True
+    wrong: tuple[int, ...] = field(init=False)
+    """The hypotheses to be rejected, H of them; not those that nobody tells from the target."""
 
     def __post_init__(self) -> None:
         model = self.model
@@ -150,14 +150,9 @@ class PlacementProblem:
         object.__setattr__(self, "influence", influence)
         # One agent keeps its data whether it is told to or not.
         object.__setattr__(self, "fixed", tuple(sorted(fixed)) if model.agents > 1 else ())
-        object.__setattr__(self, "target", as_target(model, self.target))
-        if not self.wrong:
-            raise fail(
-                "model",
-                "a wrong hypothesis",
-                "none: every hypothesis is optimal",
-                "give hypotheses that can be told apart",
-            )
+        aim = as_target(model, self.target)
+        object.__setattr__(self, "target", aim.target)
+        object.__setattr__(self, "wrong", tuple(aim.wrong.tolist()))
 
     # What is alike ------------------------------------------------------------------------------
 
@@ -171,12 +166,6 @@ class PlacementProblem:
         """The target, found."""
         assert isinstance(self.target, int)
         return self.target
-
-    @cached_property
-    def wrong(self) -> tuple[int, ...]:
-        """The hypotheses to be rejected, H of them; not those that nobody tells from the target."""
-        kept = {self.best, *self.model.optimal_hypotheses, *twins(self.model, self.best)}
-        return tuple(m for m in range(len(self.model.hypotheses)) if m not in kept)
 
     @cached_property
     def sorts(self) -> IntArray:
@@ -327,44 +316,6 @@ class PlacementProblem:
     def classes(self) -> int | None:
         """How many classes of equivalent placements there are; None where counting takes long."""
         return count_classes(self.sizes.tolist(), self.stock.tolist())
-
-
-def twins(model: FiniteModel | RationalModel, target: int) -> tuple[int, ...]:
-    """The hypotheses that have the target's likelihoods for every agent.
-
-    They are as good as the target wherever it is: no placement could reject them.
-    """
-    pairs = [pair for pair in model.ambiguous_pairs if target in pair]
-    return tuple(a if b == target else b for a, b in pairs)
-
-
-def as_target(model: FiniteModel | RationalModel, target: int | str | None) -> int:
-    """The hypothesis to be learnt.
-
-    Raises
-    ------
-    ValueError
-        If it is missing where no hypothesis is best for every agent, or none of those that are.
-    """
-    optimal = model.optimal_hypotheses
-    if target is None:
-        if not optimal:
-            raise fail(
-                "target",
-                "the hypothesis to be learnt",
-                "None, where no hypothesis is best for every agent",
-                "name one, such as the network's present compromise",
-            )
-        return optimal[0]
-    found = as_position("target", target, model.hypotheses)
-    if optimal and found not in optimal:
-        raise fail(
-            "target",
-            f"an optimal hypothesis, such as {model.hypotheses[optimal[0]]!r}",
-            repr(model.hypotheses[found]),
-            "no placement makes the network prefer it: every agent's data speak for the other",
-        )
-    return found
 
 
 def law_key(kind: Agent) -> Hashable:

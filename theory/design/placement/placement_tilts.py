@@ -11,14 +11,12 @@ hypotheses against each other (docs: mathematics/placement).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from theory.design.placement.bounds import divide
+from theory.design.placement.bounds import by_matching, matched
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.tilted import TiltedTable, tabulate
 from theory.validation import FloatArray, IntArray
@@ -120,7 +118,6 @@ class Exponents:
 # Hypotheses that are weighed: those closest to binding.
 _MOST_HYPOTHESES = 6
 _MOST_INTERVALS = 48
-_MOST_NODES = 40
 # Relative width at which an interval's bound is tight enough.
 _TIGHT = 1e-3
 # Doublings of the largest tilt; beyond, errors are impossible under some placement.
@@ -163,16 +160,11 @@ class _Tilted:
 
 
 def assigned(problem: PlacementProblem, pairs: FloatArray) -> float:
-    """The largest Σ_i pairs[group of i, sort at i] over all placements: an assignment problem."""
-    columns = np.repeat(np.arange(problem.stock.size), problem.stock)
-    worth = pairs[np.ix_(problem.groups, columns)]
-    rows, chosen = linear_sum_assignment(worth, maximize=True)
-    return float(worth[rows, chosen].sum())
+    """The largest Σ_i pairs[group of i, sort at i] over all placements."""
+    return float(pairs[problem.groups, matched(problem, pairs)].sum())
 
 
-def exponent_bound(
-    exponents: Exponents, filling: IntArray, *, progress: Callable[[int, int], None] | None = None
-) -> float:
+def exponent_bound(exponents: Exponents, filling: IntArray) -> float:
     """No placement has a larger E, up to rounding; infinite if errors may be impossible.
 
     `filling` is the best placement known: the bound is never below its E.
@@ -183,17 +175,15 @@ def exponent_bound(
     closest = np.argsort(present)[:_MOST_HYPOTHESES]
     levels = np.bincount(problem.groups, weights=problem.weights) / problem.sizes
     kept: list[list[_Piece]] = []
-    for done, h in enumerate(closest):
+    for h in closest:
         pieces = _pieces(_Tilted(exponents, int(h), levels), value)
         if pieces is not None:
             if not pieces:
                 return value
             kept.append(pieces)
-        if progress is not None:
-            progress(done + 1, closest.size)
     if not kept:
         return np.inf
-    return max(value, _weighed(problem, kept, value))
+    return max(value, _weighed(problem, kept))
 
 
 def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
@@ -248,50 +238,9 @@ def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
     return sorted((p for entry in heap for p in entry[4]), key=lambda p: p.tilt)
 
 
-@dataclass(frozen=True, eq=False)
-class _Relaxed:
-    bound: float
-    losses: FloatArray
-
-
-def _weighed(problem: PlacementProblem, kept: list[list[_Piece]], value: float) -> float:
-    """Branch over which piece counts for which hypothesis; each node a linear program."""
-    nodes = [(-np.inf, 0, kept)]
-    first = _relaxed(problem, kept)
-    nodes = [(-first.bound, 0, kept)]
-    losses = {0: first.losses}
-    settled, count = value, 0
-    while nodes and count < _MOST_NODES:
-        top, key, pieces = heapq.heappop(nodes)
-        loss = losses.pop(key)
-        if -top <= settled:
-            break
-        split = int(np.argmax(loss))
-        if loss[split] <= _TIGHT * abs(top) or len(pieces[split]) < 2:
-            settled = max(settled, -top)
-            continue
-        half = len(pieces[split]) // 2
-        for part in (pieces[split][:half], pieces[split][half:]):
-            child = [part if h == split else old for h, old in enumerate(pieces)]
-            found = _relaxed(problem, child)
-            count += 1
-            losses[count] = found.losses
-            heapq.heappush(nodes, (-min(found.bound, -top), count, child))
-    return max([settled, *(-top for top, _, _ in nodes[:1])])
-
-
-def _relaxed(problem: PlacementProblem, pieces: list[list[_Piece]]) -> _Relaxed:
-    """The bound of one node, and what each hypothesis loses by having several pieces."""
-    upper = [np.maximum.reduce([p.pairs for p in parts]) for parts in pieces]
-    levels = np.array([max(p.constant for p in parts) for parts in pieces])
-    unit = max(max(p.value for p in parts) for parts in pieces)
-    division = divide(problem, np.array(upper), levels, unit=unit)
-    weights, losses = division.multipliers, np.zeros(len(pieces))
-    for h, parts in enumerate(pieces):
-        best = max(p.constant + float((p.pairs * division.shares).sum()) for p in parts)
-        losses[h] = levels[h] + float((upper[h] * division.shares).sum()) - best
-    losses[weights == 0] = 0.0
-    mixed = sum(w * u for w, u in zip(weights, upper, strict=True))
-    bound = float(weights @ levels) + assigned(problem, np.asarray(mixed))
-    alone = min(max(p.value for p in parts) for parts in pieces)
-    return _Relaxed(min(bound, alone), losses)
+def _weighed(problem: PlacementProblem, kept: list[list[_Piece]]) -> float:
+    """The bound of hypotheses against each other, each by its largest pieces pair by pair."""
+    upper = np.array([np.maximum.reduce([p.pairs for p in pieces]) for pieces in kept])
+    levels = np.array([max(p.constant for p in pieces) for pieces in kept])
+    together = by_matching(problem, upper, levels).value
+    return min(together, *(max(p.value for p in pieces) for pieces in kept))

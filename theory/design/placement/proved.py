@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 
 import numpy as np
 
-from theory.design.placement.placement_problem import as_target, shares, twins
+from theory.design.placement.classes import every_filling
+from theory.design.rate.rate_program import as_target
 from theory.learning.rate import check_same_agents
 from theory.numbers import LogSum
 from theory.rational.model import RationalModel, minimisers
@@ -71,8 +73,8 @@ def prove_placement(
     Raises
     ------
     ValueError
-        If the assignment is no permutation of the agents, the target is missing, nothing is to be
-        rejected, network and model do not fit, or there are more than 400 000 classes.
+        If the assignment is no permutation of the agents, the target is none (see `as_target`),
+        network and model do not fit, or there are more than 400 000 classes.
 
     Examples
     --------
@@ -94,83 +96,52 @@ def prove_placement(
     asked = list(range(count)) if assignment is None else [int(d) for d in assignment]
     if sorted(asked) != list(range(count)):
         raise fail("assignment", f"each of 0 to {count - 1} once", asked, "place every data set")
-    best = as_target(model, target)
-    kept = {best, *model.optimal_hypotheses, *twins(model, best)}
-    wrong = [m for m in range(len(model.hypotheses)) if m not in kept]
-    if not wrong:
-        raise fail("model", "a wrong hypothesis", "none", "give hypotheses that can be told apart")
+    aim = as_target(model, target)
 
     # Data sets of equal divergences are of one sort; agents of equal v are of one group.
     sorts: dict[tuple[LogSum, ...], int] = {}
     of_kind = [sorts.setdefault(row, len(sorts)) for row in model.kind_divergences]
     held = [of_kind[k] for k in model.assignment]
-    information = [[row[m] - row[best] for m in wrong] for row in sorts]
+    information = [[row[m] - row[aim.target] for m in aim.wrong] for row in sorts]
     v = network.stationary_distribution
-    levels = sorted(set(v), reverse=True)
-    groups = [[i for i in range(count) if v[i] == level] for level in levels]
+    agents = sorted(range(count), key=lambda i: -v[i])
+    sizes = [len(list(group)) for _, group in groupby(agents, key=v.__getitem__)]
 
-    def exact(table: Sequence[Sequence[int]]) -> LogSum:
-        """K of a table of counts, by group and sort."""
-        weights = [
-            sum((level * row[s] for level, row in zip(levels, table, strict=True)), Fraction(0))
-            for s in range(len(sorts))
-        ]
+    def exact(filling: Iterable[int]) -> LogSum:
+        """K of the sorts at `agents`."""
+        weights = [Fraction(0)] * len(sorts)
+        for i, sort in zip(agents, filling, strict=True):
+            weights[sort] += v[i]
         rates = [
             LogSum.total(w * row[h] for w, row in zip(weights, information, strict=True))
-            for h in range(len(wrong))
+            for h in range(aim.wrong.size)
         ]
         return rates[minimisers(rates)[0]]
 
-    tables = []
-    stock = tuple(held.count(s) for s in range(len(sorts)))
-    for table in _tables([len(group) for group in groups], stock):
-        tables.append(table)
-        if len(tables) > _MOST_CLASSES:
-            raise fail(
-                "model",
-                f"at most {_MOST_CLASSES} classes of placements",
-                "more",
-                "use place, whose certificate is right to rounding",
-            )
+    fillings = every_filling(sizes, [held.count(s) for s in range(len(sorts))])
+    if fillings is None or len(fillings) > _MOST_CLASSES:
+        raise fail(
+            "model",
+            f"at most {_MOST_CLASSES} classes of placements",
+            "more",
+            "use place, whose certificate is right to rounding",
+        )
     worth = np.array([[float(x.enclosure().midpoint) for x in row] for row in information])
-    heard = np.einsum("pcs,c->ps", np.array(tables), np.array([float(x) for x in levels]))
+    levels = np.array([float(v[i]) for i in agents])
+    heard = np.column_stack([(fillings == sort) @ levels for sort in range(len(sorts))])
     rates, slack = heard @ worth, _MARGIN * (heard @ np.abs(worth))
     # Placements that no other one beats for certain, each rate with its own rounding.
     near = np.flatnonzero((rates + slack).min(axis=1) >= (rates - slack).min(axis=1).max())
-    decided = [exact(tables[p]) for p in near]
+    decided = [exact(fillings[p]) for p in near]
     top = minimisers([-rate for rate in decided])
-    mine = exact(
-        [[[held[asked[i]] for i in g].count(s) for s in range(len(sorts))] for g in groups]
-    )
+    mine = exact(held[asked[i]] for i in agents)
+    left = {sort: [d for d, other in enumerate(held) if other == sort] for sort in set(held)}
+    at = {i: left[s].pop(0) for i, s in zip(agents, fillings[near[top[0]]].tolist(), strict=True)}
     return ProvedPlacement(
         rate=mine,
         best_rate=decided[top[0]],
-        best=_assignment(tables[near[top[0]]], groups, held),
+        best=tuple(at[i] for i in range(count)),
         is_optimal=mine == decided[top[0]],
         ties=len(top),
-        classes=len(tables),
+        classes=len(fillings),
     )
-
-
-def _tables(sizes: Sequence[int], stock: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """All tables of counts with these sums, by group and by sort."""
-    if not sizes:
-        yield ()
-        return
-    for row in shares(stock, sizes[0]):
-        left = tuple(a - b for a, b in zip(stock, row, strict=True))
-        for rest in _tables(sizes[1:], left):
-            yield (row, *rest)
-
-
-def _assignment(
-    table: Sequence[Sequence[int]], groups: Sequence[Sequence[int]], held: Sequence[int]
-) -> tuple[int, ...]:
-    """Data sets by agent, as the table says."""
-    left = {s: [d for d, sort in enumerate(held) if sort == s] for s in set(held)}
-    result = [0] * len(held)
-    for row, group in zip(table, groups, strict=True):
-        wanted = [s for s, count in enumerate(row) for _ in range(count)]
-        for agent, sort in zip(group, wanted, strict=True):
-            result[agent] = left[sort].pop(0)
-    return tuple(result)

@@ -33,7 +33,7 @@ from theory.changing import (
     influence,
 )
 from theory.design.influences.flow_rows import LinearRows
-from theory.design.rate.rate_program import LeastProgram
+from theory.design.rate.rate_program import LeastProgram, as_good
 from theory.design.search import Certificate, Search, descended
 from theory.learning import FiniteModel
 from theory.network.structure import Weights
@@ -212,9 +212,8 @@ def observing_rounds(network: ChangingNetwork) -> ObservingRounds:
 
 def _against_rivals(model: FiniteModel, target: int) -> FloatArray:
     """I_j(target, θ) for every hypothesis that is not as good for all agents; shape (N, rivals)."""
-    optimal = model.optimal_hypotheses
-    as_good = optimal if target in optimal else (target,)
-    rivals = [m for m in range(len(model.hypotheses)) if m not in as_good]
+    right = as_good(model, target)
+    rivals = [m for m in range(len(model.hypotheses)) if m not in right]
     if not rivals:
         raise fail("target", "one with rivals", target, "there is nothing to reject")
     return np.asarray(model.information(target)[:, rivals])

@@ -50,14 +50,14 @@ class RateTarget:
     wrong: IntArray
 
 
-def rate_target(model: Model, target: int | str | None) -> RateTarget:
-    """The target, checked: some agent has evidence for it against every wrong hypothesis.
+def as_target(model: Model, target: int | str | None) -> RateTarget:
+    """The target, and what is wrong if the network settles on it.
 
     Raises
     ------
     ValueError
         If no target is named and Θ* is empty; if the target is outside a Θ* that is not; if all
-        hypotheses are optimal; if no agent's data favour the target over some wrong hypothesis.
+        hypotheses are optimal.
     """
     names = model.hypotheses
     optimal = model.optimal_hypotheses
@@ -78,7 +78,7 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             repr(names[target]),
             "leave the target out",
         )
-    reference = optimal or _as_good(model, target)
+    reference = as_good(model, target)
     wrong = np.array([m for m in range(len(names)) if m not in reference], dtype=np.int64)
     if not wrong.size:
         raise fail(
@@ -87,13 +87,28 @@ def rate_target(model: Model, target: int | str | None) -> RateTarget:
             f"{len(names)} that fit equally well: no agent tells {names[0]!r} from {names[1]!r}",
             "no network separates them: change the hypotheses or the data",
         )
-    if not optimal:
-        _check_separated(names, evidence_signs(model, target), target, wrong)
     return RateTarget(target, reference, read_only(wrong))
 
 
-def _as_good(model: Model, target: int) -> tuple[int, ...]:
-    """The target and what no agent tells from it, sorted."""
+def rate_target(model: Model, target: int | str | None) -> RateTarget:
+    """The same, checked: some agent has evidence for the target against every wrong hypothesis.
+
+    Raises
+    ------
+    ValueError
+        As for `as_target`; and if no agent's data favour the target over some wrong hypothesis.
+    """
+    aim = as_target(model, target)
+    if not model.optimal_hypotheses:
+        signs = evidence_signs(model, aim.target)
+        _check_separated(model.hypotheses, signs, aim.target, aim.wrong)
+    return aim
+
+
+def as_good(model: Model, target: int) -> tuple[int, ...]:
+    """What is right whenever the target is, sorted: Θ*, or else what no agent tells from it."""
+    if target in model.optimal_hypotheses:
+        return model.optimal_hypotheses
     alike = {m for pair in model.ambiguous_pairs if target in pair for m in pair}
     return tuple(sorted({target, *alike}))
 
@@ -258,12 +273,9 @@ class RateSolution:
         λ, shape (M,), at least 0, sums to one.
     value
         t, in floating point.
-    basic_variables
-        The variables in the basis, t left out.
-    tight
-        The hypotheses whose row is in the basis.
-    tight_rows
-        The rows of the polytope that are: first A_ub, then A_eq.
+    basis
+        As HiGHS has it: t is the last variable; first come the polytope's rows, A_ub and then A_eq,
+        and then those of hypotheses, as they came into the program.
     generated
         All hypotheses that were in the program.
     row_multipliers
@@ -273,9 +285,7 @@ class RateSolution:
     point: FloatArray
     multipliers: FloatArray
     value: float
-    basic_variables: IntArray
-    tight: IntArray
-    tight_rows: IntArray
+    basis: LinearSolution
     generated: IntArray
     row_multipliers: FloatArray
 
@@ -306,7 +316,7 @@ class LeastProgram:
         self.step = max(_FEWEST_ROWS, weighed // 2)
         self.generated: list[int] = []
         self.missing = np.ones(hypotheses, dtype=bool)
-        self._add(_smallest(start @ payoffs, np.arange(hypotheses), self.step))
+        self.add(_smallest(start @ payoffs, np.arange(hypotheses), self.step))
 
     def solve(self, lower: FloatArray | None = None) -> RateSolution:
         """The optimum above `lower`, shape (V,), in place of the polytope's own lower bounds.
@@ -331,9 +341,10 @@ class LeastProgram:
             violated = np.flatnonzero(self.missing & short)
             if not violated.size:
                 return self._solution(found, x, values)
-            self._add(_smallest(values, violated, self.step))
+            self.add(_smallest(values, violated, self.step))
 
-    def _add(self, new: IntArray) -> None:
+    def add(self, new: IntArray) -> None:
+        """Take more hypotheses into the program."""
         wide = np.zeros((new.size, self.rows.variables + 1))
         wide[:, : len(self.payoffs)] = (self.payoffs[:, new] / self.sizes[new]).T
         wide[:, -1] = -self.unit / self.sizes[new]
@@ -348,14 +359,11 @@ class LeastProgram:
         multipliers[generated] = np.maximum(-found.multipliers[fixed:], 0.0)
         multipliers[generated] *= self.unit / self.sizes[generated]
         total = float(multipliers.sum())
-        last = x.size  # the variable t
         return RateSolution(
             point=x,
             multipliers=multipliers / total if total > 0 else multipliers,
             value=float(values.min()),
-            basic_variables=found.basic_variables[found.basic_variables != last],
-            tight=generated[found.tight_rows[found.tight_rows >= fixed] - fixed],
-            tight_rows=found.tight_rows[found.tight_rows < fixed],
+            basis=found,
             generated=np.sort(generated),
             row_multipliers=self.unit * found.multipliers[:fixed],
         )
@@ -421,7 +429,7 @@ def reachable_targets(
     rates, won = np.full(count, -np.inf), np.zeros(count, dtype=bool)
     optimal = model.optimal_hypotheses
     for m in optimal[:1] if optimal else range(count):
-        reference = optimal or _as_good(model, m)
+        reference = as_good(model, m)
         wrong = np.array([t for t in range(count) if t not in reference], dtype=np.int64)
         if not optimal and evidence_signs(model, m)[:, wrong].max(axis=0).min() <= 0:
             continue

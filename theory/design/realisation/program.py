@@ -21,11 +21,16 @@ import numpy as np
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influences.flow_rows import LinearProgram, flow_rows, mutual_rows, with_column
+from theory.design.influences.flow_rows import (
+    LinearProgram,
+    check_reached,
+    flow_rows,
+    mutual_rows,
+    with_column,
+)
 from theory.design.realisation.circulation import in_units, repair, surpluses
 from theory.design.search import DesignFailed
-from theory.network.structure import name_groups
-from theory.scientific import csgraph, sparse
+from theory.scientific import sparse
 from theory.validation import FloatArray, fail
 
 # A flow beside rows that are fixed, by a linear program ------------------------------------------
@@ -206,7 +211,7 @@ def weights_beside_fixed_rows(graph: DesignGraph, v: FloatArray, limits: Constra
     flow = feasible_flow(problem)
     if flow is None:
         raise _clash(graph, v, limits)
-    _check_connected(graph, flow)
+    check_reached(graph, flow > 0)
     flow_is_mutual = graph.is_undirected and np.array_equal(flow, flow[graph.reverse])
     if not flow_is_mutual:
         flow = _repaired(problem, flow)
@@ -244,21 +249,6 @@ def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
             remedy="fix fewer rows, or ask for influences that are closer to each other",
         )
     return repaired
-
-
-def _check_connected(graph: DesignGraph, flow: FloatArray) -> None:
-    used = graph.links[flow > 0]
-    pattern = sparse.csr_array(
-        (np.ones(len(used)), (used[:, 0], used[:, 1])), shape=(graph.agents, graph.agents)
-    )
-    parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-    if parts > 1:
-        raise fail(
-            "fixed_rows",
-            "rows that leave every agent reached from every other",
-            f"{parts} parts: {name_groups(labels.astype(np.int64))}",
-            "let a fixed row listen to another part, or free it",
-        )
 
 
 def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError:

@@ -24,7 +24,7 @@ MODEL = coins([[0.3], [0.1], [0.0]])
         ({"method": "guess"}, "method: expected one of auto, milp, exhaustive, local"),
         ({"objective": "exponent", "method": "milp"}, "method: expected exhaustive or local"),
         ({"target": 2}, "target: expected a whole number of at most 1, got 2"),
-        ({"target": 1}, "target: expected an optimal hypothesis, such as 'fair', got 'loaded0'"),
+        ({"target": 1}, "target: expected 'fair', on which every network settles, got 'loaded0'"),
         ({"delta": 0.0}, r"delta: expected a number in \(0, 1\), got 0"),
         ({"seed": -1}, "seed: expected a whole number of at least 0"),
         ({"restarts": -1}, "restarts: expected a whole number of at least 0"),
@@ -74,7 +74,7 @@ def test_too_many_to_certify() -> None:
 
 
 def test_nothing_is_wrong() -> None:
-    with pytest.raises(ValueError, match="model: expected a wrong hypothesis, got none"):
+    with pytest.raises(ValueError, match="hypotheses: expected one that fits worse"):
         place(PATH, coins([[0.0]], [3]))
 
 

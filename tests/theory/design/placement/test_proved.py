@@ -88,13 +88,13 @@ def test_questions_that_make_no_sense() -> None:
         ValueError, match=r"assignment: expected each of 0 to 2 once, got \[0, 0, 1\]"
     ):
         prove_placement(network, model, [0, 0, 1])
-    with pytest.raises(ValueError, match=r"target: expected an optimal hypothesis, such as"):
+    with pytest.raises(ValueError, match=r"target: expected .* on which every network settles"):
         prove_placement(network, model, target=1)
     with pytest.raises(ValueError, match="model: expected as many agents as the network, 3, got 1"):
         prove_placement(network, RationalModel.from_agents(["fair", "loaded"], [for_fair]))
-    with pytest.raises(ValueError, match="model: expected a wrong hypothesis, got none"):
+    with pytest.raises(ValueError, match="hypotheses: expected one that fits worse"):
         prove_placement(network, RationalModel.from_agents(["a", "b"], [blind], counts=[3]))
     divided = RationalModel.from_agents(["a", "b"], [for_fair, for_loaded], counts=[1, 2])
-    with pytest.raises(ValueError, match="target: expected the hypothesis to be learnt, got None"):
+    with pytest.raises(ValueError, match="target: expected the hypothesis to settle on"):
         prove_placement(network, divided)
     assert prove_placement(network, divided, target=0).best == (1, 0, 2)

@@ -1,0 +1,237 @@
+"""Contenders that take turns on one thread, what this machine does at best, and whole processes.
+
+A limit is measured in the run that uses it, between the contenders, since the speed of a shared or
+frequency-scaled machine drifts by tens of percent. What a core could do, whatever library is asked,
+is measured in :mod:`benchmarks.core`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables import Options
+
+Task = Callable[[], object]
+# Below so many seconds a task is called several times in a row: reading the clock takes 1e-6.
+# Beyond so many its first call counts: what it compiles and allocates is little beside it.
+SHORT, LONG = 2e-3, 5.0
+MIB = 1 << 20
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_HOME = Path(__file__).parents[1]
+
+
+def timed(task: Task, *, calls: int = 1) -> float:
+    """CPU seconds that a call takes; waiting for a core on a shared machine does not count."""
+    start = time.process_time()
+    for _ in range(calls):
+        task()
+    return (time.process_time() - start) / calls
+
+
+# Turns ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What contenders took in each of their turns, CPU seconds, and what their last calls returned.
+
+    Attributes
+    ----------
+    turns, answers
+        By contender.
+    work
+        Operations or bytes of what was compared; of interest where a limit was measured too.
+    """
+
+    turns: Mapping[str, Sequence[float]]
+    answers: Mapping[str, Any]
+    work: float
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Medians."""
+        return {name: statistics.median(values) for name, values in self.turns.items()}
+
+    @property
+    def rate(self) -> float:
+        """The limit: 10⁹ operations or bytes a second."""
+        return self.work / self.seconds["limit"] / 1e9
+
+    def milliseconds(self, *names: str) -> dict[str, float | None]:
+        """Of some contenders, or all; None of those that did not take part."""
+        seconds = self.seconds
+        return {n: 1e3 * seconds[n] if n in seconds else None for n in names or seconds}
+
+    def times(self, base: str, *names: str) -> dict[str, float | None]:
+        """How many times as long as `base` each took; None of those that did not take part."""
+        seconds = self.seconds
+        return {n: seconds[n] / seconds[base] if n in seconds else None for n in names}
+
+    def shares(self, *names: str) -> dict[str, float]:
+        """The limit over each contender's time, as entries of a row."""
+        seconds = self.seconds
+        return {f"{n}_share": seconds["limit"] / seconds[n] for n in names}
+
+    def spread(self, *names: str) -> float:
+        """The largest of the relative ranges, (slowest − quickest) / median; of all or some."""
+        turns = [self.turns[name] for name in names or self.turns]
+        return max((max(v) - min(v)) / statistics.median(v) for v in turns)
+
+
+def contest(
+    how: Options, tasks: Mapping[str, Task], *, per: Mapping[str, float] = _EMPTY,
+    limit: Limit | None = None, work: float = math.nan,
+) -> Contest:  # fmt: skip
+    """Let contenders take turns, so that all see the same weather.
+
+    Each is called once beforehand: that compiles, allocates and warms the caches. Where it takes
+    long, that was its first turn.
+
+    Parameters
+    ----------
+    per
+        By how much what a call takes is divided, such as the rounds it goes through; 1 if not said.
+    limit, work
+        Takes part as ``limit``; its time is what `work` operations or bytes take at its rate.
+    """
+    if limit is not None:
+        tasks, per = {"limit": limit.task, **tasks}, {"limit": limit.work / work, **per}
+    answers: dict[str, Any] = {}
+
+    def call(name: str) -> Task:
+        def run() -> None:
+            answers[name] = tasks[name]()
+
+        return run
+
+    calls = {name: call(name) for name in tasks}
+    first = {name: timed(task) for name, task in calls.items()}
+    times = {
+        name: math.ceil(SHORT / max(timed(task), 1e-6)) if first[name] < 10 * SHORT else 1
+        for name, task in calls.items()
+    }
+    turns = {name: [one / per.get(name, 1.0)] * (one > LONG) for name, one in first.items()}
+    for turn in range(1, how.repeats + 1):
+        for name, task in calls.items():
+            if len(turns[name]) < turn:
+                turns[name].append(timed(task, calls=times[name]) / per.get(name, 1.0))
+    return Contest(turns, answers, work)
+
+
+# Limits ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Something that a machine does as quickly as it can: a call, and its operations or bytes."""
+
+    task: Task
+    work: float
+
+
+def matrix_product() -> Limit:
+    """The peak of a product: two matrices large enough to hide reading them."""
+    left, right = np.random.default_rng(0).random((2, 1200, 1200))
+    out = np.empty_like(left)
+    return Limit(lambda: np.matmul(left, right, out=out), 2.0 * 1200**3)
+
+
+def single_product() -> Limit:
+    """The same peak in float32, by torch, which is what nets are trained with."""
+    import torch
+
+    left, right = torch.rand(2, 1200, 1200, generator=torch.Generator().manual_seed(0))
+    out = torch.empty_like(left)
+    return Limit(lambda: torch.mm(left, right, out=out), 2.0 * 1200**3)
+
+
+def copy(numbers: int) -> Limit:
+    """Copy bandwidth: an array like the one at hand, read once and written once."""
+    source = np.random.default_rng(0).random(numbers)
+    target = np.empty_like(source)
+    return Limit(lambda: np.copyto(target, source), 16.0 * numbers)
+
+
+# Processes ------------------------------------------------------------------------------------
+
+
+def in_a_process(
+    function: str, *given: object, seconds: float | None = None,
+    settings: Mapping[str, str] = _EMPTY,
+) -> Any:  # fmt: skip
+    """What a benchmark's function returns in a fresh process with one thread, by way of JSON.
+
+    Parameters
+    ----------
+    function
+        Its module among the benchmarks and its name, such as ``"scale:alone"``.
+    given
+        What it takes.
+    seconds
+        After which it is given up; None: never.
+    settings
+        Variables of its environment.
+
+    Raises
+    ------
+    subprocess.SubprocessError
+        If it is given up, or fails.
+    """
+    module, _, name = function.partition(":")
+    code = (
+        "import json, sys; from threadpoolctl import threadpool_limits\n"
+        f"from benchmarks.{module} import {name} as function\n"
+        "with threadpool_limits(1): found = function(*json.loads(sys.argv[1]))\n"
+        "print(json.dumps(found))"
+    )
+    one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(given)],
+        capture_output=True, encoding="utf-8", cwd=_HOME, timeout=seconds, check=True,
+        env={**os.environ, **one_thread, "PYTHONPATH": str(_HOME), **settings},
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def grown(task: Task) -> tuple[float, int]:
+    """CPU seconds of a call, and by how many bytes this process has grown at its peak."""
+
+    def resident(what: str) -> int:
+        (line,) = (s for s in Path("/proc/self/status").read_text().splitlines() if what in s)
+        return 1024 * int(line.split()[1])
+
+    with suppress(OSError):  # else the peak is that of all before
+        Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    seconds = timed(task)
+    return seconds, max(0, resident("VmHWM") - before)
+
+
+def family_seconds(root: int) -> float:
+    """CPU seconds of a process and of all below it, those that live and those waited for."""
+    stats = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            # After the name, which may hold anything: state, parent, ..., ticks of its own and of
+            # those that it waited for.
+            fields = file.read_text().rpartition(")")[2].split()
+            stats[int(file.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+    family, before = {root}, 0
+    while len(family) > before:
+        before = len(family)
+        family |= {pid for pid, (parent, _) in stats.items() if parent in family}
+    return sum(stats[pid][1] for pid in family if pid in stats) / os.sysconf("SC_CLK_TCK")

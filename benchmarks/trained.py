@@ -1,0 +1,410 @@
+"""Not times, but what is learned: learners, codecs and priors that get the same search.
+
+Settings are chosen by trials on images held out of the training images; what was chosen runs with
+several seeds, ``--repeats``, and those runs alone look at the test images. Scores are means over
+the agents, of predictions that average posterior samples where a learner has a belief. Every trial
+is kept at once, beside the file (FILE with the ending ``.trials.json``), and none that is there is
+run again: a comparison may be stopped and taken up. Images are looked for as everywhere.
+
+``learners``
+    Few rounds, many local steps, unlike data; the same number of settings for every learner, of
+    which the one with the least loss is taken.
+``message_runs``
+    Whole runs by what they send. For every learner a setting is chosen without a codec, then a
+    codec at that setting, each by one run of the whole length. Runs are scored at some rounds
+    alone, so that bytes to an accuracy are those of the first such round.
+``priors``
+    Which prior a learner has that is given none: small public tables, validation data alone. All
+    but the prior is the learner's default. The hospitals' table of the pages is none of these.
+
+        pip install --no-deps statsmodels palmerpenguins   # the tables; they are not imported
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn import datasets
+
+import peerbayes as pb
+from benchmarks.tables import CASES, Options, Row, shown
+from benchmarks.trials import Trials
+from empirical.data import Images, load_digits
+from empirical.dealing import DEALINGS, Dirichlet
+from empirical.likelihoods.laws import Classes
+from empirical.messages.codecs import codec_from_words
+from empirical.nets.architecture import Architecture, perceptron
+from empirical.train.comparing import Length, judged, train_network
+from empirical.train.kernel_net import KernelNet
+from empirical.train.run import TrainingRun
+from empirical.train.scores import score
+from empirical.train.split_images import SplitImages
+from peerbayes.experiments.tuned import split_images
+from peerbayes.experiments.tuned_search import METHODS, Settings, grid, recorded_learner
+from theory import Network
+from theory.design import reweighted
+from theory.validation import FloatArray, IntArray
+
+# Who holds what is the same for all learners, settings and seeds.
+DEALT = 0
+MEASURES = ("accuracy", "nll", "calibration_error", "other_data_auroc")
+NETWORKS: Mapping[str, Network] = {
+    "pair": Network([[0.5, 0.5], [0.5, 0.5]]),
+    "uneven": Network([[0.45, 0.55], [0.7, 0.3]]),
+    "star, .7": Network.from_topology("star", agents=9, edge_confidence=0.7),
+    "star, .5": Network.from_topology("star", agents=9, edge_confidence=0.5),
+    "torus": Network.from_topology("torus", shape=(4, 4)),
+    "ring": Network.from_topology("ring", agents=3),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Who listens to whom, which nets, how long; `steps` are those of each agent in all."""
+
+    name: str
+    network: Network
+    net: Architecture
+    batch: int
+    local_steps: int
+    steps: int
+    data: str
+    deal: str
+
+    @property
+    def length(self) -> Length:
+        """Rounds, steps and batch."""
+        return Length(self.steps // self.local_steps, self.local_steps, self.batch)
+
+    def dealt(self, labels: IntArray) -> tuple[IntArray, ...]:
+        """Rows of each agent: by a dealing of the papers, else by Dirichlet's law."""
+        agents = self.network.agents
+        rule = DEALINGS.get(self.deal) or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
+        return rule.deal(labels, seed=DEALT).indices
+
+    def key(self, learner: str, settings: Settings, *more: Any, seed: int, test: bool) -> str:
+        """All that a trial's result follows from."""
+        words = [self.name, self.local_steps, self.steps, learner, dict(settings), *more, seed]
+        return json.dumps([*words, "test" if test else "validation"])
+
+
+def task_of(
+    task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int, steps: int,
+    data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
+) -> Task:  # fmt: skip
+    """A task as the table names it; with an influence by the weights on the same links."""
+    graph = NETWORKS[network]
+    if influence:
+        graph = reweighted(graph, influence)
+    net = perceptron(64 if data == "digits" else 784, *hidden, outputs=10)
+    return Task(task, graph, net, batch, local_steps, steps, data, deal or task)
+
+
+@cache
+def data_of(name: str) -> SplitImages:
+    """The images of a data set; of the digits, those upside down are of another kind."""
+    if name != "digits":
+        return split_images(name, None, "cpu", False)
+    digits = load_digits()
+    test = np.arange(len(digits)) % 4 == 0
+    turned = Images(digits.pixels[:, ::-1], digits.labels, "digits", digits.classes, digits.white)
+    rest, last = np.flatnonzero(~test), np.flatnonzero(test)
+    return SplitImages(digits.at(rest), digits.at(last), turned.at(last))
+
+
+def knobs(words: Mapping[str, Any]) -> list[str]:
+    """Numbers among settings, those of a codec within a codec first."""
+    numbers = {**words.get("inner", {}), **words}
+    return [f"{key} {v:g}" for key, v in numbers.items() if isinstance(v, int | float)]
+
+
+# Learners -------------------------------------------------------------------------------------
+
+
+def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
+    """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
+    data = data_of(task.data)
+    shares, how = data.shares(task.dealt), recorded_learner(learner, **settings)
+    try:
+        trained = train_network(task.net, shares, task.network, how, task.length, seed=seed)
+        examples = data.test if test else data.validation
+        others = data.others if test else None
+        found = judged(task.net, trained, examples, others=others, seed=seed)
+    except ValueError:  # a loss, a message or a prediction is not finite
+        return []
+    scores = [float(found[measure].mean()) for measure in MEASURES if measure in found]
+    return [*scores, trained.bytes_sent / task.length.rounds / shares.agents]
+
+
+def learners(
+    how: Options, *, task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int,
+    steps: int, data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
+    learners: Sequence[str] = ("averaging", "averaging-adam", "natural-gradient", "sites"),
+) -> Iterator[Row]:  # fmt: skip
+    """Eight settings each: the grids of `peerbayes run ROW --recipe tuned`."""
+    what = task_of(task, network, hidden, batch, local_steps, steps, data, deal, influence)
+    trials = Trials(how.trials, fresh=not how.finished)
+    for learner in learners:
+
+        def scores(settings: Settings, seed: int, *, test: bool, by: str = learner) -> list[float]:
+            key = what.key(by, settings, seed=seed, test=test)
+            found: list[float] = trials.result(
+                key, lambda: trial(what, by, settings, seed=seed, test=test)
+            )
+            return found
+
+        choices = METHODS[learner].grid[: 2 if how.quick else None]
+        with suppress(KeyError):  # not on file, and nothing is to be run
+            tried = [scores(one, 0, test=False) for one in choices]
+            losses = [one[1] if one else math.inf for one in tried]
+            best = choices[losses.index(min(losses))]
+            runs = [scores(best, seed, test=True) for seed in range(how.repeats)]
+            ended = [run for run in runs if run]
+            row: dict[str, Any] = {
+                "local steps": local_steps,
+                "rounds": what.length.rounds,
+                "learner": learner,
+                "settings": ", ".join(knobs(best)),
+                "runs that ended": f"{len(ended)} of {how.repeats}",
+            }
+            for place, (measure, digits) in enumerate(zip(MEASURES, (2, 3, 3, 3), strict=True)):
+                values = [run[place] * (100 if measure == "accuracy" else 1) for run in ended]
+                row[measure.replace("_", " ")] = shown(values, digits)
+            yield {**row, "megabytes": ended[0][-1] / 1e6 if ended else math.nan}
+
+
+# Runs by what they send -----------------------------------------------------------------------
+
+# Posterior samples of a prediction; held-out images that settings are chosen by.
+DRAWS, CHOSEN_BY = 3, 4000
+# Shares of the rounds after which runs are scored.
+SCORED_AT = (0.2, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+# log 1.1 / log 2: half the bytes for 10 % more loss are no change.
+PRICE = 0.1375
+
+Words = Mapping[str, Any]
+# Rounds, bytes so far, and the first three of `MEASURES`.
+Point = list[float]
+
+
+def course(
+    task: Task, learner: str, settings: Settings, codec: Words | None, *, seed: int, test: bool
+) -> list[Point]:
+    """A run at the rounds that are scored, all agents on the same examples; cut short if it failed.
+
+    Training leaves out what is held out.
+    """
+    data = data_of(task.data)
+    run = TrainingRun(
+        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.network,
+        recorded_learner(learner, **settings), **vars(task.length), seed=seed,
+        codec=codec and codec_from_words(codec),
+    )  # fmt: skip
+    inputs, labels = data.test if test else (part[:CHOSEN_BY] for part in data.validation)
+    agents = range(run.network.agents)
+    rounds, sent = {math.ceil(share * run.rounds) for share in SCORED_AT}, 0
+    points: list[Point] = []
+    try:
+        while run.round < run.rounds:
+            sent += run.run_round().bytes_sent
+            if run.round not in rounds:
+                continue
+            belief = run.belief()
+            width = belief.variance
+            nets = [(k, belief.mean[k], None if width is None else width[k]) for k in agents]
+            found = score(
+                run.net, run.likelihood, nets, [(inputs, labels)] * len(nets),
+                draws=0 if width is None else DRAWS, seed=seed,
+            )  # fmt: skip
+            scores = [float(found[measure].mean()) for measure in MEASURES[:3]]
+            points.append([run.round, sent, *scores])
+    except ValueError:  # a loss, a message or a prediction is not finite
+        points.append([run.round, sent, 0.0, math.inf, 1.0])
+    return points
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What a method came to: its settings in words, and the courses of its final runs."""
+
+    settings: str
+    courses: Sequence[list[Point]]
+
+    @classmethod
+    def of(
+        cls, task: Task, trials: Trials, grids: Mapping[str, Sequence[Settings]], *,
+        learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
+    ) -> Runs:  # fmt: skip
+        """The setting with the least loss without a codec, the codec by its price, then seeds."""
+
+        def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
+            found: list[Point] = trials.result(
+                task.key(learner, settings, codec, seed=seed, test=test),
+                lambda: course(task, learner, settings, codec, seed=seed, test=test),
+            )
+            return found
+
+        best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
+
+        def price(codec: Words | None) -> float:
+            end = run(best, codec, 0, test=False)[-1]
+            return end[3] * end[1] ** PRICE
+
+        codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
+        courses = []
+        for seed in range(seeds):
+            with nullcontext() if trials.fresh or not seed else suppress(KeyError):
+                courses.append(run(best, codec, seed, test=True))
+        return cls(", ".join([*knobs(best), *knobs(codec or {})]), courses)
+
+
+def spent_and_scored(points: Sequence[Point]) -> Row:
+    names = ("megabytes", "accuracy", "nll", "calibration error")
+    return {
+        name: shown([unit * point[place] for point in points], digits)
+        for place, (name, unit, digits) in enumerate(
+            zip(names, (1e-6, 100, 1, 1), (2, 2, 4, 4), strict=True), start=1
+        )
+    }
+
+
+def message_runs(how: Options) -> Iterator[Row]:
+    """Bytes until an accuracy, whole runs, and scores at the bytes that others' codecs spend."""
+    case = CASES["message_runs"]
+    plan, trials = case["toy" if how.quick else "plan"], Trials(how.trials, fresh=not how.finished)
+    task = task_of(**plan["task"])
+    grids = {learner: grid(**choices) for learner, choices in case["grids"].items()}
+    found: dict[str, Runs] = {}
+    for name, method in case["methods"].items():
+        with suppress(KeyError):  # not on file, and nothing is to be run
+            if fnmatch(name, how.only):
+                found[name] = Runs.of(task, trials, grids, **method, seeds=how.repeats)
+    for target in plan["targets"]:
+        there = {
+            name: [p for one in runs.courses for p in [x for x in one if x[2] >= target][:1]]
+            for name, runs in found.items()
+        }
+        plain = [point[1] for point in there.get("beliefs", [])]
+        for name, points in there.items():
+            ratios = [mean(plain) / point[1] for point in points] if plain else []
+            yield {
+                "part": "target",
+                "accuracy wanted": f"{100 * target:g}",
+                "method": name,
+                "runs that got there": f"{len(points)} of {len(found[name].courses)}",
+                "round": shown([point[0] for point in points], 0),
+                "beliefs over this": shown(ratios, 1),
+                **spent_and_scored(points),
+            }
+    for name, runs in found.items():
+        yield {
+            "part": "end",
+            "method": name,
+            "settings": runs.settings,
+            "runs": len(runs.courses),
+            "rounds": f"{runs.courses[0][-1][0]:g}",
+            **spent_and_scored([one[-1] for one in runs.courses]),
+        }
+    for other in (name for name in case["bytes_of"] if name in found):
+        most = 1.01 * max(one[-1][1] for one in found[other].courses)
+        for name, runs in found.items():
+            points = [p for one in runs.courses for p in [x for x in one if x[1] <= most][-1:]]
+            if points:
+                rounds = shown([point[0] for point in points], 0)
+                named = {"part": "equal", "bytes of": other, "method": name, "round": rounds}
+                yield {**named, **spent_and_scored(points)}
+
+
+# Priors ---------------------------------------------------------------------------------------
+
+AGENTS, ROUNDS, LOCAL_STEPS, BATCH, MOST_ROWS = 5, 200, 10, 20, 500
+PRIORS: Mapping[str, Settings] = {
+    "δ = 1e-4": {"prior_precision": 1e-4},
+    **{f"σ₀ = {std:g}": {"prior_std": std} for std in (1.5, 1.0, 0.7, 0.5)},
+}
+
+
+def examples_of(
+    table: str, load: str = "", package: str = "", file: str = "", x: str = "", y: str = "",
+    above: float | None = None, equals: str | None = None, unit: float | None = None,
+) -> tuple[FloatArray, np.ndarray]:  # fmt: skip
+    """A table of scikit-learn, or of a CSV file of an installed package; y in classes or a unit."""
+    if load:
+        loader: Callable[..., tuple[FloatArray, np.ndarray]] = getattr(datasets, load)
+        return loader(return_X_y=True)
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise SystemExit(f"priors: no package {package}: see docs/benchmarks.md")
+    with open(Path(found.origin).parent / file, newline="") as lines:
+        text = lines.read().replace("\t", ",").replace("'", "")
+    rows = [row for row in csv.DictReader(text.splitlines()) if "NA" not in row.values()]
+    inputs = np.array([[float(row[name]) for name in x.split()] for row in rows])
+    if equals is not None:
+        return inputs, np.array([int(row[y] == equals) for row in rows])
+    values = np.array([float(row[y]) for row in rows])
+    if unit is not None:
+        return inputs, values / unit
+    return inputs, (values if above is None else values > above).astype(int)
+
+
+def loss(spec: Mapping[str, Any], settings: Settings, seed: int, rounds: int) -> float:
+    """Mean −log p of the agents' held-out rows after the last round, nats."""
+    x, y = examples_of(**spec)
+    rows = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS]
+    outputs = int(y.max()) + 1 if y.dtype.kind == "i" else 1
+
+    def build() -> torch.nn.Module:
+        hidden = torch.nn.Linear(x.shape[1], 32)
+        return torch.nn.Sequential(hidden, torch.nn.ReLU(), torch.nn.Linear(32, outputs))
+
+    trained = pb.train(
+        build, [(x[own], y[own]) for own in np.array_split(rows, AGENTS)],
+        pb.Network.from_topology("ring", agents=AGENTS), rounds=rounds, seed=seed,
+        local_steps=LOCAL_STEPS, learner={"learner": "natural-gradient", **settings},
+        examples=pb.Examples(batch=BATCH, validation=0.3, every=rounds),
+    )  # fmt: skip
+    scores = trained.metrics.validation
+    assert scores is not None
+    return scores.mean("nll")
+
+
+def priors(how: Options) -> Iterator[Row]:
+    """Five agents on a ring share each table; 30 % of every agent's rows are held out.
+
+    Training is not stopped early. The last row is the mean over the tables, seed by seed.
+    """
+    rounds, specs = ROUNDS, CASES["priors"]["data"]
+    if how.quick:
+        rounds, specs = 2, [spec for spec in specs if spec["table"] == "iris"]
+    gaps: dict[str, list[list[float]]] = {prior: [] for prior in PRIORS}
+    trials = Trials(how.trials)
+    for spec in specs:
+        found = {
+            prior: [
+                trials.result(
+                    f"{spec['table']}, {prior}, seed {seed}, {rounds} rounds",
+                    lambda t=spec, w=words, s=seed: loss(t, w, s, rounds),
+                )
+                for seed in range(how.repeats)
+            ]
+            for prior, words in PRIORS.items()
+        }
+        yield {"table": spec["table"], **{p: shown(values, 3) for p, values in found.items()}}
+        for prior, losses in found.items():
+            pairs = zip(losses, found["δ = 1e-4"], strict=True)
+            gaps[prior].append([one - before for one, before in pairs])
+    every = {p: [mean(seed) for seed in zip(*each, strict=True)] for p, each in gaps.items()}
+    yield {"table": "mean above δ = 1e-4", **{p: shown(v, 3) for p, v in every.items()}}
