@@ -7,7 +7,6 @@ from theory.lazy import show_lazily
 if TYPE_CHECKING:
     from theory.design.constraints import Constraints
     from theory.design.directed.directed_mixing import LocalMixing, LocalStart, local_mixing
-    from theory.design.edge_confidence import BestEdgeConfidence, best_edge_confidence
     from theory.design.edges.edge_ranking import EdgeEffect, RankedEdges, rank_edges, rank_removals
     from theory.design.edges.edge_variants import ChosenEdges, choose_edges
     from theory.design.exponent.best_exponent import (
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
     from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
     from theory.design.rate.changing_weights import ChangingWeights, changing_weights
+    from theory.design.rate.edge_confidence import BestEdgeConfidence, best_edge_confidence
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets

@@ -133,7 +133,7 @@ class DesignGraph(Value):
                 "listening both ways on every link",
                 f"{called(i, self.names)} listens to {called(j, self.names)}, which does not "
                 "listen back",
-                "add the other direction, or use a method for directed graphs",
+                "add the other direction, or use one for directed graphs, such as local_mixing",
             )
         return read_only(self.links[self.links[:, 0] < self.links[:, 1]])
 

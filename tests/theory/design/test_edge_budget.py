@@ -198,43 +198,6 @@ def test_the_time_given_ends_a_trial_of_all_sets() -> None:
     assert "in the time given" in found.certificate.note
 
 
-@pytest.mark.parametrize(
-    ("constraints", "message"),
-    [
-        (Constraints(edge_budget=2), "^edge_budget: expected at least 3 edges"),
-        (Constraints(degree_budget=1), "^degree_budget: expected at least 2"),
-        (
-            Constraints(cost_budget=2.4, link_costs=COSTS),
-            r"^cost_budget: expected at least 2\.5, the cost of the cheapest connected spanning",
-        ),
-    ],
-)
-def test_budgets_that_are_too_small(constraints: Constraints, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        choose_edges(K4, V4, constraints=constraints)
-    cheapest = Constraints(cost_budget=2.5, link_costs=COSTS)
-    assert len(choose_edges(K4, V4, constraints=cheapest).rows) == 3
-
-
-def test_edges_in_use_are_paid_for() -> None:
-    row = np.array([0.5, 0.3, 0.0, 0.2])
-    constraints = Constraints(cost_budget=4.9, link_costs=COSTS, fixed_rows={0: row})
-    # Agent 0 uses edges of cost 3 and 1, and agent 2 is cheapest joined by one of cost 1.
-    with pytest.raises(ValueError, match=r"^cost_budget: expected at least 5, .* connected edges"):
-        choose_edges(K4, np.full(4, 0.25), constraints=constraints)
-    # A triangle in use takes an edge more than a tree would.
-    rows = {0: np.array([0.4, 0.3, 0.3, 0.0]), 1: np.array([0.3, 0.4, 0.3, 0.0])}
-    few = Constraints(edge_budget=3, fixed_rows=rows)
-    with pytest.raises(ValueError, match=r"^edge_budget: expected at least 4 edges, .* fixed rows"):
-        choose_edges(K4, np.full(4, 0.25), constraints=few)
-
-
-def test_a_limit_on_neighbours_that_no_tree_keeps() -> None:
-    star = DesignGraph.from_edges([[0, i] for i in range(1, 16)] + [[1, 2]], agents=16)
-    with pytest.raises(ValueError, match=r"^degree_budget: .* integer programming proves"):
-        choose_edges(star, np.full(16, 1 / 16), constraints=Constraints(degree_budget=3))
-
-
 def test_a_path_through_all_agents_is_found() -> None:
     # Greedy trees get stuck at full agents here: a ring, hidden among edges to its first agents.
     ring = [[i, (i + 1) % 12] for i in range(12)]
@@ -246,19 +209,9 @@ def test_a_path_through_all_agents_is_found() -> None:
     assert chosen.graph.degrees.max() == 2
 
 
-def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match=r"^method: expected one of auto"):
-        choose_edges(K4, V4, constraints=Constraints(edge_budget=4), method="best")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^method: expected another one than exhaustive"):
-        choose_edges(
-            complete(6),
-            np.full(6, 1 / 6),
-            constraints=Constraints(edge_budget=8),
-            method="exhaustive",
-        )
-    directed = DesignGraph(3, np.array([[0, 1], [1, 2], [2, 0]]))
-    with pytest.raises(ValueError, match=r"^graph: expected"):
-        choose_edges(directed, np.full(3, 1 / 3), constraints=Constraints(edge_budget=3))
+def test_the_least_budget_that_will_do() -> None:
+    cheapest = Constraints(cost_budget=2.5, link_costs=COSTS)
+    assert len(choose_edges(K4, V4, constraints=cheapest).rows) == 3
 
 
 def test_one_agent_needs_no_edges() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations, count, permutations
 
 import networkx as nx
 import numpy as np
@@ -23,6 +23,7 @@ from theory import (
     sample_sizes,
 )
 from theory.design import DesignGraph, EdgeEffect, fastest_mixing, rank_edges, rank_removals
+from theory.design.search import time_budget
 from theory.network import RULES
 
 FAIR = [[0.5, 0.5]]
@@ -224,31 +225,18 @@ def test_the_rule_is_found_out_or_asked_for() -> None:
     assert "differ by up to 0.4" in note
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rule": "even"}, "^rule: expected one of uniform"),
-        ({"order": "speed"}, "^order: expected one of samples"),
-        ({"delta": 0}, "^delta: "),
-        ({"limit": 0}, "^limit: "),
-        ({"certify_best": -1}, "^certify_best: "),
-        ({"candidates": [(0, 1)]}, r"^candidates\[0\]: expected a pair that is not joined"),
-        ({"candidates": [(0, 0)]}, r"^candidates\[0\]: expected two different agents"),
-        ({"candidates": [(0, 9)]}, r"^candidates\[0\]: "),
-        ({"directed": True, "rule": "metropolis"}, "^rule: "),
-    ],
-)
-def test_bad_arguments(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rank_edges(Network.from_topology("path", agents=4), coins(2, 4), **options)  # type: ignore[arg-type]
-
-
-def test_more_bad_arguments() -> None:
-    path = Network.from_topology("path", agents=4)
-    with pytest.raises(ValueError, match=r"^model: expected as many agents"):
-        rank_edges(path, coins(2, 5))
-    ring = DesignGraph(3, np.array([[0, 1], [1, 2], [2, 0]]))
-    with pytest.raises(ValueError, match=r"^directed: "):
-        rank_edges(ring, coins(1, 3), directed=False)
+def test_a_complete_graph_has_no_candidate() -> None:
     complete = Network.from_topology("complete", agents=4)
     assert rank_edges(complete, coins(2, 4)).best is None
+
+
+def test_without_time_the_first_are_ranked() -> None:
+    grid, model = Network.from_topology("grid", shape=[3, 3]), coins(3, 9)
+    with time_budget(2.5, clock=count().__next__) as budget:
+        found = rank_edges(grid, model, certify_best=2)
+    assert budget.stopped
+    whole = rank_edges(grid, model)
+    assert found.base.samples == whole.base.samples
+    assert found.samples_skipped == len(found.ranked) - 1
+    assert found.best == whole.best
+    assert found.base.certified is None

@@ -58,20 +58,6 @@ def test_the_unit_of_influence_is_of_no_matter_and_names_stay() -> None:
     assert small.names == named.names
 
 
-@pytest.mark.parametrize(
-    ("influence", "said"),
-    [
-        ([1.0, 1.0], r"influence: expected 3 positive numbers, one an agent, got \[1.0, 1.0\]"),
-        ([1.0, 0.0, 1.0], "influence: expected 3 positive numbers"),
-        ([1.0, float("nan"), 1.0], "influence: expected"),
-        ("much", "influence: expected"),
-    ],
-)
-def test_what_is_no_influence_is_refused(influence: object, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        reweighted(Network.from_topology("star", agents=3), influence)  # type: ignore[arg-type]
-
-
 def test_where_the_search_fails_other_weights_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise DesignFailed("stalled", tried=("barrier",), best=None, remedy="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.special import softmax
 
-from theory.design.directed.flow_weights import NOWHERE, FlowWeights, Point, UnbalancedError
+from theory.design.directed.flow_weights import FlowWeights, Measured, Point, UnbalancedError
 from theory.design.mixing import fastest_mixing
 from theory.design.realisation import realise
 from theory.design.search import DesignFailed, descended, is_spent
@@ -31,36 +31,39 @@ _MOST_ROUNDS = 1000
 _MOST_ENTRIES = 2e7
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A value and its derivatives: by W, shape (N, N), and by v, shape (N,)."""
+def squared(power: FloatArray, times: int) -> Iterator[tuple[FloatArray, float, float]]:
+    """B, B², B⁴, … of norm one; the norm of the square of the one before; the log of ‖B^{2^p}‖_F.
 
-    value: float
-    by_weights: FloatArray
-    by_influence: FloatArray
+    Ends early where a power is zero.
+    """
+    logarithm = 0.0
+    for _ in range(times + 1):
+        size = float(np.linalg.norm(power))
+        if size < _TINY:
+            return
+        power, logarithm = power / size, 2 * logarithm + float(np.log(size))
+        yield power, size, logarithm
+        power = power @ power
 
 
 def smoothed_modulus(weights: FloatArray, v: FloatArray, *, doublings: int) -> Measured:
     """‖(W − 1vᵀ)^k‖_F^{1/k}, k = 2^`doublings`: an upper bound on the subdominant modulus."""
-    power = weights - v
-    powers, sizes, logarithm = [], [], 0.0
-    for _ in range(doublings + 1):
-        size = float(np.linalg.norm(power))
-        if size < _TINY:
-            nothing = np.zeros_like(weights)
-            return Measured(0.0, nothing, np.zeros_like(v))
-        power = power / size
-        logarithm = 2 * logarithm + np.log(size)
-        powers.append(power)
-        sizes.append(size)
-        power = power @ power
-    value = float(np.exp(logarithm / 2**doublings))
+    found = list(squared(weights - v, doublings))
+    if len(found) <= doublings:
+        return Measured(0.0, np.zeros_like(weights), np.zeros_like(v))
+    value = float(np.exp(found[-1][2] / 2**doublings))
     # The derivative of log‖M_p‖ by M_p / n_p is M_p / n_p itself; each squaring pulls it back.
-    adjoint = powers[-1]
-    for below, size in zip(powers[-2::-1], sizes[:0:-1], strict=True):
+    adjoint = found[-1][0]
+    for (below, _, _), (_, size, _) in zip(found[-2::-1], found[:0:-1], strict=True):
         adjoint = (below.T @ adjoint + adjoint @ below.T) / size
-    gradient = adjoint * (value / sizes[0] / 2**doublings)
+    gradient = adjoint * (value / found[0][1] / 2**doublings)
     return Measured(value, gradient, -gradient.sum(axis=0))
+
+
+def modulus_bound(weights: FloatArray, v: FloatArray) -> float:
+    """The least ‖(W − 1vᵀ)^k‖_F^{1/k}, k = 1, 2, 4, … 2^30: above the modulus, up to rounding."""
+    found = [logarithm / 2**p for p, (_, _, logarithm) in enumerate(squared(weights - v, 30))]
+    return float(np.exp(min(found))) if len(found) == 31 else 0.0
 
 
 def smoothed_deviation(
@@ -89,29 +92,24 @@ def smoothed_deviation(
     top = float(totals.max())
     value = top + float(np.log(np.exp(sharpness * (totals - top)).sum())) / sharpness
     share = softmax(sharpness * totals)[:, None]
-    by_weights, by_v = np.zeros_like(weights), np.zeros(agents)
-    adjoint = np.zeros_like(weights)
-    for k in range(len(signs), 0, -1):
-        pull = share * signs[k - 1]
-        adjoint = adjoint + pull
-        # v moves the difference, and the width of the rounded corner.
-        by_v += (share * flats[k - 1] - pull).sum(axis=0)
-        by_weights += powers[k - 1].T @ adjoint
-        adjoint = adjoint @ weights.T
-    return Measured(value, by_weights, by_v)
+    pulls = [share * sign for sign in signs]
+    # v moves the difference, and the width of the rounded corner.
+    by_v = sum((share * flat - pull).sum(axis=0) for flat, pull in zip(flats, pulls, strict=True))
+    return Measured(value, pulled_back(weights, powers[1:], pulls), np.asarray(by_v))
 
 
-def modulus_bound(weights: FloatArray, v: FloatArray) -> float:
-    """The least ‖(W − 1vᵀ)^k‖_F^{1/k}, k = 1, 2, 4, … 2^30: above the modulus, up to rounding."""
-    power, logarithm, least = weights - v, 0.0, np.inf
-    for doubling in range(31):
-        size = float(np.linalg.norm(power))
-        if size < _TINY:
-            return 0.0
-        power, logarithm = power / size, 2 * logarithm + float(np.log(size))
-        least = min(least, logarithm / 2**doubling)
-        power = power @ power
-    return float(np.exp(least))
+def pulled_back(
+    weights: FloatArray,
+    powers: Sequence[FloatArray] | FloatArray,
+    by_powers: Sequence[FloatArray] | FloatArray,
+) -> FloatArray:
+    """The derivative by W from those by W, W², …, as if each were a variable of its own."""
+    total, carried = np.zeros_like(weights), np.zeros_like(weights)
+    for k in range(len(powers) - 1, 0, -1):
+        carried = by_powers[k] + carried
+        total += powers[k - 1].T @ carried
+        carried = carried @ weights.T
+    return np.asarray(total + by_powers[0] + carried)
 
 
 # Going down from one start ------------------------------------------------------------------------
@@ -150,7 +148,6 @@ class FlowDescent:
     def __init__(self, weights: FlowWeights, measure: str) -> None:
         self.weights = weights
         self.measure = measure
-        self._prices: FloatArray | None = None
 
     def starts(self, restarts: int, generator: np.random.Generator) -> Iterator[Start]:
         """Natural starts, then random flows."""
@@ -187,9 +184,9 @@ class FlowDescent:
         for stage in range(len(_DOUBLINGS) if len(theta) else 0):
             if stage and is_spent():
                 break
-            self._prices = None
+            smoothed = partial(self.smoothed, stage=stage, scale=max(best.after, 1e-3))
             theta = descended(
-                partial(self.objective, stage=stage, scale=max(best.after, 1e-3)),
+                self.weights.objective(smoothed),
                 theta,
                 bounds=[self.weights.bounds] * len(theta),
                 iterations=_ITERATIONS,
@@ -209,24 +206,17 @@ class FlowDescent:
             return float(network.deviation.upper.max())
         return network.slem
 
-    def smoothed(self, weights: FloatArray, v: FloatArray, stage: int, scale: float) -> Measured:
+    def smoothed(
+        self, weights: FloatArray, v: FloatArray, _: FloatArray, *, stage: int, scale: float
+    ) -> Measured:
         """The stand-in of a stage, for a measure of about `scale`."""
         if self.measure == "deviation":
             sharpness, rounding = _SHARPNESS[stage]
             return smoothed_deviation(weights, v, sharpness=sharpness / scale, rounding=rounding)
         return smoothed_modulus(weights, v, doublings=_DOUBLINGS[stage])
 
-    def objective(self, theta: FloatArray, stage: int, scale: float) -> tuple[float, FloatArray]:
-        """The stand-in of a stage at θ, and its derivative."""
-        point = self._at(theta, self._prices)
-        if point is None:
-            return NOWHERE, np.zeros_like(theta)
-        self._prices = point.prices
-        found = self.smoothed(self.weights.expected(point), point.v, stage, scale)
-        return found.value, self.weights.pull(point, found.by_weights, found.by_influence)
-
-    def _at(self, theta: FloatArray, prices: FloatArray | None = None) -> Point | None:
+    def _at(self, theta: FloatArray) -> Point | None:
         try:
-            return self.weights.at(theta, prices)
+            return self.weights.at(theta)
         except UnbalancedError:
             return None

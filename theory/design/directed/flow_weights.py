@@ -13,7 +13,8 @@ found by Newton's method on a convex function (docs: mathematics/directed-mixing
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -37,10 +38,8 @@ _NEWTON_STEPS = 80
 _HALVINGS = 50
 # A Newton step may change log x by at most so much: beyond it the model is not worth following.
 _LONGEST = 4.0
-
-
-NOWHERE = 1e6
-"""What a flow that cannot be balanced counts as in a descent: line searches then turn back."""
+# What a flow that cannot be balanced counts as in a descent: line searches then turn back.
+_NOWHERE = 1e6
 
 
 class UnbalancedError(Exception):
@@ -132,6 +131,16 @@ class Point:
     flows: FloatArray
     x: FloatArray
     prices: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A value and its derivatives by E[W], shape (N, N), by v, (N,), and by further variables."""
+
+    value: float
+    by_weights: FloatArray
+    by_influence: FloatArray
+    by_others: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +289,28 @@ class FlowWeights:
         else:
             gradient[: len(links)] = by_flow
         return self.points.pulled_back(point.x, gradient)
+
+    def objective(
+        self, function: Callable[[FloatArray, FloatArray, FloatArray], Measured]
+    ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+        """A function of E[W], v and further variables as one of θ and these, with its derivative.
+
+        To be asked at points one after the other: μ is looked for near that of the point before.
+        """
+        prices: FloatArray | None = None
+
+        def at(point: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal prices
+            try:
+                here = self.at(point[: self.size], prices)
+            except UnbalancedError:
+                return _NOWHERE, np.zeros_like(point)
+            prices = here.prices
+            found = function(self.expected(here), here.v, point[self.size :])
+            by_theta = self.pull(here, found.by_weights, found.by_influence)
+            return found.value, np.append(by_theta, found.by_others)
+
+        return at
 
     def sparser(self, weights: FloatArray, v: FloatArray) -> tuple[FlowWeights, Point] | None:
         """The W to set without weights between agents below 1e-6, the others moved to suit.

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -158,17 +157,9 @@ class EdgeLimits:
         Raises
         ------
         ValueError
-            If there are fewer edges than a tree has, the cheapest spanning tree costs too much, or
-            fixed rows use more edges than budgets allow or cut agents off.
+            If the cheapest spanning tree costs too much, or fixed rows use more edges than budgets
+            allow or cut agents off.
         """
-        agents = self.graph.agents
-        if self.most_edges < agents - 1:
-            raise fail(
-                "edge_budget",
-                f"at least {agents - 1} edges, the fewest that connect {agents} agents",
-                f"{self.most_edges:g}",
-                "allow more",
-            )
         if not self.within_budgets(self.required):
             raise fail(
                 "fixed_rows",
@@ -182,13 +173,6 @@ class EdgeLimits:
                 "rows that leave all agents connected",
                 f"the parts {name_groups(self.parts(~self.forbidden))}",
                 "give weight to an edge between the parts",
-            )
-        if self.most_neighbours < 2 < agents:
-            raise fail(
-                "degree_budget",
-                f"at least 2 neighbours: pairs do not connect {agents} agents",
-                f"{self.most_neighbours:g}",
-                "allow more",
             )
         tree = self.cheapest_tree
         if not self.costs @ tree <= self.most_cost:
@@ -211,16 +195,8 @@ class EdgeLimits:
     @cached_property
     def cheapest_tree(self) -> Mask:
         """The required edges and the cheapest others that connect all agents, shape (E,)."""
-        graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(range(self.graph.agents))
-        for row, (i, j) in enumerate(self.graph.edges):
-            if not self.forbidden[row]:
-                # What is required is in use anyway: it costs nothing more.
-                cost = 0.0 if self.required[row] else float(self.costs[row])
-                graph.add_edge(int(i), int(j), weight=cost, row=row)
-        tree = self.required.copy()
-        for _, _, data in nx.minimum_spanning_edges(graph, data=True):
-            tree[int(data["row"])] = True
+        tree = self._grown(self.costs, np.inf)
+        assert tree is not None  # edges that are not forbidden connect all agents
         return tree
 
     def start(self, wish: FloatArray) -> Mask:
@@ -236,13 +212,13 @@ class EdgeLimits:
         price = self.costs / self.costs.max() * max(float(np.ptp(wish)), 1e-300)
         for thrift in _THRIFT:
             order = self.costs if np.isinf(thrift) else thrift * price - wish
-            tree = self._grown(order)
-            if tree is not None:
+            tree = self._grown(order, self.most_neighbours)
+            if tree is not None and self.within_budgets(tree):
                 return self.filled(tree, wish)
         return self.filled(self._by_programming(wish), wish)
 
-    def _grown(self, order: FloatArray) -> Mask | None:
-        """Kruskal's tree in rising `order` that stops at full agents; None if it got stuck."""
+    def _grown(self, order: FloatArray, most: float) -> Mask | None:
+        """Kruskal's tree in rising `order`, of `most` neighbours an agent; None if it got stuck."""
         chosen = self.required.copy()
         label = self.parts(chosen)
         degree = self.incidence @ chosen
@@ -250,12 +226,12 @@ class EdgeLimits:
             i, j = self.graph.edges[edge]
             if label[i] == label[j] or self.forbidden[edge]:
                 continue
-            if max(degree[i], degree[j]) >= self.most_neighbours:
+            if max(degree[i], degree[j]) >= most:
                 continue
             chosen[edge] = True
             degree[i], degree[j] = degree[i] + 1, degree[j] + 1
             label = np.where(label == label[j], label[i], label)
-        return chosen if not np.ptp(label) and self.within_budgets(chosen) else None
+        return None if np.ptp(label) else chosen
 
     def _by_programming(self, wish: FloatArray) -> Mask:
         """An allowed set by integer programming: parts that come out are forbidden in turn."""

@@ -87,39 +87,29 @@ class EdgeMaster:
 
     def add_bound(self, bound: MixingBound) -> None:
         """The cut that a bound for any subgraph gives, since places are places of all agents."""
-        h, k = bound.slow, bound.alternating
-        v = self.problem.v
-        slow, fast = float(v @ (h * h).sum(axis=1)), float(v @ (k * k).sum(axis=1))
-        stress = edge_stress(self.problem, h, k) * self.problem.unit
-        total = slow + fast
-        if total == 0:
-            return  # one agent: nothing to mix, and nothing to cut off
-        self._cuts.append(Cut((slow - fast) / total, stress / total))
+        self._add(bound.slow, bound.alternating)
 
     def add_eigenvectors(self, flows: FloatArray, value: float) -> bool:
         """Cuts that `flows` violate at slem `value`, from their own eigenvectors; whether any."""
-        v, edges = self.problem.v, self.problem.graph.edges
-        f = flows * self.problem.unit
-        root = np.sqrt(v)
-        matrix = np.zeros((len(v), len(v)))
-        i, j = edges.T
-        matrix[i, j] = matrix[j, i] = f / (root[i] * root[j])
-        own = 1.0 - np.bincount(edges.ravel(), np.repeat(f, 2), minlength=len(v)) / v
-        matrix[np.arange(len(v)), np.arange(len(v))] = own
-        matrix -= np.outer(root, root)
-        values, vectors = np.linalg.eigh(matrix)
-        found = False
+        v, B = self.problem.v, self.problem.incidence
+        root, known = np.sqrt(v), len(self._cuts)
+        laplacian = (B.T @ diags_array(flows) @ B).toarray()
+        values, vectors = np.linalg.eigh(np.eye(len(v)) - laplacian - np.outer(root, root))
+        nowhere = np.zeros((len(v), 0))
         for column in [*range(_VECTORS), *range(-_VECTORS, 0)]:
             if -len(v) <= column < len(v) and abs(values[column]) > value + _VIOLATION:
                 place = vectors[:, column] / root
                 place = (place - v @ place)[:, None]
-                size = float(v @ (place * place).sum(axis=1))
-                nowhere = np.zeros((len(v), 0))
-                pair = (place, nowhere) if values[column] > 0 else (nowhere, place)
-                stress = edge_stress(self.problem, *pair) * self.problem.unit
-                self._cuts.append(Cut(np.sign(values[column]), stress / size))
-                found = True
-        return found
+                self._add(*((place, nowhere) if values[column] > 0 else (nowhere, place)))
+        return len(self._cuts) > known
+
+    def _add(self, h: FloatArray, k: FloatArray) -> None:
+        """The cut of places h and k, centred."""
+        slow, fast = (float(self.problem.v @ (x * x).sum(axis=1)) for x in (h, k))
+        # Of one agent: nothing to mix, and nothing to cut off.
+        if total := slow + fast:
+            stress = edge_stress(self.problem, h, k) * self.problem.unit
+            self._cuts.append(Cut((slow - fast) / total, stress / total))
 
     def connect(self, labels: np.ndarray) -> None:
         """Forbid that the parts with these `labels`, shape (N,), are left unconnected."""

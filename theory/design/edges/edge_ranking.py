@@ -23,6 +23,7 @@ from theory.design.edges.quick_chernoff import (
     subdominant_moduli,
 )
 from theory.design.graph import DesignGraph
+from theory.design.search import until_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
 from theory.network import Network
@@ -168,9 +169,9 @@ class _Ranking:
         # The first is the graph as it is.
         graphs = [self.variants.graph.links, *(change(int(i), int(j)) for i, j in pairs)]
         effects, slem = self._effects(graphs)
+        skipped, pairs = skipped + len(graphs) - len(slem), pairs[: len(slem) - 1]
         guess = self._guess(effects, slem)
-        computed = self._affordable(effects, slem, guess)
-        samples = self._samples(graphs, effects, computed)
+        samples = self._samples(graphs, effects, self._affordable(effects, slem, guess))
         found = [
             EdgeEffect(
                 edge=edge,
@@ -186,14 +187,14 @@ class _Ranking:
         ]
         keys = [self._key(effect, float(near)) for effect, near in zip(found, guess, strict=True)]
         first = sorted(range(1, len(found)), key=lambda row: keys[row])
-        for row in [0, *first[: self.certify_best]] if self.certify_best else []:
+        for row in until_spent([0, *first[: self.certify_best]] if self.certify_best else []):
             enclosed = self._certified(graphs[row], found[row].samples)
             found[row] = replace(found[row], certified=enclosed)
-        missing, notes = len(found) - len(computed), self.notes
+        missing, notes = len(found) - len(samples), self.notes
         if skipped:
             notes = (*notes, f"{skipped} candidates were not looked at: raise limit to see them")
         if missing:
-            count = len(computed) - 1
+            count = len(samples) - 1
             notes = (*notes, f"samples: computed for the {count} that E and the gap put first")
         if np.ptp(effects.reference):
             notes = (*notes, "some edges change the hypothesis that the network settles on")
@@ -210,9 +211,10 @@ class _Ranking:
         )
 
     def _effects(self, graphs: Sequence[IntArray]) -> tuple[LearningEffects, FloatArray]:
+        """Those of the graphs, as far as there is time; of the first block anyway."""
         block = max(1, _BLOCK // self.variants.agents**2)
         influence, slem = [], []
-        for start in range(0, len(graphs), block):
+        for start in until_spent(range(0, len(graphs), block), least=1):
             part = self.variants.networks(graphs[start : start + block])
             influence.append(part.influence)
             slem.append(subdominant_moduli(part.weights, reversible=self.variants.is_reversible))
@@ -248,23 +250,26 @@ class _Ranking:
     def _samples(
         self, graphs: Sequence[IntArray], effects: LearningEffects, rows: IntArray
     ) -> dict[int, int | None]:
-        """Rounds that are enough, for those `rows` for which a number can be had."""
+        """Rounds that are enough, None without such, for those `rows` that there is time for."""
         tilts = np.array([self._tilts(effects, int(row)) for row in rows])
-        found: dict[int, int | None] = {}
         settled = np.column_stack([effects.reference, effects.wrong])[rows]
-        for case in np.unique(settled, axis=0):
-            alike = np.flatnonzero((settled == case).all(axis=1))
-            wrong = np.flatnonzero(case[1:])
+        cases, case_of = np.unique(settled, axis=0, return_inverse=True)
+        known: dict[int, QuickChernoff] = {}
+        found: dict[int, int | None] = {}
+        for index in until_spent(range(len(rows)), least=1):
+            row, case = int(rows[index]), int(case_of.ravel()[index])
+            wrong = np.flatnonzero(cases[case, 1:])
             if not wrong.size:
+                found[row] = None
                 continue
-            steepest = tilts[alike][:, wrong].max(axis=0)
-            chernoff = QuickChernoff(
-                self.model, reference=int(case[0]), wrong=tuple(wrong.tolist()), steepest=steepest
-            )
-            for index in alike:
-                row = int(rows[index])
-                weights = self.variants.networks([graphs[row]]).weights[0]
-                found[row] = chernoff.rounds(weights, tilts[index, wrong], delta=self.delta)
+            if case not in known:
+                steepest = tilts[case_of.ravel() == case][:, wrong].max(axis=0)
+                best, others = int(cases[case, 0]), tuple(wrong.tolist())
+                known[case] = QuickChernoff(
+                    self.model, reference=best, wrong=others, steepest=steepest
+                )
+            weights = self.variants.networks([graphs[row]]).weights[0]
+            found[row] = known[case].rounds(weights, tilts[index, wrong], delta=self.delta)
         return found
 
     def _tilts(self, effects: LearningEffects, row: int) -> FloatArray:
@@ -329,7 +334,8 @@ def rank_edges(
         Whether new edges lead one way; by default as the graph does.
     limit
         The most candidates to look at, those first across which the slowest mode differs most. By
-        default as many as take some seconds, and at least 50; 20 for "fastest".
+        default as many as take some seconds, and at least 50; 20 for "fastest". Where the time of a
+        budget is up, those that come later have no `samples`, or are skipped.
     certify_best
         For how many of the first to enclose the sample size from both sides.
 

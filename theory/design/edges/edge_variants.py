@@ -94,6 +94,7 @@ def choose_edges(
         raise fail("method", f"one of {', '.join(METHODS)}", repr(method), "choose one of these")
     effort = as_positive("effort", effort)
     problem = mixing_problem(graph, v, without_budgets(constraints, graph))
+    constraints.check(graph)
     limits = EdgeLimits.of(problem, constraints)
     limits.check()
     sets = EdgeSets(problem, limits, constraints)

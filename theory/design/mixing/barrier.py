@@ -14,6 +14,7 @@ mathematics/fastest-mixing).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +27,6 @@ from theory.design.mixing.newton import (
     Matrix,
     NewtonSystem,
     NotPositiveDefinite,
-    Scaling,
     inverse,
     is_positive_definite,
     product,
@@ -39,7 +39,8 @@ from theory.validation import FloatArray
 # Where the interior-point method is, where it goes, and how far it may go ------------------------
 
 
-Pair = tuple[FloatArray, FloatArray]
+Cone = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Two symmetric matrices, (N, N), and two vectors, (F,) and (m,): those of Z₁, Z₂, g, the slack."""
 
 # Steps to the boundary are found to about this power of one half of themselves.
 _BISECTIONS = 6
@@ -48,75 +49,55 @@ _MOST_BISECTIONS = 40
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Unknowns, values of the constraints, and multipliers.
+    """The bound r on all eigenvalues, what is left of the constraints, and their multipliers.
 
     Attributes
     ----------
-    g, r
-        Shape (F,), and the bound on all eigenvalues.
-    Z, slack
-        Two of shape (N, N), and (m,): what is left of the constraints.
-    X, x, prices
-        Two of shape (N, N), (F,) and (m,): multipliers of Z ⪰ 0, g ≥ 0 and slack ≥ 0.
+    r
+        The bound.
+    Z, X
+        All positive (definite): constraints, of which the third is g itself, and multipliers.
     """
 
-    g: FloatArray
     r: float
-    Z: Pair
-    slack: FloatArray
-    X: Pair
-    x: FloatArray
-    prices: FloatArray
+    Z: Cone
+    X: Cone
+
+    @property
+    def g(self) -> FloatArray:
+        """Shape (F,)."""
+        return self.Z[2]
 
     @property
     def gap(self) -> float:
         """The sum of all constraints times their multipliers: primal minus dual objective."""
-        blocks = sum(float(np.vdot(X, Z)) for X, Z in zip(self.X, self.Z, strict=True))
-        return blocks + float(self.x @ self.g + self.prices @ self.slack)
+        blocks = sum(float(np.vdot(X, Z)) for X, Z in zip(self.X[:2], self.Z[:2], strict=True))
+        return blocks + float(self.X[2] @ self.Z[2] + self.X[3] @ self.Z[3])
 
     @property
     def mean_product(self) -> float:
         """The gap shared out over the barrier's parameter: μ."""
-        return self.gap / (2 * len(self.X[0]) + len(self.g) + len(self.slack))
+        return self.gap / sum(len(X) for X in self.X)
 
 
 @dataclass(frozen=True, eq=False)
 class Direction:
     """What changes by how much; Z sparse in large graphs: only edges and diagonal change."""
 
-    g: FloatArray
     r: float
-    Z: tuple[Matrix, Matrix]
-    slack: FloatArray
-    X: Pair
-    x: FloatArray
-    prices: FloatArray
+    Z: tuple[Matrix, Matrix, FloatArray, FloatArray]
+    X: Cone
 
 
-def primal_length(point: Point, by: Direction, *, limit: float) -> float:
-    """Nearly the largest step up to `limit` that keeps Z, g and the slack positive."""
-    limit = min(limit, _ratio(point.g, by.g), _ratio(point.slack, by.slack))
-    return _length(point.Z, (as_dense(by.Z[0]), as_dense(by.Z[1])), limit)
+def longest(values: Cone, changes: tuple[Matrix, ...], *, limit: float) -> float:
+    """Nearly the largest step up to `limit` that keeps all values positive (definite)."""
+    pairs = [(value, as_dense(change)) for value, change in zip(values, changes, strict=True)]
+    for value, change in pairs[2:]:
+        falling = change < 0
+        limit = min(limit, float(np.min(value[falling] / -change[falling], initial=np.inf)))
 
-
-def dual_length(point: Point, by: Direction, *, limit: float) -> float:
-    """Nearly the largest step up to `limit` that keeps X, x and the prices positive."""
-    limit = min(limit, _ratio(point.x, by.x), _ratio(point.prices, by.prices))
-    return _length(point.X, by.X, limit)
-
-
-def _ratio(value: FloatArray, change: FloatArray) -> float:
-    """The largest step that keeps `value` at 0 or more."""
-    falling = change < 0
-    return float(np.min(value[falling] / -change[falling], initial=np.inf))
-
-
-def _length(matrices: Pair, changes: Pair, limit: float) -> float:
     def inside(step: float) -> bool:
-        return all(
-            is_positive_definite(matrix + step * change)
-            for matrix, change in zip(matrices, changes, strict=True)
-        )
+        return all(is_positive_definite(value + step * change) for value, change in pairs[:2])
 
     if inside(limit):
         return limit
@@ -127,6 +108,12 @@ def _length(matrices: Pair, changes: Pair, limit: float) -> float:
         if low > 0 and done >= _BISECTIONS:
             break
     return low
+
+
+def sandwiched(change: Matrix, X: FloatArray, inverted: FloatArray) -> FloatArray:
+    """The symmetric part of X · change · Z⁻¹, for symmetric X and change."""
+    found = product(change, X).T @ inverted
+    return np.asarray(0.5 * (found + found.T))
 
 
 # A primal-dual interior-point method for the fastest reversible mixing ---------------------------
@@ -238,8 +225,8 @@ class _Method:
         flows = self.problem.known.copy()
         flows[free] = best.g * self.problem.unit[free]
         prices = np.zeros(self.agents)
-        prices[self.limited] = best.prices / self.problem.v[self.limited]
-        return BarrierSolution(flows, *best.X, prices, done, status)
+        prices[self.limited] = best.X[3] / self.problem.v[self.limited]
+        return BarrierSolution(flows, *best.X[:2], prices, done, status)
 
     def start(self) -> Point:
         """Feasible on both sides: half the budgets used, X a multiple of the identity."""
@@ -248,94 +235,70 @@ class _Method:
         slack = self.share - product(self.blocks.A.T, g)
         prices = r / (2 * self.agents) / slack
         each = np.eye(self.agents) / (2 * self.agents)
-        return self.point(g, r, (each, each), product(self.blocks.A, prices), prices)
+        return self.point(g, r, (each, each, product(self.blocks.A, prices), prices))
 
-    def point(self, g: FloatArray, r: float, X: Pair, x: FloatArray, prices: FloatArray) -> Point:
+    def point(self, g: FloatArray, r: float, X: Cone) -> Point:
         """The point of these unknowns and multipliers: Z and the slack follow, free of drift."""
         body = self.constant + as_dense(self.blocks.laplacian(g))
         above, below = body, -body
         above.flat[:: self.agents + 1] += r - 1.0
         below.flat[:: self.agents + 1] += r + 1.0
-        return Point(g, r, (above, below), self.share - product(self.blocks.A.T, g), X, x, prices)
+        return Point(r, (above, below, g, self.share - product(self.blocks.A.T, g)), X)
 
     def moved(self, now: Point, by: Direction, primal: float, dual: float) -> Point:
-        return self.point(
-            now.g + primal * by.g,
-            now.r + primal * by.r,
-            (now.X[0] + dual * by.X[0], now.X[1] + dual * by.X[1]),
-            now.x + dual * by.x,
-            now.prices + dual * by.prices,
-        )
+        a, b, c, d = (X + dual * change for X, change in zip(now.X, by.X, strict=True))
+        return self.point(now.g + primal * by.Z[2], now.r + primal * by.r, (a, b, c, d))
 
     def step(self, now: Point) -> Point:
         """A predictor and a corrector."""
-        scaling = Scaling(
-            now.X, (inverse(now.Z[0]), inverse(now.Z[1])), now.x / now.g, now.prices / now.slack
-        )
-        system = NewtonSystem(self.blocks, scaling)
-        affine = self.direction(now, system, scaling, target=0.0, second=None)
-        primal, dual = primal_length(now, affine, limit=1.0), dual_length(now, affine, limit=1.0)
+        inverses = inverse(now.Z[0]), inverse(now.Z[1])
+        ratios = now.X[2] / now.Z[2], now.X[3] / now.Z[3]
+        system = NewtonSystem(self.blocks, now.X[:2], inverses, ratios)
+        affine = self.direction(now, system, target=0.0, second=None)
+        primal, dual = longest(now.Z, affine.Z, limit=1.0), longest(now.X, affine.X, limit=1.0)
         ahead = self.moved(now, affine, primal, dual)
         mean = now.mean_product
         exponent = max(1.0, 3 * min(primal, dual) ** 2)
         centring = np.clip((max(ahead.mean_product, 0.0) / mean) ** exponent, _SHARPEST, 1.0)
-        final = self.direction(now, system, scaling, target=centring * mean, second=affine)
+        final = self.direction(now, system, target=centring * mean, second=affine)
         reach = _CAUTIOUS + (_BOLD - _CAUTIOUS) * min(primal, dual)
         return self.moved(
             now,
             final,
-            min(1.0, reach * primal_length(now, final, limit=1.0 / reach)),
-            min(1.0, reach * dual_length(now, final, limit=1.0 / reach)),
+            min(1.0, reach * longest(now.Z, final.Z, limit=1.0 / reach)),
+            min(1.0, reach * longest(now.X, final.X, limit=1.0 / reach)),
         )
 
     def direction(
         self,
         now: Point,
         system: NewtonSystem,
-        scaling: Scaling,
         *,
         target: float,
         second: Direction | None,
     ) -> Direction:
         """Towards X Z = target · I, with the second-order terms of an earlier direction."""
-        T_1, T_2 = (target * W - X for X, W in zip(now.X, scaling.inverse, strict=True))
-        x, prices = target / now.g - now.x, target / now.slack - now.prices
+        aim = [target * W - X for W, X in zip(system.inverses, now.X, strict=False)]
+        aim += [target / z - x for z, x in zip(now.Z[2:], now.X[2:], strict=True)]
         if second is not None:
-            T_1 -= sandwiched(second.Z[0], second.X[0], scaling.inverse[0])
-            T_2 -= sandwiched(second.Z[1], second.X[1], scaling.inverse[1])
-            x = x - second.x * second.g / now.g
-            prices = prices - second.prices * second.slack / now.slack
-        # At dg = dr = 0: what is still lacking of dual feasibility is what dg and dr must bring.
-        start = self.along(np.zeros(len(now.g) + 1), now, (T_1, T_2), x, prices, scaling)
-        # Once is enough: what rounding leaves over, no second solution removes.
-        y = -system.solve(self.lacking(now, start))
-        return self.along(y, now, (T_1, T_2), x, prices, scaling)
+            for k, W in enumerate(system.inverses):
+                aim[k] -= sandwiched(second.Z[k], second.X[k], W)
+            terms = zip(second.X[2:], second.Z[2:], now.Z[2:], strict=True)
+            aim[2:] = [T - x * dz / z for T, (x, dz, z) in zip(aim[2:], terms, strict=True)]
 
-    def along(
-        self,
-        y: FloatArray,
-        now: Point,
-        T: Pair,
-        x: FloatArray,
-        prices: FloatArray,
-        scaling: Scaling,
-    ) -> Direction:
-        """The direction whose g and r are y, shape (F + 1,): multipliers from T, x and prices."""
-        g, r = y[:-1], float(y[-1])
-        Z = self.changes(g, r)
-        slack = -product(self.blocks.A.T, g)
-        return Direction(
-            g,
-            r,
-            Z,
-            slack,
-            (
-                T[0] - sandwiched(Z[0], now.X[0], scaling.inverse[0]),
-                T[1] - sandwiched(Z[1], now.X[1], scaling.inverse[1]),
-            ),
-            x - scaling.edge_ratio * g,
-            prices - scaling.budget_ratio * slack,
-        )
+        def along(g: FloatArray, r: float) -> Direction:
+            """The direction in which g and r change so, and multipliers with them."""
+            Z = (*self.changes(g, r), g, -product(self.blocks.A.T, g))
+            a, b = (aim[k] - sandwiched(Z[k], now.X[k], W) for k, W in enumerate(system.inverses))
+            c, d = (aim[k] - ratio * Z[k] for k, ratio in enumerate(system.ratios, start=2))
+            return Direction(r, Z, (a, b, c, d))
+
+        # At dg = dr = 0: what is still lacking of dual feasibility is what dg and dr must bring.
+        start = along(np.zeros(len(now.g)), 0.0)
+        lacking = self.lack([X + change for X, change in zip(now.X, start.X, strict=True)])
+        # Once is enough: what rounding leaves over, no second solution removes.
+        y = -system.solve(lacking)
+        return along(y[:-1], float(y[-1]))
 
     def changes(self, g: FloatArray, r: float) -> tuple[Matrix, Matrix]:
         """How Z₁ and Z₂ change with g and r."""
@@ -347,23 +310,12 @@ class _Method:
         above, below = (sparse.csr_array(diagonal + sign * spread) for sign in SIGNS)
         return above, below
 
-    def lacking(self, now: Point, by: Direction) -> FloatArray:
-        """What dual feasibility lacks after a full step, shape (F + 1,)."""
-        X = now.X[0] + by.X[0], now.X[1] + by.X[1]
-        return self.lack(X, now.x + by.x, now.prices + by.prices)
-
-    def lack(self, X: Pair, x: FloatArray, prices: FloatArray) -> FloatArray:
-        """What dual feasibility lacks: of equality on every edge, and of a trace of one."""
-        edges = product(self.blocks.A, prices) - self.blocks.forms(X[0] - X[1]) - x
+    def lack(self, X: Sequence[FloatArray]) -> FloatArray:
+        """What dual feasibility lacks: of equality on each edge, of a trace of one; (F + 1,)."""
+        edges = product(self.blocks.A, X[3]) - self.blocks.forms(X[0] - X[1]) - X[2]
         return np.append(edges, 1.0 - np.trace(X[0]) - np.trace(X[1]))
 
     def lack_costs(self, now: Point) -> float:
         """What the bound loses by what dual feasibility lacks, to first order."""
-        lack = np.abs(self.lack(now.X, now.x, now.prices))
+        lack = np.abs(self.lack(now.X))
         return float(lack[:-1] @ now.g + lack[-1] * abs(1.0 - now.r))
-
-
-def sandwiched(change: Matrix, X: FloatArray, inverted: FloatArray) -> FloatArray:
-    """The symmetric part of X · change · Z⁻¹, for symmetric X and change."""
-    found = product(change, X).T @ inverted
-    return np.asarray(0.5 * (found + found.T))

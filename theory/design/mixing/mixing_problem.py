@@ -26,7 +26,6 @@ from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.network import Network
 from theory.network.graphs import assemble
-from theory.network.labels import called
 from theory.network.structure import EPS, name_groups
 from theory.scientific import csgraph, sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
@@ -173,24 +172,13 @@ def mixing_problem(
         its agents, or constraints clash with each other, with the graph or with v.
     """
     constraints = constraints or Constraints()
-    if not graph.is_undirected:
-        i, j = (int(x) for x in graph.links[int(np.argmin(graph.reverse))])
-        raise fail(
-            "graph",
-            "an undirected one: a reversible W needs listening both ways",
-            f"{called(i, graph.names)} listening to {called(j, graph.names)}, which does not "
-            "listen back",
-            "use local_mixing for directed graphs, or add the other direction",
-        )
+    edges = graph.edges
     stationary = constraints.influence_on(graph, v)
     constraints.check(graph)
     constraints.check_fits(graph)
     availability = constraints.availability_on(graph)
-    links, edges = graph.links, graph.edges
-    keys = links[:, 0] * graph.agents + links[:, 1]
-    there = np.searchsorted(keys, edges[:, 0] * graph.agents + edges[:, 1])
-    back = np.searchsorted(keys, edges[:, 1] * graph.agents + edges[:, 0])
-    heard = np.stack([availability[there], availability[back]], axis=1)
+    there = np.flatnonzero(graph.links[:, 0] < graph.links[:, 1])
+    heard = np.stack([availability[there], availability[graph.reverse[there]]], axis=1)
     if constraints.symmetric and (heard[:, 0] != heard[:, 1]).any():
         i, j = edges[int(np.argmax(heard[:, 0] != heard[:, 1]))]
         raise fail(

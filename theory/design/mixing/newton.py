@@ -35,6 +35,7 @@ _DENSE = 1 << 14
 _SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9)
 
 Matrix = FloatArray | sparse.csr_array[np.float64]
+Pair = tuple[FloatArray, FloatArray]
 
 
 class NotPositiveDefinite(ArithmeticError):  # noqa: N818 - a property, as it is called
@@ -92,16 +93,6 @@ class Blocks:
         return sparse.csr_array(self.B.T @ sparse.csr_array(self.B.multiply(g[:, None])))
 
 
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """What the Newton system is made of: X_k, Z_k⁻¹, and x, z of the linear constraints."""
-
-    X: tuple[FloatArray, FloatArray]
-    inverse: tuple[FloatArray, FloatArray]
-    edge_ratio: FloatArray  # x_e / g_e
-    budget_ratio: FloatArray  # λ_i / slack_i
-
-
 # Of Σ g b bᵀ in Z₁ and Z₂.
 SIGNS = (1.0, -1.0)
 
@@ -140,11 +131,20 @@ def inverse(matrix: FloatArray) -> FloatArray:
 
 
 class NewtonSystem:
-    """The factorised Schur complement at one point."""
+    """The factorised Schur complement at one point.
 
-    def __init__(self, blocks: Blocks, scaling: Scaling) -> None:
+    Parameters
+    ----------
+    X, inverses
+        The two X_k and Z_k⁻¹.
+    ratios
+        x_e / g_e, shape (F,), and λ_i / slack_i, shape (m,): those of the linear constraints.
+    """
+
+    def __init__(self, blocks: Blocks, X: Pair, inverses: Pair, ratios: Pair) -> None:
+        self.inverses, self.ratios = inverses, ratios
         for shift in _SHIFTS:
-            matrix = schur_complement(blocks, scaling)
+            matrix = schur_complement(blocks, X, inverses, ratios)
             matrix.flat[:: len(matrix) + 1] *= 1.0 + shift
             scale = 1.0 / np.sqrt(matrix.diagonal())
             # A unit diagonal: the shift then means the same for every edge.
@@ -162,8 +162,10 @@ class NewtonSystem:
         return np.asarray(found * self._scale)
 
 
-def schur_complement(blocks: Blocks, scaling: Scaling) -> FloatArray:
+def schur_complement(blocks: Blocks, X: Pair, inverses: Pair, ratios: Pair) -> FloatArray:
     """H, shape (F + 1, F + 1), the last row and column for r; only the lower triangle is filled."""
+    pairs = list(zip(X, inverses, strict=True))
+    edge_ratio, budget_ratio = ratios
     count = len(blocks.first)
     H = np.zeros((count + 1, count + 1))
     B = blocks.B
@@ -171,26 +173,24 @@ def schur_complement(blocks: Blocks, scaling: Scaling) -> FloatArray:
         end = min(begin + _PANEL, count)
         here, below = B[begin:end], B[begin:]
         panel = np.zeros((count - begin, end - begin))
-        for X, inverted in zip(scaling.X, scaling.inverse, strict=True):
-            entries = product(below, np.ascontiguousarray(product(here, X).T))
+        for each, inverted in pairs:
+            entries = product(below, np.ascontiguousarray(product(here, each).T))
             entries *= product(below, np.ascontiguousarray(product(here, inverted).T))
             panel += entries
         H[begin:count, begin:end] = panel
     everyone = np.arange(count)
-    H[everyone, everyone] += scaling.edge_ratio
+    H[everyone, everyone] += edge_ratio
     if isinstance(blocks.A, np.ndarray):
-        H[:count, :count] += (blocks.A * scaling.budget_ratio) @ blocks.A.T
+        H[:count, :count] += (blocks.A * budget_ratio) @ blocks.A.T
     else:
-        shared = sparse.coo_array(
-            sparse.csr_array(blocks.A.multiply(scaling.budget_ratio)) @ blocks.A.T
-        )
+        shared = sparse.coo_array(sparse.csr_array(blocks.A.multiply(budget_ratio)) @ blocks.A.T)
         row, column = shared.coords
         H[row, column] += shared.data
-    for sign, X, inverted in zip(SIGNS, scaling.X, scaling.inverse, strict=True):
+    for sign, (each, inverted) in zip(SIGNS, pairs, strict=True):
         # tr(b bᵀ X Z⁻¹) from the few entries of X Z⁻¹ that are needed.
         i, j, a, c = blocks.first, blocks.second, blocks.at_first, blocks.at_second
-        diagonal = np.einsum("ij,ij->i", X, inverted)
-        crossed = _row_products(X, inverted, i, j) + _row_products(X, inverted, j, i)
+        diagonal = np.einsum("ij,ij->i", each, inverted)
+        crossed = _row_products(each, inverted, i, j) + _row_products(each, inverted, j, i)
         H[count, :count] += sign * (a * a * diagonal[i] + c * c * diagonal[j] + a * c * crossed)
         H[count, count] += diagonal.sum()
     return H

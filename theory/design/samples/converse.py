@@ -31,10 +31,11 @@ from theory.bounds.accounting.events import EventSet
 from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
-from theory.design.samples.cover import CoverSearch, Evidence
+from theory.design.samples.cover import CoverSearch, evidence_table
 from theory.design.search import Certificate, within_budget
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import TiltedTable
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
@@ -43,13 +44,23 @@ from theory.validation import FloatArray, as_probability, read_only
 # What no design can beat -------------------------------------------------------------------------
 
 
-# The account of one agent, or of perfect mixing, is left out where it takes longer.
+# The account of one agent, or of perfect mixing, is a matter of milliseconds, except for large data
+# sets: it is left out where it takes longer.
 _MOST_SECONDS = 10.0
 
 
 def perfect_mixing(v: FloatArray, *, name: str = "perfect mixing") -> Network:
     """W = 1 vᵀ, of all networks with stationary distribution v the one with the fewest errors."""
     return Network(np.tile(v, (v.size, 1)), name=name)
+
+
+def perfect_size(v: FloatArray, model: FiniteModel, delta: float) -> CertifiedSampleSize:
+    """The certified n(δ) of perfect mixing, with ends left out where it would take too long."""
+    return _size(perfect_mixing(v), model, delta)
+
+
+def _size(network: Network, model: FiniteModel, delta: float) -> CertifiedSampleSize:
+    return account(network, model).sample_size(delta, seconds=within_budget(_MOST_SECONDS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +147,10 @@ def every_design_bound(
     best, wrong = aim.target, aim.wrong.tolist()
     if not EventSet(perfect_mixing(v), model).is_unique:
         return _nothing(delta, model, "several hypotheses are best and differ: no bound")
-    evidence = tuple(Evidence.of(model, best, theta) for theta in wrong)
-    known = _certified(model, delta, best, evidence, influences)
-    search = CoverSearch(evidence, influences, v)
+    table = evidence_table(model, best, wrong)
+    priors = (model.log_priors[:, [best]] - model.log_priors[:, wrong])[model.assignment].T
+    known = _certified(model, delta, table, priors, influences)
+    search = CoverSearch(model, table, priors, influences, v)
     if search.plain is None:
         note = "errors become impossible: no exponent bounds them"
         return replace(_nothing(delta, model, known.note or note), rounds=known.rounds)
@@ -152,7 +164,7 @@ def every_design_bound(
         rounds=known.rounds,
         probability=probability,
         budget=bent.budget,
-        hypotheses=tuple(e.hypothesis for e in bent.evidence),
+        hypotheses=tuple(int(theta) for theta in table.second[bent.rows]),
         multipliers=read_only(bent.multipliers),
         tilts=read_only(bent.tilts),
         note=known.note or "the bound says nothing at this δ",
@@ -170,8 +182,8 @@ class _Known:
 def _certified(
     model: FiniteModel,
     delta: float,
-    best: int,
-    evidence: tuple[Evidence, ...],
+    table: TiltedTable,
+    priors: FloatArray,
     influences: InfluenceSet,
 ) -> _Known:
     """What the account of one network with perfect mixing proves of every design."""
@@ -180,12 +192,13 @@ def _certified(
         only_v = perfect_mixing(influences.centre)
         found = _larger(found, only_v, model, delta, "perfect mixing at the only v")
     alone: dict[int, list[int]] = {}
-    for one in evidence:
-        if one.informed.size == 1 and not one.priors.any():
-            alone.setdefault(int(one.informed[0]), []).append(one.hypothesis)
+    # Who sees some log-ratio that is not always zero.
+    speaks = (table.facts.spreads > 0) | (table.facts.information != 0)
+    for row in np.flatnonzero((speaks.sum(axis=1) == 1) & ~priors.any(axis=1)):
+        alone.setdefault(int(speaks[row].argmax()), []).append(int(table.second[row]))
     for agent, only in alone.items():
         kind = model.kinds[model.assignment[agent]]
-        chosen = [best, *only]
+        chosen = [int(table.first[0]), *only]
         single = FiniteModel.from_agents(
             [model.hypotheses[m] for m in chosen], [_restricted(kind, chosen)]
         )
@@ -196,7 +209,7 @@ def _certified(
 
 
 def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, note: str) -> _Known:
-    lower = account(network, model).sample_size(delta, seconds=within_budget(_MOST_SECONDS)).lower
+    lower = _size(network, model, delta).lower
     return _Known(lower, note) if lower is not None and lower > found.rounds else found
 
 

@@ -7,19 +7,19 @@ Laws Q_θ, one for each wrong θ, and multipliers λ *cover* a set of influences
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from theory.design.exponent.interior import budget_tilts
 from theory.design.influences.flow_rows import simplex
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import LeastProgram
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import TiltedTable, exponents, tabulate
 from theory.validation import FloatArray, IntArray
 
 # How unlikely an error can be --------------------------------------------------------------------
@@ -212,32 +212,72 @@ _BERRY_ESSEEN = 0.56
 # He, Zhang and Zhang (2010): P(X ≤ 0) ≥ (2√3 − 3)(E X²)²/E X⁴ where E X = 0; proved there and in
 # docs: mathematics/fewest-samples.
 _FOURTH_MOMENT = 2 * np.sqrt(3) - 3
-# A mean that is zero in exact arithmetic comes out as a few roundings; laws are bent this much
-# further, relative to their budget, which costs as little of the bound.
-_SLACK = 1e-9
 # An influence is news to the multipliers if it raises what they leave by this part of the means.
 _NEW = 1e-9
+# Means are sums of a few roundings: they count as this part of their size larger than they are.
+_ROUNDING_OF_MEANS = 1e-13
+# In units of one over the largest influence; laws tilted further have settled at their least.
+_MOST_TILT = 1e6
+# Budgets are the smallest to this part.
+_SLACK = 1e-9
+
+
+def evidence_table(model: FiniteModel, best: int, wrong: Sequence[int] | IntArray) -> TiltedTable:
+    """What the agents see of some wrong hypotheses: a row each, a slot an agent."""
+    others = np.asarray(wrong, dtype=np.int64)
+    return tabulate(model, np.full(others.size, best), others)
+
+
+def tilts_spending(
+    table: TiltedTable, v: FloatArray, budget: float
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """The rows of a table whose laws tilted by some t v cost `budget`, these t, and the means.
+
+    Shapes (R',), (R',) and (R', N). Other rows cost less however far they are tilted.
+    """
+    found = budget_tilts(table, np.arange(table.rows), v, budget, guess=np.ones(table.rows))
+    cost = found.tilted.costs(found.tilts[:, None] * v) @ table.counts
+    spent = (cost >= budget * (1 - 1e-6)) & (found.tilts * v.max() <= _MOST_TILT)
+    rows = np.flatnonzero(spent)
+    return rows, found.tilts[rows], found.tilted.means[rows]
 
 
 @dataclass(frozen=True, eq=False)
 class Cover:
-    """Laws Q_θ of one budget, and the multipliers that make them cover every influence."""
+    """Laws Q_θ of one budget, and the multipliers that make them cover every influence.
+
+    `rows` are those of the table, `tilts` have shape (rows, N).
+    """
 
     budget: float
-    evidence: tuple[Evidence, ...]
+    rows: IntArray
     multipliers: FloatArray
     tilts: FloatArray
-    excess: float
 
 
 class CoverSearch:
-    """Looks for bent laws that cover every influence, and for the last round they speak of."""
+    """Looks for bent laws that cover every influence, and for the last round they speak of.
+
+    Parameters
+    ----------
+    table
+        The laws of z, a row for each wrong hypothesis and a slot for each agent.
+    priors
+        Shape (R, N): log-odds of the prior.
+    v
+        Shape (N,): the influence along which laws are bent.
+    """
 
     def __init__(
-        self, evidence: tuple[Evidence, ...], influences: InfluenceSet, v: FloatArray
+        self,
+        model: FiniteModel,
+        table: TiltedTable,
+        priors: FloatArray,
+        influences: InfluenceSet,
+        v: FloatArray,
     ) -> None:
-        self.evidence, self.influences, self.v = evidence, influences, v
-        self.flat = not any(e.priors.any() for e in evidence)
+        self.model, self.table, self.priors = model, table, priors
+        self.influences, self.v = influences, v
         self.vertices: list[FloatArray] = [v, influences.maximise(-v).point]
         self.plain = self._smallest(np.inf)
 
@@ -250,7 +290,7 @@ class CoverSearch:
         # assumes no more than that what it finds is right: each n is proved by itself.
         while high - low > 1:
             middle = (low + high) // 2
-            here = self.plain if self.flat else self._smallest(middle)
+            here = self._smallest(middle) if self.priors.any() else self.plain
             value = 0.0 if here is None else self._probability(here, middle)
             if here is not None and value > delta:
                 low = middle
@@ -261,14 +301,17 @@ class CoverSearch:
 
     def _probability(self, bent: Cover, rounds: int) -> float:
         """A lower bound on the probability of error of every design at `rounds`."""
-        found = []
-        for evidence, tilts in zip(bent.evidence, bent.tilts, strict=True):
+        found, assignment = [], self.model.assignment
+        for row, tilts in zip(bent.rows, bent.tilts, strict=True):
+            every = self.model.log_ratio_laws(
+                int(self.table.first[row]), int(self.table.second[row])
+            )
             terms, laws = [], []
             keys, counts = np.unique(
-                np.column_stack([evidence.assignment, tilts]), axis=0, return_counts=True
+                np.column_stack([assignment, tilts]), axis=0, return_counts=True
             )
             for (kind, u), count in zip(keys, counts, strict=True):
-                law = evidence.laws[int(kind)]
+                law = every[int(kind)]
                 if law.variance > 0 or law.mean != 0:
                     terms.append(Term(law, float(u), int(count)))
                     laws.append(law.tilted(-float(u)))
@@ -280,60 +323,45 @@ class CoverSearch:
 
     def _smallest(self, rounds: float) -> Cover | None:
         """Laws of the smallest budget found that cover every influence at `rounds`."""
-        start = min(e.exponent(self.v) for e in self.evidence)
+        at_v = exponents(self.table, np.arange(self.table.rows), self.v)
+        start = float(at_v.values[np.isfinite(at_v.tilts)].min(initial=np.inf))
         if not np.isfinite(start):
             return None
-        low, high = start, start
-        found = self._bent(high, rounds)
-        while found is None or found.excess > 0:
-            low, high = high, 1.05 * high + 1e-12
-            if high > 50 * start + 1:
+        low = high = max(start, 1e-12)
+        found, step = None, 0.0
+        # Newton's steps from below, doubled so that they get across; then halves of what is left.
+        while found is None or high - low > _SLACK * high:
+            budget = high if found is None else (low + high) / 2
+            rows, t, means = tilts_spending(self.table, self.v, budget)
+            if not rows.size or budget > 50 * start + 1:
                 return None
-            found = self._bent(high, rounds)
-        while high - low > _SLACK * high:
-            middle = (low + high) / 2
-            trial = self._bent(middle, rounds)
-            if trial is not None and trial.excess <= 0:
-                high, found = middle, trial
+            weights, hope = self._multipliers(means + self.priors[rows] / rounds)
+            if hope <= 0:
+                used, high = weights > 0, budget
+                found = Cover(budget, rows[used], weights[used], t[used, None] * self.v)
             else:
-                low = middle
-        used = found.multipliers > 0
-        chosen = tuple(e for e, keep in zip(found.evidence, used, strict=True) if keep)
-        return Cover(found.budget, chosen, found.multipliers[used], found.tilts[used], found.excess)
+                low, newton = budget, hope / float(weights @ (1 / t))
+                step = 2 * max(newton, step, _SLACK * budget)
+                high = high if found else budget + step
+        return found
 
-    def _bent(self, budget: float, rounds: float) -> Cover | None:
-        """The laws of one budget, and the λ that leaves influences the least to hope for."""
-        evidence, tilts, means = [], [], []
-        for e in self.evidence:
-            t = e.spending(self.v, budget)
-            if t is not None:
-                u = t * self.v
-                evidence.append(e)
-                tilts.append(u)
-                means.append(e.means(u) + e.priors / rounds)
-        if not evidence:
-            return None
-        table = np.array(means)
+    def _multipliers(self, means: FloatArray) -> tuple[FloatArray, float]:
+        """λ that leaves influences the least to hope for, max_v Σ_j v_j Σ_θ λ_θ m_θj; and that."""
         while True:
-            multipliers = self._multipliers(table)
-            support = self.influences.maximise(multipliers @ table)
-            seen = float((np.array(self.vertices) @ (multipliers @ table)).max())
-            if support.value <= max(0.0, seen + _NEW * float(np.abs(table).max())):
+            # The multipliers of the best mixture of the influences seen so far.
+            payoffs = np.array(self.vertices) @ means.T
+            mixtures = simplex(np.zeros(len(payoffs)))
+            even = np.full(len(payoffs), 1 / len(payoffs))
+            found = LeastProgram(mixtures, payoffs, start=even).solve().multipliers
+            weights = np.where(found > 1e-12, found, 0.0)
+            weights = weights / weights.sum()
+            support = self.influences.maximise(weights @ means)
+            seen = float((np.array(self.vertices) @ (weights @ means)).max())
+            if support.value <= max(0.0, seen + _NEW * float(np.abs(means).max())):
                 break
             self.vertices.append(support.point)
-        scale = float(np.abs(multipliers @ np.abs(table)).max())
-        excess = support.value + 1e-13 * scale
-        return Cover(budget, tuple(evidence), multipliers, np.array(tilts), excess)
-
-    def _multipliers(self, table: FloatArray) -> FloatArray:
-        """λ of the smallest max_v Σ_j v_j Σ_θ λ_θ m_θj over the influences seen so far."""
-        # The multipliers of the best mixture of these influences.
-        payoffs = np.array(self.vertices) @ table.T
-        mixtures = simplex(np.zeros(len(payoffs)))
-        even = np.full(len(payoffs), 1 / len(payoffs))
-        found = LeastProgram(mixtures, payoffs, start=even).solve().multipliers
-        multipliers = np.where(found > 1e-12, found, 0.0)
-        return np.asarray(multipliers / multipliers.sum())
+        scale = float((weights @ np.abs(means)).max())
+        return weights, support.value + _ROUNDING_OF_MEANS * scale
 
 
 def _share(laws: list[LogRatioLaw], rounds: int) -> float:
@@ -363,87 +391,3 @@ def _fourth_moment(law: LogRatioLaw) -> float:
     """E(z − E z)⁴."""
     d, s = law.means - law.mean, law.variances
     return float(law.probabilities @ (d**4 + 6 * d * d * s + 3 * s * s))
-
-
-# Laws of the data bent towards an error ----------------------------------------------------------
-
-
-# In units of one over the largest influence; laws tilted further have settled at their least.
-_MOST_TILT = 1e6
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the agents see of one wrong hypothesis.
-
-    Attributes
-    ----------
-    hypothesis
-        θ.
-    laws
-        The law of z of each kind.
-    assignment
-        Shape (N,): the kind of each agent.
-    priors
-        Shape (N,): log-odds of the prior.
-    """
-
-    hypothesis: int
-    laws: tuple[LogRatioLaw, ...]
-    assignment: IntArray
-    priors: FloatArray
-
-    @classmethod
-    def of(cls, model: FiniteModel, best: int, theta: int) -> Evidence:
-        """Evidence for `best` against `theta`."""
-        odds = model.log_priors[:, best] - model.log_priors[:, theta]
-        laws = model.log_ratio_laws(best, theta)
-        return cls(theta, laws, model.assignment, odds[model.assignment])
-
-    @cached_property
-    def informed(self) -> IntArray:
-        """The agents whose log-ratio is not zero."""
-        speaks = [bool(law.means.any()) or not law.is_bounded for law in self.laws]
-        return np.flatnonzero(np.array(speaks)[self.assignment])
-
-    def means(self, tilts: FloatArray) -> FloatArray:
-        """E_Q z_j, shape (N,)."""
-        values = np.empty(tilts.size)
-        for kind in np.unique(self.assignment):
-            who = self.assignment == kind
-            values[who] = self.laws[kind].cumulant_slope(-tilts[who])
-        return values
-
-    def cost(self, tilts: FloatArray) -> float:
-        """Σ_j KL(Q_j ‖ P_j), in nats a round."""
-        total = -float(tilts @ self.means(tilts))
-        for kind in np.unique(self.assignment):
-            who = self.assignment == kind
-            total -= float(self.laws[kind].cumulant(-tilts[who]).sum())
-        return total
-
-    def balanced(self, v: FloatArray) -> float | None:
-        """The t at which the mean at v is zero; None where it is never."""
-        return self._root(v, lambda t: -float(v @ self.means(t * v)))
-
-    def spending(self, v: FloatArray, budget: float) -> float | None:
-        """The t at which t v costs `budget`; None where no t costs as much."""
-        return self._root(v, lambda t: self.cost(t * v) - budget)
-
-    def exponent(self, v: FloatArray) -> float:
-        """E_θ(v) in nats a round; infinite where z is never negative, zero where θ is favoured."""
-        if float(v @ self.means(np.zeros_like(v))) <= 0:
-            return 0.0
-        t = self.balanced(v)
-        return np.inf if t is None else self.cost(t * v)
-
-    def _root(self, v: FloatArray, rising: Callable[[float], float]) -> float | None:
-        unit = 1.0 / float(v.max())
-        high = unit
-        while rising(high) < 0:
-            high *= 2.0
-            if high > _MOST_TILT * unit:
-                return None
-        if rising(0.0) >= 0:
-            return 0.0
-        return float(brentq(rising, 0.0, high, xtol=1e-300, rtol=1e-12))

@@ -12,8 +12,9 @@ linear programs. The least slem is not convex in v: where the search ends need n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from theory.design.influences.influence_set import InfluenceSet
 from theory.design.mixing import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.realisation import realise
-from theory.design.samples.cover import Evidence
+from theory.design.samples.cover import tilts_spending
 from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
+from theory.learning.tilted import TiltedTable, least_exponents
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.validation import FloatArray
@@ -41,61 +43,40 @@ _MET = 1e-9
 _MOST_CUTS = 200
 
 
-class KeepsRate:
-    """K as an objective: {v : Σ_j v_j I_j(θ*, θ) ≥ c for every wrong θ} keeps c of it.
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """K or E against the rows of `table` (a slot an agent), as something to keep a share of."""
 
-    `information` has shape (N, wrong).
-    """
-
-    def __init__(self, information: FloatArray) -> None:
-        self.information = information
+    table: TiltedTable
+    by: Literal["rate", "exponent"]
 
     def value(self, v: FloatArray) -> float:
-        """K at v."""
-        return float((v @ self.information).min())
+        """K or E at v."""
+        if self.by == "rate":
+            return float((self.table.facts.information @ v).min())
+        return float(least_exponents(self.table, v[None])[0][0])
 
-    def rows(self, least: float) -> FloatArray:
-        """Cuts that are known, shape (C, N), row · v ≥ 0: here all there are."""
-        return np.asarray(self.information.T - least)
+    def cuts(self, v: FloatArray | None, least: float) -> FloatArray:
+        """Shape (C, N): row · v ≥ 0 wherever the objective is `least`; those that `v` violates.
 
-    def cuts(self, v: FloatArray, least: float) -> list[FloatArray]:
-        """Further cuts that v violates: none."""
-        return []
-
-
-class KeepsExponent:
-    """E as an objective: {v : E_θ(v) ≥ c for every wrong θ} keeps c of it."""
-
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
-        self.evidence = tuple(evidence)
-
-    def value(self, v: FloatArray) -> float:
-        """E at v."""
-        return min(e.exponent(v) for e in self.evidence)
-
-    def rows(self, least: float) -> FloatArray:
-        """Where E is positive at all."""
-        return np.array([e.means(np.zeros(e.assignment.size)) for e in self.evidence])
-
-    def cuts(self, v: FloatArray, least: float) -> list[FloatArray]:
-        """One for each hypothesis whose exponent at v is too small, to 1e-9 or so."""
-        found = []
-        for e in self.evidence:
-            t = e.spending(v, least)
-            means = None if t is None else e.means(t * v)
-            if means is not None and float(v @ means) < -_MET * float(np.abs(means).max()):
-                found.append(means)
-        return found
+        Without v those known beforehand: all there are for K, and for E where it is positive at
+        all. Else one for each hypothesis whose exponent at v is too small, to 1e-9 or so.
+        """
+        if v is None:
+            return self.table.facts.information - (least if self.by == "rate" else 0.0)
+        if self.by == "rate":
+            return np.zeros((0, v.size))
+        _, _, means = tilts_spending(self.table, v, least)
+        cuts: FloatArray = means[means @ v < -_MET * np.abs(means).max(axis=1)]
+        return cuts
 
 
 class FlooredInfluences:
     """The influences of a set that keep `least` of an objective; cuts needed once are kept."""
 
-    def __init__(
-        self, influences: InfluenceSet, kept: KeepsRate | KeepsExponent, least: float
-    ) -> None:
+    def __init__(self, influences: InfluenceSet, kept: Kept, least: float) -> None:
         self.influences, self.kept, self.bar = influences, kept, least
-        self._rows = kept.rows(least)
+        self._rows = kept.cuts(None, least)
 
     def evenest(self) -> FloatArray | None:
         """The v nearest the set's centre, by max_j |v_j / centre_j − 1|; None if there is none."""
@@ -131,10 +112,10 @@ class FlooredInfluences:
             v = np.maximum(solved.x[:agents], self.influences.lowest)
             v = v / v.sum()
             new = self.kept.cuts(v, self.bar)
-            if not new:
+            if not len(new):
                 break
-            self._rows = np.vstack([self._rows, *new])
-            program.add(_scaled(np.array(new), width), 0.0, np.inf)
+            self._rows = np.vstack([self._rows, new])
+            program.add(_scaled(new, width), 0.0, np.inf)
         return np.asarray(v)
 
 
@@ -336,14 +317,13 @@ def starts_for(
 def faster_starts(
     graph: DesignGraph,
     v: FloatArray,
-    evidence: tuple[Evidence, ...],
+    kept: Kept,
     allowed: InfluenceSet,
     limits: Constraints,
     *,
     seed: int,
 ) -> Iterator[Start]:
-    """Networks that give up some of the exponent at v to mix faster."""
-    kept = KeepsExponent(evidence)
+    """Networks that give up some of the exponent, which is `kept`, at v to mix faster."""
     best = kept.value(v)
     if allowed.is_point or not 0 < best < np.inf:
         return

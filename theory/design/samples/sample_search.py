@@ -7,21 +7,22 @@ from operator import attrgetter
 
 import numpy as np
 
-from theory.bounds import account, sample_sizes
+from theory.bounds import sample_sizes
 from theory.design.constraints import Constraints, expected_network
 from theory.design.directed.flow_weights import FlowWeights, UnbalancedError
 from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.rate_program import RateTarget, rate_target
+from theory.design.rate.rate_program import rate_target
 from theory.design.samples.converse import (
     FewestSamples,
     SampleStart,
     every_design_bound,
     perfect_mixing,
+    perfect_size,
 )
-from theory.design.samples.cover import Evidence
+from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
-    KeepsExponent,
+    Kept,
     Start,
     Tried,
     faster_starts,
@@ -29,9 +30,9 @@ from theory.design.samples.mixing_descent import (
     starts_for,
 )
 from theory.design.samples.smooth_errors import SmoothErrors, descend
-from theory.design.search import Search, is_spent, until_spent, within_budget
+from theory.design.search import Search, is_spent, until_spent
 from theory.learning.model import FiniteModel
-from theory.learning.rate import error_exponent, learning_rate
+from theory.learning.rate import check_same_agents, error_exponent, learning_rate
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.progress import Progress
@@ -47,8 +48,6 @@ _CERTIFIED, _DESCENTS, _STEPS, _RESTARTS = 6, 3, 150, 2
 _KICK = 0.5
 # Networks beyond this have no certified sample size, and descents that take minutes.
 _MOST_AGENTS = 64
-# The account of perfect mixing is a matter of milliseconds, except for large data sets.
-_SECONDS = 10.0
 # Mixtures of the best network with others, and in which shares.
 _MIXTURES, _SHARES = 4, (0.3, 0.6)
 # Weights that agree to this are one start.
@@ -60,51 +59,27 @@ _ORDER = attrgetter("order")
 
 
 class SampleSearch:
-    """One problem, and how networks are judged in it."""
+    """One problem, its arguments checked as `fewest_samples` says, and how networks are judged."""
 
     def __init__(
         self,
-        graph: DesignGraph,
-        model: FiniteModel,
-        delta: float,
-        aim: RateTarget,
-        limits: Constraints,
-        minimum_influence: float | None,
-    ) -> None:
-        self.graph, self.model, self.delta, self.aim, self.limits = graph, model, delta, aim, limits
-        self.allowed = InfluenceSet(graph.agents, minimum_influence, limits, graph)
-        self._rows: dict[bytes, SampleStart] = {}
-        self.evidence = tuple(Evidence.of(model, aim.target, int(m)) for m in aim.wrong)
-        self.exponent = KeepsExponent(self.evidence)
-
-    @classmethod
-    def of(
-        cls,
         graph: DesignGraph | Network,
         model: FiniteModel,
         delta: float,
         target: int | str | None,
         constraints: Constraints | None,
         minimum_influence: float | None,
-    ) -> SampleSearch:
-        """The search, its arguments checked.
-
-        Raises
-        ------
-        ValueError
-            As for :func:`theory.design.samples.fewest_samples`.
-        """
+    ) -> None:
         graph = DesignGraph.from_network(graph) if isinstance(graph, Network) else graph
-        delta = as_probability("delta", delta)
-        if graph.agents != model.agents:
-            raise fail(
-                "model",
-                f"as many agents as the graph, {graph.agents}",
-                model.agents,
-                "change the agents' counts or the graph",
-            )
-        limits = Constraints() if constraints is None else constraints
-        return cls(graph, model, delta, rate_target(model, target), limits, minimum_influence)
+        self.graph, self.model = graph, model
+        self.delta = as_probability("delta", delta)
+        check_same_agents(graph, model)
+        self.limits = Constraints() if constraints is None else constraints
+        self.aim = rate_target(model, target)
+        self.allowed = InfluenceSet(graph.agents, minimum_influence, self.limits, graph)
+        self._rows: dict[bytes, SampleStart] = {}
+        table = evidence_table(model, self.aim.target, self.aim.wrong)
+        self.rate, self.exponent = Kept(table, "rate"), Kept(table, "exponent")
 
     def run(
         self,
@@ -199,7 +174,7 @@ class SampleSearch:
         if not is_spent():
             strong = max((one.v for one in tried), key=self.exponent.value)
             starts += faster_starts(
-                self.graph, strong, self.evidence, self.allowed, self.limits, seed=seed
+                self.graph, strong, self.exponent, self.allowed, self.limits, seed=seed
             )
         search.step()
         kept: list[Start] = []
@@ -264,13 +239,10 @@ class SampleSearch:
 
     def _perfect_rounds(self, v: FloatArray) -> int:
         """About n(δ), for the horizon of the stand-in."""
-        network = perfect_mixing(v)
-        found = account(network, self.model).sample_size(
-            self.delta, seconds=within_budget(_SECONDS)
-        )
+        found = perfect_size(v, self.model, self.delta)
         if found.upper is not None:
             return found.upper
-        ladder = sample_sizes(network, self.model, delta=self.delta, certify=False)
+        ladder = sample_sizes(perfect_mixing(v), self.model, delta=self.delta, certify=False)
         if ladder.chernoff.rounds is None:
             raise fail(
                 "delta",
@@ -389,6 +361,7 @@ class SampleSearch:
             target=self.aim.target,
         )
         search.raise_bound(float(bound.rounds), bound.note)
+        v_of_best = self._expected(best).stationary_distribution
         return FewestSamples(
             network=best.network,
             delta=self.delta,
@@ -396,18 +369,10 @@ class SampleSearch:
             best=best,
             certificate=search.certificate("local"),
             bound=bound,
-            best_for_influence=self._best_for_influence(best),
+            best_for_influence=perfect_size(v_of_best, self.model, self.delta).lower,
             starts=rows,
             baselines=compared,
             note=self._note(best),
-        )
-
-    def _best_for_influence(self, best: SampleStart) -> int | None:
-        v = self._expected(best).stationary_distribution
-        return (
-            account(perfect_mixing(v), self.model)
-            .sample_size(self.delta, seconds=within_budget(_SECONDS))
-            .lower
         )
 
     def _note(self, best: SampleStart) -> str:
@@ -475,7 +440,7 @@ def fewest_samples(
     >>> found.certificate.value, found.certificate.bound  # both average: Φ(−√(n/2)) ≤ .05
     (6.0, 6.0)
     """
-    search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
+    search = SampleSearch(graph, model, delta, target, constraints, minimum_influence)
     return search.run(
         graph if isinstance(graph, Network) else None,
         seed=as_integer("seed", seed, minimum=0),

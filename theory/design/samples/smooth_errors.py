@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from theory.design.directed.flow_weights import NOWHERE, FlowWeights, UnbalancedError
+from theory.design.directed.flow_descent import pulled_back
+from theory.design.directed.flow_weights import FlowWeights, Measured, UnbalancedError
 from theory.design.search import descended
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
@@ -61,15 +62,6 @@ class _Table:
         slope = (d0 + s * (2 * c2 + 3 * s * c3)) / unit
         value = f0 + s * (d0 + s * (c2 + s * c3))
         return value + (x - place * unit) * slope, slope
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothValue:
-    """F, and its derivatives by W, shape (N, N), and by log t, shape (N, T)."""
-
-    value: float
-    by_weights: FloatArray
-    by_tilts: FloatArray
 
 
 class SmoothErrors:
@@ -119,58 +111,52 @@ class SmoothErrors:
             tilts.append(tilt)
         self.tilts = np.array(tilts)
 
-    def start(self) -> FloatArray:
-        """Logs of tilts to start from, relative to the scale: zeros of shape (N, T)."""
-        return np.zeros((self.agents, self.tilts.size))
-
     def best_tilts(self, weights: FloatArray) -> FloatArray:
-        """Logs of the best tilts for one W, relative to the scale, to a few percent."""
+        """Logs of the best tilts for one W, relative to the scale, (N, T), to a few percent."""
         steps = np.log(np.geomspace(LEAST_TILT, MOST_TILT, 25))
         powers, counts = self._powers(weights)
-        values = np.array(
-            [
-                self._exponents(powers, counts, self.tilts * np.exp(step) + self.start())
-                for step in steps
-            ]
-        )
-        found: FloatArray = steps[values.argmin(axis=0)]
+        every = np.ones((self.agents, self.tilts.size))
+        values = [
+            self._exponents(powers, counts, self.tilts * np.exp(step) * every)[0] for step in steps
+        ]
+        found: FloatArray = steps[np.array(values).argmin(axis=0)]
         return found
 
     def value(self, weights: FloatArray, logs: FloatArray) -> float:
         """F alone."""
         powers, counts = self._powers(weights)
-        return float(logsumexp(self._exponents(powers, counts, self.tilts * np.exp(logs))))
+        return float(logsumexp(self._exponents(powers, counts, self.tilts * np.exp(logs))[0]))
 
-    def _exponents(self, powers: FloatArray, counts: FloatArray, t: FloatArray) -> FloatArray:
+    def _exponents(
+        self, powers: FloatArray, counts: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, list[list[FloatArray]]]:
+        """Logs of Chernoff's bounds, shape (N, T), and the slopes of κ by θ and kind."""
         values = np.empty_like(t)
-        for index, tables in enumerate(self._tables):
-            scale = t[:, index][None, :, None]
-            total = -t[:, index] * (powers[-1] @ self._priors[index])
-            for who, table in tables:
-                total = total + counts @ table(scale * powers[:, :, who])[0].sum(axis=2)
-            values[:, index] = total
-        return values
-
-    def derivatives(self, weights: FloatArray, logs: FloatArray) -> SmoothValue:
-        """F and its derivatives."""
-        powers, counts = self._powers(weights)
-        t = self.tilts * np.exp(logs)
-        exponents = np.empty_like(t)
-        slopes: list[FloatArray] = []
+        slopes: list[list[FloatArray]] = []
         for index, tables in enumerate(self._tables):
             own = t[:, index]
             total = -own * (powers[-1] @ self._priors[index])
-            slope = np.zeros_like(powers)
+            slopes.append([])
             for who, table in tables:
-                value, slope[:, :, who] = table(own[None, :, None] * powers[:, :, who])
+                value, slope = table(own[None, :, None] * powers[:, :, who])
                 total = total + counts @ value.sum(axis=2)
-            slopes.append(slope)
-            exponents[:, index] = total
+                slopes[-1].append(slope)
+            values[:, index] = total
+        return values, slopes
+
+    def derivatives(self, weights: FloatArray, v: FloatArray, logs: FloatArray) -> Measured:
+        """F and its derivatives by W and by log t, of which `logs` has N·T; by v there is none."""
+        powers, counts = self._powers(weights)
+        t = self.tilts * np.exp(logs.reshape(self.agents, -1))
+        exponents, slopes = self._exponents(powers, counts, t)
         top = float(logsumexp(exponents))
         share = np.exp(exponents - top)
         by_powers = np.zeros_like(powers)
         by_tilts = np.empty_like(t)
-        for index, slope in enumerate(slopes):
+        for index, parts in enumerate(slopes):
+            slope = np.zeros_like(powers)
+            for (who, _), part in zip(self._tables[index], parts, strict=True):
+                slope[:, :, who] = part
             pull = (share[:, index] * t[:, index])[None, :, None]
             by_powers += pull * slope
             prior = powers[-1] @ self._priors[index]
@@ -179,7 +165,8 @@ class SmoothErrors:
         by_powers *= counts[:, None, None]
         for index, prior in enumerate(self._priors):
             by_powers[-1] -= np.outer(share[:, index] * t[:, index], prior)
-        return SmoothValue(top, _backwards(weights, powers, by_powers), by_tilts)
+        by_weights = pulled_back(weights, powers, by_powers)
+        return Measured(top, by_weights, np.zeros_like(v), by_tilts.ravel())
 
     def _powers(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W, W², …, and how many rounds each stands for: the last one for all that are left."""
@@ -191,17 +178,6 @@ class SmoothErrors:
         counts = np.ones(most)
         counts[-1] += self.rounds - most
         return powers, counts
-
-
-def _backwards(weights: FloatArray, powers: FloatArray, by_powers: FloatArray) -> FloatArray:
-    """The derivative by W from those by W, W², …, as if each were a variable of its own."""
-    total = np.zeros_like(weights)
-    carried = np.zeros_like(weights)
-    for k in range(len(powers) - 1, 0, -1):
-        carried = by_powers[k] + carried
-        total += powers[k - 1].T @ carried
-        carried = carried @ weights.T
-    return np.asarray(total + by_powers[0] + carried)
 
 
 # Local descent on W for few samples, on a smooth stand-in for the probability of error -----------
@@ -224,32 +200,16 @@ def descend(
         The most steps.
     """
     start = flows.of(weights, v)
-    count, prices = start.size, None
     try:
         logs = errors.best_tilts(flows.expected(flows.at(start)))
-    except UnbalancedError:
-        return weights
-
-    def objective(point: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal prices
-        try:
-            here = flows.at(point[:count], prices)
-        except UnbalancedError:
-            return NOWHERE, np.zeros_like(point)
-        prices = here.prices
-        found = errors.derivatives(flows.expected(here), point[count:].reshape(logs.shape))
-        by_theta = flows.pull(here, found.by_weights, np.zeros(len(v)))
-        return found.value, np.append(by_theta, found.by_tilts.ravel())
-
-    ends = (np.log(LEAST_TILT), np.log(MOST_TILT))
-    end = descended(
-        objective,
-        np.append(start, logs.ravel()),
-        bounds=[flows.bounds] * count + [ends] * logs.size,
-        iterations=iterations,
-        maxcor=20,
-    )
-    try:
-        return flows.weights(flows.at(end[:count]))
+        end = descended(
+            flows.objective(errors.derivatives),
+            np.append(start, logs.ravel()),
+            bounds=[flows.bounds] * start.size
+            + [(np.log(LEAST_TILT), np.log(MOST_TILT))] * logs.size,
+            iterations=iterations,
+            maxcor=20,
+        )
+        return flows.weights(flows.at(end[: start.size]))
     except UnbalancedError:
         return weights

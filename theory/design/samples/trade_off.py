@@ -25,8 +25,7 @@ from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.samples.converse import FewestSamples
 from theory.design.samples.mixing_descent import (
     FlooredInfluences,
-    KeepsExponent,
-    KeepsRate,
+    Kept,
     Mixed,
     Start,
     faster,
@@ -178,7 +177,7 @@ def trade_off(
     count = as_integer("points", points, minimum=2)
     delta = as_probability("delta", delta)
     effort = as_positive("effort", effort)
-    search = SampleSearch.of(graph, model, delta, target, constraints, minimum_influence)
+    search = SampleSearch(graph, model, delta, target, constraints, minimum_influence)
     sweep = _Sweep.of(search, objective, steps=max(_STEPS, round(_STEPS * effort)), seed=seed)
     total = 2 * count
 
@@ -216,7 +215,7 @@ class _Sweep:
 
     search: SampleSearch
     objective: Objective
-    kept: KeepsRate | KeepsExponent
+    kept: Kept
     best: float
     v: FloatArray
     steps: int
@@ -225,15 +224,12 @@ class _Sweep:
     @classmethod
     def of(cls, search: SampleSearch, objective: Objective, *, steps: int, seed: int) -> _Sweep:
         model, aim, allowed = search.model, search.aim, search.allowed
-        kept: KeepsRate | KeepsExponent
         if objective == "rate":
             rate = optimal_rate(model, target=aim.target, influences=allowed)
-            kept = KeepsRate(model.information(aim.target)[:, aim.wrong])
-            best, v = rate.rate, rate.stationary_distribution
+            kept, best, v = search.rate, rate.rate, rate.stationary_distribution
         else:
             found = best_exponent(model, target=aim.target, influences=allowed)
-            kept = search.exponent
-            best, v = found.exponent, found.stationary_distribution
+            kept, best, v = search.exponent, found.exponent, found.stationary_distribution
         if not np.isfinite(best):
             raise fail(
                 "objective",

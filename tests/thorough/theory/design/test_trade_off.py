@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import product
 
@@ -21,11 +20,10 @@ from theory.design import (
     trade_off,
 )
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.samples.cover import Evidence
+from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
     FlooredInfluences,
-    KeepsExponent,
-    KeepsRate,
+    Kept,
     fastest_for,
 )
 from theory.design.samples.trade_off import Objective
@@ -108,12 +106,12 @@ def test_the_slope_is_that_of_the_fastest_mixing() -> None:
 @pytest.mark.parametrize("share", [0.6, 0.9, 0.999])
 def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
     model, influences = skewed(), InfluenceSet(3)
-    evidence = tuple(Evidence.of(model, 0, m) for m in (1, 2))
+    table = evidence_table(model, 0, [1, 2])
     grid = simplex(3, 1 / 30, 16)
     information = model.information(0)[:, 1:]
     for values, kept in (
-        ([float((v @ information).min()) for v in grid], KeepsRate(information)),
-        ([exponent_at(v, model) for v in grid], KeepsExponent(evidence)),
+        ([float((v @ information).min()) for v in grid], Kept(table, "rate")),
+        ([exponent_at(v, model) for v in grid], Kept(table, "exponent")),
     ):
         least = share * max(values)
         allowed = FlooredInfluences(influences, kept, least)
@@ -127,7 +125,7 @@ def test_floors_are_met_and_leave_nothing_out(share: float) -> None:
         assert cost @ cheapest <= min(cost @ v for v in inside) + 1e-6
         for v in (found, cheapest):
             value = float((v @ information).min())
-            if isinstance(kept, KeepsExponent):
+            if kept.by == "exponent":
                 value = exponent_at(v, model)
             assert value >= least * (1 - 1e-6)
 
@@ -149,12 +147,3 @@ def test_equal_influences_are_one_point() -> None:
     assert curve.points[0].slem < 1e-6
     assert heard[-1][0] == heard[-1][1]
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-
-
-def test_bad_arguments() -> None:
-    model = uneven(2)
-    graph = DesignGraph.from_edges([[0, 1]], agents=2)
-    with pytest.raises(ValueError, match=re.escape("objective: expected rate or exponent")):
-        trade_off(graph, model, delta=0.1, objective="speed")
-    with pytest.raises(ValueError, match="points: expected a whole number of at least 2"):
-        trade_off(graph, model, delta=0.1, points=1)
