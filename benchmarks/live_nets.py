@@ -73,8 +73,9 @@ class Alone:
 
 def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
-    from empirical.nets.posterior import Posterior
     from empirical.train.evaluation import evaluate
+    from empirical.train.kernel_net import KernelNet
+    from empirical.train.learners.averaging import Belief
     from peerbayes.experiments.net_rows import ROWS, Part, part_values
     from peerbayes.experiments.net_run import net_problem, part_run
     from peerbayes.experiments.run import part_seed
@@ -88,7 +89,8 @@ def row_alone(recipe: str) -> Alone:
     def accuracy(beliefs: Beliefs) -> float:
         mean, variance = (torch.from_numpy(np.array(values)) for values in beliefs)
         found = evaluate(
-            Posterior(problem.architecture, mean, variance),
+            KernelNet(problem.architecture),
+            Belief(mean, variance),
             problem.test.inputs,
             problem.test.labels,
             draws=0,

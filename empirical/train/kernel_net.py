@@ -14,10 +14,15 @@ from torch import Tensor, nn
 
 from empirical.kernels.products import in_use
 from empirical.messages.codec import Block
-from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
+from empirical.nets.architecture import (
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    first_weights,
+)
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.nets.posterior import first_weights
 from empirical.train.layout import Layout, Place
 from empirical.train.net import NoiseKey
 from empirical.train.seeding import unknown_start

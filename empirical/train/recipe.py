@@ -7,19 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from empirical.likelihoods.laws import Classes, Likelihood
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import ESTIMATORS, Estimator
-from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
 from empirical.train.federated import Server
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners.averaging import (
     Averaging,
     AveragingAdam,
-    Belief,
     Learner,
     below_one,
     one_of,
@@ -30,14 +27,6 @@ from empirical.train.steps import Schedule
 from theory.changing import AnyNetwork
 from theory.network import Network
 from theory.validation import as_integer, as_positive, as_probability
-
-
-def posterior_of(belief: Belief, architecture: Architecture) -> Posterior:
-    """Beliefs as evaluations take them; single nets have next to no width."""
-    variance = belief.variance
-    if variance is None:
-        variance = torch.full_like(belief.mean, POINT_STD**2)
-    return Posterior(architecture, belief.mean, variance)
 
 
 def run_of_classes(
@@ -66,8 +55,6 @@ def run_of_classes(
 # How the nets of a network are trained -----------------------------------------------------------
 
 
-# σ of a net that is a point; predictions are made by its means alone.
-POINT_STD = 1e-12
 # Below this a step costs no less: moving the weights takes the time.
 SMALLEST_BATCH = 8
 

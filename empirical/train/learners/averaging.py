@@ -146,6 +146,28 @@ class Belief:
         variance = None if self.variance is None else self.variance.clone()
         return Belief(self.mean.clone(), variance)
 
+    def of(self, agents: Sequence[int]) -> Belief:
+        """That of some agents, copied."""
+        rows = torch.as_tensor(list(agents), device=self.mean.device)
+        return Belief(self.mean[rows], None if self.variance is None else self.variance[rows])
+
+    def divergence(self, prior: Belief) -> Tensor:
+        """KL(q_i ‖ p_i) of each agent, shape (n,), float64, in nats; exact up to rounding.
+
+            ½ Σ_k [ r_k − 1 − log r_k + (μ_k − m_k)² / s_k² ],   r_k = σ_k² / s_k²
+
+        for q = N(μ, diag σ²) and the prior p = N(m, diag s²).
+        """
+        assert self.variance is not None
+        assert prior.variance is not None
+        total = torch.empty(len(self.mean), dtype=torch.float64, device=self.mean.device)
+        for agent, variance in enumerate(self.variance):
+            narrow = prior.variance[agent].double()
+            ratio = variance.double() / narrow
+            gap = self.mean[agent].double() - prior.mean[agent].double()
+            total[agent] = 0.5 * (ratio - 1.0 - ratio.log() + gap * gap / narrow).sum()
+        return total
+
 
 class Learner(Protocol):
     """How agents learn: settings alone, no state.

@@ -8,6 +8,7 @@ from empirical.nets.architecture import (
     Convolution,
     Dense,
     MaxPool,
+    first_weights,
     perceptron,
 )
 from tests.empirical.nets.torch_nets import module_of
@@ -65,3 +66,16 @@ def test_places_tile_the_vector(name: str) -> None:
 )
 def test_layers_that_do_not_fit(shape: tuple[int, ...], layers: tuple, words: str) -> None:
     refused(words, Architecture, shape, layers)
+
+
+def test_the_beginning_is_of_hes_size() -> None:
+    net = perceptron(784, 400, outputs=10)
+    start = first_weights(net, seed=1)
+    for block in net.blocks:
+        assert (start[block.bias] == 0).all()
+        drawn = start[block.weight]
+        # The standard error of a standard deviation of n normal numbers is σ / sqrt(2n).
+        wanted = (2.0 / block.fan_in) ** 0.5
+        assert abs(float(drawn.std()) - wanted) < 4 * wanted / (2 * drawn.numel()) ** 0.5
+    assert (first_weights(net, seed=1) == start).all()
+    assert (first_weights(net, seed=2) != start).any()

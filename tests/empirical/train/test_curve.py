@@ -21,7 +21,7 @@ from empirical.train.curve import Followed, Schedule, Test, curve_of
 from empirical.train.evaluation import mean_probabilities
 from empirical.train.follow import Apart
 from empirical.train.learners.averaging import Averaging, Belief
-from empirical.train.recipe import FedAvgRecipe, Recipe, posterior_of
+from empirical.train.recipe import FedAvgRecipe, Recipe
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from tests.empirical.support import refused
@@ -113,8 +113,7 @@ def test_what_is_on_record() -> None:
     images = load_digits()
     inputs = as_inputs(images, input_shape=(64,))
     places = test_set(2).sample(200)
-    beliefs = posterior_of(learner.belief(), NET)
-    predicted = mean_probabilities(beliefs, inputs).argmax(axis=2)
+    predicted = mean_probabilities(learner.net, learner.belief(), inputs).argmax(axis=2)
     share = (predicted == images.labels)[:, places].mean(axis=1)
     assert curve["last"]["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
     assert np.sum(curve["last"]["mean"]["confusion"]) == 2 * 200
@@ -175,8 +174,9 @@ def test_a_server_is_judged_by_what_it_serves() -> None:
     reports = [server().run_round().loss]
     assert curve["points"][0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
     images = load_digits()
-    served = posterior_of(run.belief(), NET).of([0])
-    right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(axis=2)
+    right = mean_probabilities(
+        run.net, run.belief().of([0]), as_inputs(images, input_shape=(64,))
+    ).argmax(axis=2)
     share = (right == images.labels)[:, test_set(1).sample(200)].mean()
     assert curve["last"]["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
 

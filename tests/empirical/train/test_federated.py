@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_named
-from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
+from empirical.nets.architecture import (
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    first_weights,
+    perceptron,
+)
 from empirical.nets.exchange import OneProcess
 from empirical.nets.likelihood import logits
-from empirical.nets.posterior import first_weights
 from empirical.nets.shares import EpochsAnew, Shares
 from empirical.papers import built, tables
 from empirical.train.federated import ServedPooling, Server

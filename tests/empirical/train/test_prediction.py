@@ -10,8 +10,7 @@ import torch
 
 from empirical import Images, classifier_model
 from empirical.forecast import LabelHypothesis, Site, label_hypotheses, rate_forecast
-from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import first_weights
+from empirical.nets.architecture import first_weights, perceptron
 from empirical.nets.shares import Shares
 from empirical.train.prediction import train_snapshots
 from empirical.train.recipe import Recipe
@@ -36,7 +35,7 @@ def test_nets_know_the_labels_that_they_were_trained_on(
     assert (table.accuracies[: len(known)] > 0.8 * known).all()
     assert table.hypotheses[-2:] == ("all labels, after 0 rounds", "all labels, after 3 rounds")
     start = first_weights(NET, seed=1)
-    torch.testing.assert_close(nets.posterior.mean[-2], start, rtol=0, atol=0)
+    torch.testing.assert_close(nets.means[-2], start, rtol=0, atol=0)
 
     found = rate_forecast(table.only(range(len(hypotheses))), site)
     assert found.reference == "all labels"
@@ -57,8 +56,8 @@ def test_nets_do_not_hear_of_each_other(dealt: Shares) -> None:
     first = train_snapshots(dealt, [one, two], few, architecture=NET, seed=4)
     second = train_snapshots(dealt, [one, three], few, architecture=NET, seed=4)
     # Batched products of other neighbours may round otherwise.
-    torch.testing.assert_close(first.posterior.mean[0], second.posterior.mean[0])
-    assert (first.posterior.mean[1] - second.posterior.mean[1]).abs().max() > 1e-3
+    torch.testing.assert_close(first.means[0], second.means[0])
+    assert (first.means[1] - second.means[1]).abs().max() > 1e-3
 
 
 def test_bad_input_is_refused(dealt: Shares) -> None:
