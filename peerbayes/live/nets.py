@@ -24,7 +24,7 @@ from peerbayes.live.members import Members, Share
 from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
-    from empirical.live.agent import AgentTraining, Said
+    from empirical.live.agent import EngineAgent, Said
 
 # A running agent spends at most this share of its time on scores of itself.
 JUDGING = 0.02
@@ -241,7 +241,7 @@ class OwnTraining:
         What the scores are of, in words.
     """
 
-    training: AgentTraining
+    training: EngineAgent
     score: Callable[[], Mapping[str, float]]
     judged_by: str
 
