@@ -1,4 +1,4 @@
-"""What one agent that trains a net has to say, whichever engine trains it.
+"""What one agent that trains a net has to say.
 
 A round of an agent is :meth:`EngineAgent.learn`, its local steps, and :meth:`EngineAgent.pool`,
 with the messages that it has. With the messages of its neighbours of the same round and the
@@ -27,7 +27,7 @@ from empirical.train.run import TrainingRun, run_of_plan
 from theory.network import Network
 from theory.validation import as_integer, fail
 
-# What one agent that trains a net has to say, whichever engine trains it -------------------------
+# What one agent that trains a net has to say -----------------------------------------------------
 
 
 # One message: float32 vectors of shape (d,) by name.
