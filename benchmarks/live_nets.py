@@ -73,9 +73,9 @@ class Alone:
 
 def row_alone(recipe: str) -> Alone:
     """The row's training, as `peerbayes run star-mnist-1` has it."""
+    from empirical.train.averaging import Belief
     from empirical.train.evaluation import evaluate
     from empirical.train.kernel_net import KernelNet
-    from empirical.train.learners.averaging import Belief
     from peerbayes.experiments.net_rows import ROWS, Part, part_values
     from peerbayes.experiments.net_run import net_problem, part_run
     from peerbayes.experiments.run import part_seed

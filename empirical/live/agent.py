@@ -19,7 +19,7 @@ from torch import Tensor
 from empirical.nets.architecture import Architecture
 from empirical.nets.exchange import Heard, Message
 from empirical.nets.shares import Shares
-from empirical.train.learners.averaging import Belief
+from empirical.train.averaging import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import Sums, pool_rows
 from empirical.train.recipe import Recipe

@@ -16,10 +16,10 @@ from torch import Tensor
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import Architecture
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Learner
 from empirical.train.evaluation import judged as judged_probabilities
 from empirical.train.follow import Watch, follow
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import Learner
 from empirical.train.mixture import predict
 from empirical.train.pooling import NetworkRounds
 from empirical.train.recipe import FedAvgRecipe, run_of_classes

@@ -20,11 +20,11 @@ from empirical.dealing import stratified_subset
 from empirical.forecast import Site
 from empirical.keeping import Generations, Kept
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Belief, Learner
+from empirical.train.backprop import Backprop
 from empirical.train.evaluation import evaluate, judged, mean_probabilities
 from empirical.train.follow import Apart, Before, Watch, follow
 from empirical.train.history import RoundReport, plain
-from empirical.train.learners.averaging import Belief, Learner
-from empirical.train.learners.backprop import Backprop
 from empirical.train.recipe import run_of_classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores

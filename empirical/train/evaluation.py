@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.likelihoods.laws import Classes
-from empirical.train.learners.averaging import Belief
+from empirical.train.averaging import Belief
 from empirical.train.mixture import drawn_weights
 from empirical.train.net import Net
 from empirical.train.scores import MEASURES, Classified, Scores, detection_auroc

@@ -19,9 +19,9 @@ from empirical.classifiers import LikelihoodTable
 from empirical.forecast import LabelHypothesis, snapshot_table
 from empirical.nets.architecture import Architecture
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Belief
 from empirical.train.evaluation import mean_probabilities
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import Belief
 from empirical.train.recipe import Recipe
 from theory import Network
 from theory.validation import as_integer, fail

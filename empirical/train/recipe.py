@@ -12,16 +12,16 @@ from empirical.likelihoods.laws import Classes, Likelihood
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import ESTIMATORS, Estimator
 from empirical.nets.shares import Shares
-from empirical.train.federated import Server
-from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import (
+from empirical.train.averaging import (
     Averaging,
     AveragingAdam,
     Learner,
     below_one,
     one_of,
 )
-from empirical.train.learners.backprop import Backprop
+from empirical.train.backprop import Backprop
+from empirical.train.federated import Server
+from empirical.train.kernel_net import KernelNet
 from empirical.train.run import TrainingRun
 from empirical.train.steps import Schedule
 from theory.changing import AnyNetwork
@@ -63,9 +63,9 @@ SMALLEST_BATCH = 8
 class Recipe:
     """A round is `local_steps` steps of every agent on its own data, then one consensus.
 
-    Agents learn by :class:`~empirical.train.learners.backprop.Backprop`, which says what a step
+    Agents learn by :class:`~empirical.train.backprop.Backprop`, which says what a step
     lowers; with the estimator ``"point"`` by
-    :class:`~empirical.train.learners.averaging.AveragingAdam`.
+    :class:`~empirical.train.averaging.AveragingAdam`.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from empirical.messages.codec import Codec
     from empirical.nets.architecture import Architecture
     from empirical.nets.shares import Shares
+    from empirical.train.averaging import Belief
     from empirical.train.curve import Followed, Test
-    from empirical.train.learners.averaging import Belief
     from theory.changing.mixing import PeriodicNetwork
     from theory.network import Network
 else:

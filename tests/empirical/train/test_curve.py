@@ -17,10 +17,10 @@ from empirical.dealing import ByLabels, held_labels
 from empirical.keeping import Generations
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares, as_inputs
+from empirical.train.averaging import Averaging, Belief
 from empirical.train.curve import Followed, Schedule, Test, curve_of
 from empirical.train.evaluation import mean_probabilities
 from empirical.train.follow import Apart
-from empirical.train.learners.averaging import Averaging, Belief
 from empirical.train.recipe import FedAvgRecipe, Recipe
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed

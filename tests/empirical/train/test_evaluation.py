@@ -14,9 +14,9 @@ from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
 from empirical.nets.architecture import Architecture, Dense, perceptron
+from empirical.train.averaging import Belief
 from empirical.train.evaluation import evaluate, judged, mean_probabilities
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import Belief
 from empirical.train.scores import Scores, detection_auroc
 from tests.empirical.support import refused
 from theory.validation import FloatArray, IntArray

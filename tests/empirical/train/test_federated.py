@@ -219,6 +219,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"learner": learner_of("sites")}, "learner: expected one whose agents keep nothing"),
     ({"codec": codec_named("sign")}, "codec: expected messages without a codec"),
     ({"exchange": OneProcess(2, 0)}, "processes: expected one process, for clients"),
+    ({"start": torch.zeros(5, PERCEPTRON.parameters)}, "start: expected one row.*got 5 rows"),
 ]
 
 

@@ -16,6 +16,7 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Order, Shares
 from empirical.nets.update import Adam, update_by_torch
+from empirical.train.averaging import Belief, Share
 from empirical.train.learners import (
     LEARNERS,
     Averaging,
@@ -24,7 +25,6 @@ from empirical.train.learners import (
     Sites,
     learner_of,
 )
-from empirical.train.learners.averaging import Belief, Share
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, regression

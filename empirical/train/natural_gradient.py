@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from empirical.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
-from empirical.train.learners.averaging import (
+from empirical.train.averaging import (
     Belief,
     Learner,
     Share,
@@ -171,7 +171,7 @@ class NaturalGradient(Variational):
     temperature
         Weights are drawn, and believed, with `temperature` times the variance; in (0, 1].
     weighting
-        As of :class:`~empirical.train.learners.averaging.Averaging`: ``"data"``, each datum counts
+        As of :class:`~empirical.train.averaging.Averaging`: ``"data"``, each datum counts
         once, or ``"agents"``.
 
     Raises
@@ -221,7 +221,7 @@ class Sites(Variational):
     Parameters
     ----------
     rate, momentum, curvature_memory, initial_curvature, prior_std, prior_precision
-        As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
+        As of :class:`~empirical.train.natural_gradient.NaturalGradient`.
     curvature, damping, clip, temperature
         Likewise.
     trust

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from empirical.nets.update import Adam, Tensors, update
-from empirical.train.learners.averaging import (
+from empirical.train.averaging import (
     Belief,
     Learner,
     Share,
