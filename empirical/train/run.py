@@ -80,7 +80,7 @@ class TrainingRun:
         (:class:`~empirical.train.coded_pooling.CodedPooling`); left out: float32, without frames.
     exchange
         Which agents this process holds, and how it reaches the others
-        (:func:`empirical.nets.distributed.connect`); left out: all of them.
+        (:func:`empirical.nets.exchange.connect`); left out: all of them.
     device
         ``"cpu"`` or ``"cuda"``.
     start

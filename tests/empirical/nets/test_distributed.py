@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from empirical.nets.distributed import connect, routes
-from empirical.nets.exchange import OneProcess, block_of
+from empirical.nets.exchange import OneProcess, block_of, connect, routes
 from tests.empirical.support import refused
 
 
