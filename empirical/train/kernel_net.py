@@ -23,9 +23,7 @@ from empirical.nets.architecture import (
 )
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.train.layout import Layout, Place
-from empirical.train.net import NoiseKey
-from empirical.train.seeding import unknown_start
+from empirical.train.net import Layout, NoiseKey, Place, unknown_start
 from theory.validation import fail
 
 # Which nets are computed together, so that no net's gradient depends on its company --------------

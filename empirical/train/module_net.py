@@ -19,10 +19,8 @@ from empirical.messages.codec import Block
 from empirical.nets.likelihood import PREDICTED_AT_ONCE
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.kernel_net import WEIGHTS_AT_ONCE, Groups, aligned
-from empirical.train.layout import Layout
 from empirical.train.module_checks import Passes, examine, own_copy
-from empirical.train.net import NoiseKey
-from empirical.train.seeding import built, unknown_start
+from empirical.train.net import Layout, NoiseKey, built, unknown_start
 from theory.validation import fail
 
 Way = Literal["together", "one by one"]
