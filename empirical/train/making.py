@@ -17,10 +17,9 @@ from torch import Tensor, nn
 
 from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
-from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, layout_of, sequential
 from empirical.train.module_checks import first_line, own_copy, refused
-from empirical.train.module_net import ModuleNet
+from empirical.train.module_net import ModuleNet, with_constants
 from empirical.train.net import Net, built, entries, heads_of, joined, seeded
 from theory.validation import FloatArray, fail
 

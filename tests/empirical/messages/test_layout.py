@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from empirical.messages.codec import Block, Layout
-from empirical.train.constants import with_constants
 from empirical.train.making import net_of
+from empirical.train.module_net import with_constants
 from tests.empirical.support import refused
 
 

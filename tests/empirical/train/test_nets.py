@@ -11,10 +11,9 @@ from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.architecture import (
     perceptron,
 )
-from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, aligned_rows
 from empirical.train.making import net_of
-from empirical.train.module_net import ModuleNet
+from empirical.train.module_net import ModuleNet, with_constants
 from empirical.train.net import NoiseKey
 from tests.empirical.train.modules import (
     ALONE,
