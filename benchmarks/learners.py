@@ -28,8 +28,7 @@ from benchmarks.trials import Trials
 from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS, Dirichlet
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.train.comparing import Length, judged, train_network
-from empirical.train.split_images import SplitImages
+from empirical.train.comparing import Length, SplitImages, judged, train_network
 from peerbayes.experiments.tuned import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, recorded_learner
 from peerbayes.terminal import Stages
