@@ -1,4 +1,4 @@
-"""Classifiers as hypotheses: probabilities, bounds, exact means, repeatability."""
+"""Classifiers as hypotheses: probabilities, bounds, exact means, repeatability; the papers."""
 
 from __future__ import annotations
 

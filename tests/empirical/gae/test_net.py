@@ -1,4 +1,4 @@
-"""The local net's passes beside a torch module, in double precision."""
+"""The local net's passes beside a torch module, in double precision; codecs of the paper."""
 
 from __future__ import annotations
 

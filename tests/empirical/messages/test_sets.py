@@ -1,4 +1,4 @@
-"""Sets of coordinates come back, at fewer bits than enumeration where something is known."""
+"""Sets of coordinates, layouts of messages, and scales of matrices: as written, as read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and places of weights, against torch's own layers."""
+"""Shapes and places of weights, who holds what, what goes between processes, a step of Adam."""
 
 from __future__ import annotations
 

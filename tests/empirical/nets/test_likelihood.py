@@ -1,4 +1,4 @@
-"""Losses and their gradients: against autograd, finite differences, and each other."""
+"""Losses and their gradients against autograd, finite differences, each other; compiled passes."""
 
 from __future__ import annotations
 

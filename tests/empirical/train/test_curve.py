@@ -1,4 +1,4 @@
-"""A run followed: what is on record, and a killed run that is taken up again."""
+"""Runs followed: curves on record, killed runs taken up again, hypotheses, what is overheard."""
 
 from __future__ import annotations
 
