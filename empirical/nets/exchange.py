@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from empirical.meeting import meeting_point
 from theory.validation import fail
 
 # How messages reach agents that are spread over processes ----------------------------------------
@@ -313,3 +312,20 @@ def connect(device: str = "cpu") -> Iterator[Exchange]:
         yield Processes(dist.get_world_size(), dist.get_rank(), device)
     finally:
         dist.destroy_process_group()
+
+
+# Where the processes that torchrun started leave word for each other -----------------------------
+
+
+def meeting_point(name: str) -> tuple[Any, int, int]:
+    """A store that all processes of this run share, this process's number, and how many there are.
+
+    Words left under another `name` are others', and so are those of processes that were started
+    again: the store may outlive them, and so do addresses that are gone.
+    """
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, processes = next(rendezvous("env://"))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return PrefixStore(f"{name}, attempt {attempt}", store), rank, processes

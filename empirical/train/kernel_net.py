@@ -7,7 +7,7 @@ Nothing is recorded by autograd, and gradients go straight to where they are wan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -43,21 +43,12 @@ MOST_TRIALS = 20
 NUMBERS_TRIED = 2**15
 
 
-class Pass(Protocol):
-    """A forward and backward pass of a group of nets."""
+Pass = Callable[[slice, Tensor, Tensor, Tensor, Losses, Tensor], Tensor]
+"""A forward and backward pass of a group of nets.
 
-    def __call__(
-        self,
-        group: slice,
-        weights: Tensor,
-        inputs: Tensor,
-        labels: Tensor,
-        likelihood: Losses,
-        into: Tensor,
-        /,
-    ) -> Tensor:
-        """Losses, shape (n,), and gradients to `into`, shape (n, d); `group` says which nets."""
-        ...
+Of which nets, weights, inputs, labels, the likelihood, and where gradients go, shape (n, d), it
+gives the losses, shape (n,).
+"""
 
 
 class Groups:
