@@ -69,7 +69,9 @@ class Stacked:
 
     def one(self, node: int) -> None:
         rows, random = self.rows[node], self.random[node]
-        _, found = self.passes.gradient(self.state["weights"][node], rows, _DROPOUT, random)
+        _, found = self.passes.gradient(
+            self.state["weights"][node], torch.from_numpy(rows), _DROPOUT, random
+        )
         step(self.state, node, found, Recipe())
 
     def gain(self, repeats: int) -> float:

@@ -97,7 +97,8 @@ def snapshots(
     recipe
         Of the net and its training; its batch is the plan's instead.
     workers
-        Trajectories made side by side, each by a thread; no bit depends on them.
+        Trajectories made side by side, each by a thread; no bit depends on them. On a GPU all are
+        made by one.
     notice
         Told of files that are made again.
 
@@ -106,6 +107,7 @@ def snapshots(
     ValueError
         If training breaks down, or a file cannot be written.
     """
+    workers = workers if device == "cpu" else 1
     found = torch.empty(plan.trajectories, plan.epochs, plan.kept)
     own = replace(recipe, batch=plan.batch, nodes=1, exchange="none")
     words = {**asdict(plan), **own.as_json(), "kind": KIND, "images": len(images)}

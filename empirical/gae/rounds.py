@@ -207,7 +207,8 @@ class Gossip:
     begin
         The weights that all nodes begin with, shape (d,).
     workers
-        Threads that train nodes, write and read side by side; no bit depends on them.
+        Threads that train nodes, write and read side by side; no bit depends on them. On a GPU all
+        is done by one.
     closing_coder
         Of the exchanges after the last round; None: the same.
 
@@ -237,7 +238,7 @@ class Gossip:
     ) -> None:
         self._passes, self._shares, self._recipe = passes, shares, recipe
         self._coder, self._closing = coder, closing_coder or coder
-        self._seed, self._workers = seed, workers
+        self._seed, self._workers = seed, workers if begin.device.type == "cpu" else 1
         self.nodes = begin_training(begin.repeat(recipe.nodes, 1))
         self.memories = [] if coder is None else [coder.memory() for _ in range(recipe.nodes)]
         self.round = self.sent_bits = 0

@@ -66,6 +66,7 @@ class Replayed:
     def __init__(self, work: Callable[..., Tensor]) -> None:
         self._work = work
         self._recorded: dict[tuple[object, ...], _Recorded] = {}
+        self._memory: list[Any] = []
 
     def __call__(self, *given: Any) -> Tensor:
         """What the function returns."""
@@ -73,14 +74,20 @@ class Replayed:
             return self._work(*given)
         key = tuple((one.shape, one.dtype) for one in given)
         if key not in self._recorded:
-            self._recorded[key] = _Recorded(self._work, given)
+            self._recorded[key] = _Recorded(self._work, given, self._memory)
         return self._recorded[key](given)
 
 
 class _Recorded:
-    """The graph of one shape, and the places that it reads arguments from."""
+    """The graph of one shape, and the places that it reads arguments from.
 
-    def __init__(self, work: Callable[..., Tensor], given: tuple[Tensor, ...]) -> None:
+    Graphs of all shapes work in the same memory, for none of them runs beside another.
+    """
+
+    def __init__(
+        self, work: Callable[..., Tensor], given: tuple[Tensor, ...], memory: list[Any]
+    ) -> None:
+        self._memory = memory
         self._work, self._places = work, tuple(torch.empty_like(one) for one in given)
         # What comes next: set up, record, then replay, or call where libraries refuse a recording.
         self._next: Callable[[], Tensor] = self._set_up
@@ -107,11 +114,12 @@ class _Recorded:
         """What is recorded is not done; replaying does it."""
         graph = _CUDA.CUDAGraph()
         try:
-            with _CUDA.graph(graph):
+            with _CUDA.graph(graph, *self._memory):
                 found = self._call()
         except RuntimeError:
             self._next = self._call
             return self._call()
+        self._memory[:] = [graph.pool()]
 
         def replay() -> Tensor:
             graph.replay()

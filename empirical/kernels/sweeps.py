@@ -111,8 +111,7 @@ def adam_step(
         a, and how many steps the averages have seen, this one included; one number an agent.
     """
     if not compiled(mean, *moments, gradient):
-        by_torch = fused(adam_step_by_torch, mean)
-        by_torch(
+        adam_step_by_torch(
             mean, moments, gradient,
             weight=weight, steps=steps, rate=rate, betas=betas, epsilon=epsilon,
         )  # fmt: skip
@@ -138,14 +137,32 @@ def adam_step_by_torch(
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
-    """:func:`adam_step` in torch's operations."""
+    """:func:`adam_step` in torch's operations; what differs from step to step are tensors."""
     taken = column(steps, mean).double()
     first, second = ((1.0 / (1.0 - beta**taken)).to(mean) for beta in betas)
-    g = gradient * column(weight, gradient)
-    moments[0].mul_(betas[0]).add_(g, alpha=1.0 - betas[0])
-    moments[1].mul_(betas[1]).addcmul_(g, g, value=1.0 - betas[1])
-    root = torch.mul(moments[1], second, out=g).sqrt_().add_(epsilon)
-    mean.sub_(torch.div(moments[0], root, out=g).mul_(first * rate))
+    fused(_adam_by_torch, mean)(
+        mean, *moments, gradient, column(weight, gradient), first * rate, second,
+        mean.new_full((), epsilon), betas=betas,
+    )  # fmt: skip
+
+
+def _adam_by_torch(
+    mean: Tensor,
+    first: Tensor,
+    second: Tensor,
+    gradient: Tensor,
+    weight: Tensor,
+    rate: Tensor,
+    correction: Tensor,
+    epsilon: Tensor,
+    *,
+    betas: tuple[float, float],
+) -> None:
+    g = gradient * weight
+    first.mul_(betas[0]).add_(g, alpha=1.0 - betas[0])
+    second.mul_(betas[1]).addcmul_(g, g, value=1.0 - betas[1])
+    root = torch.mul(second, correction, out=g).sqrt_().add_(epsilon)
+    mean.sub_(torch.div(first, root, out=g).mul_(rate))
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")

@@ -202,3 +202,29 @@ class EpochsAnew:
         for row in order:
             row[: self._size] = rng.permutation(self._size)
         return order.reshape(-1, self._batch)[:count]
+
+
+class Drawn:
+    """The batches of some agents, which may be drawn while a device works on those before them.
+
+    Parameters
+    ----------
+    orders
+        One for each agent.
+    """
+
+    def __init__(self, orders: Sequence[Order | EpochsAnew]) -> None:
+        self._orders = orders
+        self._ahead: tuple[tuple[list[int], list[int], int], IntArray] | None = None
+
+    def rows(self, some: list[int], since: list[int], count: int) -> IntArray:
+        """Positions among each one's own examples, shape (count, k, batch), from batch `since`."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == (some, since, count):
+            return ahead[1]
+        each = zip(some, since, strict=True)
+        return np.stack([self._orders[k].rows(first, count) for k, first in each], axis=1)
+
+    def ahead(self, some: list[int], since: list[int], count: int) -> None:
+        """Draw now what :meth:`rows` will most likely be asked for next."""
+        self._ahead = (some, since, count), self.rows(some, since, count)

@@ -26,7 +26,7 @@ from empirical.kernels.sweeps import Rate
 from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
-from empirical.nets.shares import EpochsAnew, Order, Shares
+from empirical.nets.shares import Drawn, EpochsAnew, Order, Shares
 from empirical.train.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.federated import ServedPooling, Server
 from empirical.train.history import RoundReport
@@ -152,10 +152,10 @@ class TrainingRun:
         self._batches = [batches[agent] for agent in self.own]
         self._counts = np.array([steps[agent] for agent in self.own])
         order = Order if server is None else EpochsAnew
-        self._orders = [
-            order(size, batch, seed=self.seed, agent=agent)
-            for agent, size, batch in zip(self.own, self._shares.sizes, self._batches, strict=True)
-        ]
+        sizes = zip(self.own, self._shares.sizes, self._batches, strict=True)
+        self._drawn = Drawn(
+            [order(size, batch, seed=self.seed, agent=agent) for agent, size, batch in sizes]
+        )
         self._steps = np.zeros(len(self.own), dtype=np.int64)
         self._keys = on(torch.device(self.device), keys(self.seed, self.own))
         self._held = torch.cat(self._shares.indices)
@@ -392,6 +392,8 @@ class TrainingRun:
         walk = self._replayed if recorded else partial(self._walk, some, sizes=sizes)
         losses[self._index(some)] = walk(*given, pace)
         self._steps[some] += len(places)
+        if self.device != "cpu" and self._server is None:  # while the device works
+            self._drawn.ahead(some, self._since(some), len(places))
 
     def _recorder(self) -> Replayed:
         """The local steps of all own agents, by the products of now."""
@@ -444,15 +446,14 @@ class TrainingRun:
 
         And how many examples each step has, where some have fewer than a batch.
         """
-        since = self._steps[some] if self._server is None else [self.round] * len(some)
-        count = int(self._counts[some[0]])
-        rows = [
-            self._orders[k].rows(int(first), count) for k, first in zip(some, since, strict=True)
-        ]
-        held = np.stack(rows, axis=1)
+        held = self._drawn.rows(some, self._since(some), int(self._counts[some[0]]))
         sizes = None if self._server is None else (held[:, 0] >= 0).sum(axis=1).tolist()
         held = np.maximum(held, 0) + self._first_held[some][:, None]
         return self._held[torch.from_numpy(held).to(self.device)], sizes
+
+    def _since(self, some: list[int]) -> list[int]:
+        """From which step, or round of a server, the next batches of some agents are."""
+        return self._steps[some].tolist() if self._server is None else [self.round] * len(some)
 
     def _hear(self, messages: Mapping[str, Tensor]) -> None:
         """Pooled messages become state; who pools with nobody keeps its own to the last bit."""

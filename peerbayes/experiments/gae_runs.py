@@ -217,7 +217,7 @@ def run_gae(part: GaePart, job: Job, *, is_quick: bool, setting: Setting) -> Gae
     ValueError
         If the autoencoder is missing or of other settings, or training breaks down.
     """
-    run, recipe = part.run, recipe_of(part, is_quick=is_quick)
+    run, recipe = part.run, recipe_of(part, is_quick=is_quick, device=setting.device)
     assert run is not None
     images, tested = (
         images_of_trial(setting) if run.is_trial else images_of(setting, is_quick=is_quick)
@@ -295,7 +295,7 @@ def train_autoencoder(
     if setting.folder is None:
         raise fail("--out", "a folder for the autoencoder", "none", "name one")
     start = time.perf_counter()
-    recipe = recipe_of(part, is_quick=is_quick)
+    recipe = recipe_of(part, is_quick=is_quick, device=setting.device)
     snapshot_plan, plan = plans_of(part, is_quick=is_quick)
     images, _ = images_of(setting, is_quick=is_quick)
     stages = snapshot_plan.trajectories, *(plan.epochs for _ in SPLITS)

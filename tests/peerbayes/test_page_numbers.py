@@ -145,10 +145,10 @@ def test_table_1_marks_what_is_as_printed(ring: Any) -> None:
     right = 0
     for run in TABLE_1:
         printed = Printed("", 100 * float(run.printed), 0.005)
-        (own,) = ring.of_table(run.name)
-        right += abs(100 * own.accuracy - printed.value) <= accuracy_tolerance(printed, 1)
-    assert (right, ring.table_1().count("**")) == (5, 10)
-    assert "**Five of the nine rows are as printed.**" in words_of("reference/gae.md", "**Five")
+        own = [100 * one.accuracy for one in ring.of_table(run.name)]
+        right += abs(np.mean(own) - printed.value) <= accuracy_tolerance(printed, len(own))
+    assert (right, ring.table_1().count("**")) == (6, 12)
+    assert "**Six of the nine rows are as printed.**" in words_of("reference/gae.md", "**Six")
 
 
 def test_words_on_gae_have_few_numbers(ring: Any) -> None:

@@ -99,7 +99,7 @@ def test_scores_and_gradients_are_those_of_modules(some: tuple[Tensor, Images]) 
     loss = nn.functional.cross_entropy(said, labels)
     loss.backward()
     passes = Passes(images)
-    total, found = passes.gradient(weights, np.arange(150), 0.0, np.random.default_rng(0))
+    total, found = passes.gradient(weights, torch.arange(150), 0.0, np.random.default_rng(0))
     # Sums of up to 9216 products in float32: relative errors of some 1e-6 of the largest.
     assert float((scores(weights, inputs.float()) - said.detach()).abs().max()) < 1e-4
     assert total / len(labels) == pytest.approx(float(loss.detach()), rel=1e-6)
@@ -120,7 +120,7 @@ def test_dropout_drops_a_quarter_and_keeps_the_mean(some: tuple[Tensor, Images])
     parts["dense-2.weight"].abs_()
 
     def found(dropout: float, seed: int) -> np.ndarray:
-        _, out = passes.gradient(flat, np.arange(32), dropout, np.random.default_rng(seed))
+        _, out = passes.gradient(flat, torch.arange(32), dropout, np.random.default_rng(seed))
         start = next(one.start for one in blocks() if one.name == "dense-3.weight")
         return out[start : start + 640].double().numpy()
 

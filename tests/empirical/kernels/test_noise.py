@@ -1,7 +1,5 @@
 """Counter-based noise: known answers, the law, independence, and any grouping of agents."""
 
-from types import SimpleNamespace
-
 import numba
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from empirical.kernels.noise import (
     words,
     words_by_torch,
 )
+from tests.empirical.kernels.triton_by_numpy import Launched
 from tests.empirical.support import refused
 
 # Of Threefry-4x32 with 20 rounds, from the file kat_vectors of Random123: counter, key, words.
@@ -63,58 +62,13 @@ def test_torch_draws_the_same(count: int) -> None:
     assert torch.allclose(one, other, rtol=1e-6, atol=2e-7)
 
 
-class Register(np.ndarray):
-    """Numbers as a kernel of Triton holds them."""
-
-    def to(self, kind, bitcast=False):
-        return self.view(kind) if bitcast else self.astype(kind)
-
-
-class Address:
-    """A place in a tensor, or several."""
-
-    def __init__(self, memory, places=0):
-        self.memory, self.places = memory, places
-
-    def __add__(self, places):
-        return Address(self.memory, self.places + places)
-
-
-class Launched:
-    """Programs of a kernel in turn, by what numpy does in the place of `triton.language`."""
-
-    def __init__(self, kernel, monkeypatch):
-        self._kernel = kernel
-        monkeypatch.setattr(noise_triton, "tl", SimpleNamespace(
-            int32=np.int32, int64=np.int64, uint32=np.uint32, float32=np.float32,
-            log=np.log, sqrt=np.sqrt, sin=np.sin, cos=np.cos, maximum=np.maximum,
-            where=lambda *given: np.where(*given).astype(np.float32).view(Register),
-            arange=lambda *ends: np.arange(*ends, dtype=np.int32).view(Register),
-            program_id=lambda axis: np.array([self._program], np.int32).view(Register),
-            load=lambda at: at.memory[np.atleast_1d(at.places)].view(Register),
-            store=self._store,
-        ))  # fmt: skip
-
-    def __getitem__(self, grid):
-        (programs,) = grid
-
-        def launch(*given, **settings):
-            flat = [Address(g.numpy().reshape(-1)) if torch.is_tensor(g) else g for g in given]
-            for self._program in range(programs):
-                self._kernel(*flat, **settings)
-
-        return launch
-
-    def _store(self, at, values, mask):
-        assert values.dtype == np.float32
-        at.memory[at.places[mask]] = values[mask]
-
-
 @pytest.mark.parametrize("count", [1, BLOCK - 1, 5 * BLOCK + 20, 4 * noise_triton.PLACES + 1])
 def test_the_kernel_of_gpus_draws_the_same(count: int, monkeypatch) -> None:
     if noise_triton.triton is not None:
         pytest.skip("Triton compiles its kernels for GPUs")
-    monkeypatch.setattr(noise_triton, "_draw", Launched(noise_triton._draw, monkeypatch))
+    monkeypatch.setattr(
+        noise_triton, "_draw", Launched(noise_triton._draw, noise_triton, monkeypatch)
+    )
     agents, steps = (0, 5, 1000), (3, 0, 2**32 - 1)
     given = torch.from_numpy(keys(7, agents).astype(np.int64)), torch.tensor(steps)
     found = noise_triton.fill(*given, torch.full((3, count), torch.nan), lanes=LANES)

@@ -18,7 +18,8 @@ class Machine:
         self.refuses, self.records = refuses, False
         stream = SimpleNamespace(wait_stream=lambda other: None)
         self.cuda = SimpleNamespace(
-            CUDAGraph=lambda: SimpleNamespace(replay=self.replay), graph=lambda graph: self.graph(),
+            CUDAGraph=lambda: SimpleNamespace(replay=self.replay, pool=lambda: "memory"),
+            graph=lambda graph, *memory: self.graph(*memory),
             Stream=lambda: stream, current_stream=lambda: stream, stream=lambda _: self.aside(),
         )  # fmt: skip
 
@@ -28,8 +29,9 @@ class Machine:
         yield
 
     @contextmanager
-    def graph(self):
+    def graph(self, *memory):
         self.records = True
+        self.log += memory
         try:
             yield
         finally:
@@ -53,10 +55,22 @@ def test_a_shape_is_called_recorded_and_replayed(monkeypatch, refuses: bool) -> 
     machine = Machine(refuses=refuses)
     monkeypatch.setattr(replayed, "_CUDA", machine.cuda)
     values = [torch.tensor([k, 10.0 * k]) for k in range(1, 5)]
-    recorded = _Recorded(machine.work, (values[0],))
+    memory: list[str] = []
+    recorded = _Recorded(machine.work, (values[0],), memory)
     found = [recorded((one,)).clone() for one in values]
     assert torch.equal(torch.stack(found), torch.stack(values).cumsum(0))
     assert machine.log == ["set up"] + ["replay"] * (0 if refuses else 3)
+    assert memory == ([] if refuses else ["memory"])
+
+
+def test_another_shape_is_recorded_in_the_same_memory(monkeypatch) -> None:
+    machine = Machine(refuses=False)
+    monkeypatch.setattr(replayed, "_CUDA", machine.cuda)
+    recorded = _Recorded(machine.work, (torch.ones(2),), memory := ["of the first"])
+    for _ in range(2):
+        recorded((torch.ones(2),))
+    assert machine.log == ["set up", "of the first", "replay"]
+    assert memory == ["memory"]
 
 
 def test_elsewhere_the_work_is_called() -> None:

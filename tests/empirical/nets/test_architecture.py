@@ -21,7 +21,7 @@ from empirical.nets.architecture import (
     perceptron,
 )
 from empirical.nets.exchange import OneProcess, block_of, connect, routes
-from empirical.nets.shares import Order, Shares, as_inputs
+from empirical.nets.shares import Drawn, Order, Shares, as_inputs
 from empirical.nets.update import LARGEST_STEP, Adam, update, update_by_torch
 from empirical.partition import Partition
 from tests.empirical.nets.torch_nets import module_of
@@ -153,6 +153,16 @@ def test_labels_may_be_several_numbers_except_in_the_papers_training() -> None:
     with pytest.raises(ValueError, match=r"labels: expected shape \(3,\), for .*\(3, 4\)"):
         several.check_fits(perceptron(2, 3, outputs=2))
     Shares(x, y[:, 0], some).check_fits(perceptron(2, 3, outputs=2))
+
+
+def test_what_is_drawn_ahead_is_what_is_asked_for() -> None:
+    plain, ahead = (Drawn([Order(20, 3, seed=1, agent=k) for k in range(3)]) for _ in range(2))
+    some, since = [0, 2], [0, 0]
+    for guess in ([4, 4], [9, 4], [4, 4]):  # the second guess is wrong
+        found = ahead.rows(some, since, 4)
+        np.testing.assert_array_equal(found, plain.rows(some, since, 4))
+        ahead.ahead(some, guess, 4)
+        since = [4, 4]
 
 
 # Which agents' messages go from process to process; runs -----------------------------------------

@@ -23,7 +23,7 @@ from empirical.nets.architecture import (
 )
 from empirical.nets.exchange import OneProcess
 from empirical.nets.likelihood import logits
-from empirical.nets.shares import EpochsAnew, Shares
+from empirical.nets.shares import Drawn, EpochsAnew, Shares
 from empirical.papers import built, tables
 from empirical.train.federated import ServedPooling, Server
 from empirical.train.history import RoundReport
@@ -197,8 +197,9 @@ def test_all_clients_of_a_server_are_a_network_that_averages(name: str) -> None:
     served = TrainingRun(net, law, data, row, learner, server=Server(4), **how)
     plain_run = TrainingRun(net, law, data, row, learner, **how)
     # Both go through the data in the server's order.
-    plain_run._orders = [EpochsAnew(12, 4, seed=1, agent=k) for k in range(4)]
-    for order in plain_run._orders:
+    orders = [EpochsAnew(12, 4, seed=1, agent=k) for k in range(4)]
+    plain_run._drawn = Drawn(orders)
+    for order in orders:
         order.rows = partial(_first_round, order.rows)  # type: ignore[method-assign]
     reports = [run.run_round() for run in (served, plain_run)]
     np.testing.assert_array_equal(reports[0].loss, reports[1].loss)
