@@ -47,11 +47,10 @@ from empirical.dealing import DEALINGS, Dirichlet
 from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.train.comparing import Length, judged, train_network
+from empirical.train.comparing import Length, SplitImages, judged, train_network
 from empirical.train.kernel_net import KernelNet
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
-from empirical.train.split_images import SplitImages
 from peerbayes.experiments.tuned import split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, grid, recorded_learner
 from theory import Network

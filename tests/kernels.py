@@ -113,10 +113,9 @@ def autoencoder() -> None:
     import numpy as np
 
     from empirical.data import Images
-    from empirical.gae.messages import coder_of
     from empirical.gae.net import Passes, initial, stream
     from empirical.gae.recipe import Recipe
-    from empirical.gae.rounds import Gossip
+    from empirical.gae.rounds import Gossip, coder_of
 
     images = Images(np.ones((16, 28, 28), np.uint8), np.arange(16) % 10, "", tuple("0123456789"))
     recipe = Recipe(rounds=1, batch=16, kept=1000, dropout=0.25, exchange="pruned", nodes=2)

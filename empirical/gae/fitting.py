@@ -22,7 +22,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from empirical.data import Images
-from empirical.gae.messages import largest_places
 from empirical.gae.net import (
     SIZE,
     Passes,
@@ -35,6 +34,7 @@ from empirical.gae.net import (
     stream,
 )
 from empirical.gae.recipe import Recipe
+from empirical.gae.rounds import largest_places
 from empirical.keeping import Generations, save_tensors, usable
 from empirical.messages.autoencoder import Autoencoder, untrained
 from empirical.train.pooling import restore_tensors

@@ -54,7 +54,7 @@ class Likelihood(Protocol):
     def constants(self) -> int:
         """How many of them, the last, are no matter of the input: trained numbers of its own.
 
-        :func:`empirical.train.constants.with_constants` appends them to what a net puts out.
+        :func:`empirical.train.module_net.with_constants` appends them to what a net puts out.
         """
         return 0
 
@@ -190,7 +190,7 @@ class Gaussian(Likelihood):
     ----------
     std
         σ in the labels' units, positive; ``"learned"``: the log σ_j are trained constants, one for
-        all inputs (:func:`empirical.train.constants.with_constants`); ``"input"``: a net puts out
+        all inputs (:func:`empirical.train.module_net.with_constants`); ``"input"``: a net puts out
         the log variances, a matter of the input.
     count
         The number k of numbers in a label.

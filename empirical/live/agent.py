@@ -1,6 +1,6 @@
-"""What one agent that trains a net has to say, whichever engine trains it.
+"""What one agent that trains a net has to say.
 
-A round of an agent is :meth:`AgentTraining.learn`, its local steps, and :meth:`AgentTraining.pool`,
+A round of an agent is :meth:`EngineAgent.learn`, its local steps, and :meth:`EngineAgent.pool`,
 with the messages that it has. With the messages of its neighbours of the same round and the
 network's weights, the beliefs are those of the run of all agents in one process, to the last bit.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from empirical.nets.architecture import Architecture
 from empirical.nets.exchange import Heard, Message
 from empirical.nets.shares import Shares
-from empirical.train.learners.averaging import Belief
+from empirical.train.averaging import Belief
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import Sums, pool_rows
 from empirical.train.recipe import Recipe
@@ -27,74 +27,11 @@ from empirical.train.run import TrainingRun, run_of_plan
 from theory.network import Network
 from theory.validation import as_integer, fail
 
-# What one agent that trains a net has to say, whichever engine trains it -------------------------
+# What one agent that trains a net has to say -----------------------------------------------------
 
 
 # One message: float32 vectors of shape (d,) by name.
 Said = Mapping[str, Tensor]
-
-
-class AgentTraining(Protocol):
-    """One agent's training, between two rounds."""
-
-    @property
-    def agent(self) -> int:
-        """Its number in the network."""
-        ...
-
-    @property
-    def round(self) -> int:
-        """The round that began last, from 1; 0 before the first."""
-        ...
-
-    @property
-    def begin(self) -> Said:
-        """What every agent says of round 0: what all begin with."""
-        ...
-
-    def learn(self) -> Said:
-        """The local steps of the next round, and what is then said.
-
-        Raises
-        ------
-        TrainingFailed
-            If a loss or a belief is not finite any more; the message names agent and round.
-        """
-        ...
-
-    def pool(self, heard: Mapping[int, Said], weights: Mapping[int, float]) -> None:
-        """End the round.
-
-        Parameters
-        ----------
-        heard
-            Messages by sender, of all senders with a weight but the agent itself.
-        weights
-            Positive weights by sender, the agent's own among them; they sum to one.
-        """
-        ...
-
-    def skip(self, round: int) -> None:
-        """Be away until the end of a round, which is not before the last one."""
-        ...
-
-    def belief(self) -> Belief:
-        """Mean and variance of the weights, shape (1, d)."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """All that the rest depends on, between two rounds; views, not copies."""
-        ...
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a :meth:`state`, bit for bit.
-
-        Raises
-        ------
-        ValueError
-            If a tensor is missing or of another shape.
-        """
-        ...
 
 
 def vectors(arrays: Mapping[str, NDArray[Any]]) -> Said:
@@ -176,12 +113,19 @@ def share_among(inputs: Tensor, labels: Tensor, sizes: tuple[int, ...], agent: i
 
 
 class EngineAgent:
-    """One agent, between two rounds (:class:`~empirical.live.agent.AgentTraining`).
+    """One agent's training, between two rounds.
 
     Parameters
     ----------
     run
         Of this agent alone, by the exchange :class:`Apart`, without a codec.
+
+    Attributes
+    ----------
+    agent
+        Its number in the network.
+    begin
+        What every agent says of round 0: what all begin with.
     """
 
     def __init__(self, run: TrainingRun) -> None:
@@ -204,13 +148,21 @@ class EngineAgent:
         Raises
         ------
         TrainingFailed
-            If a loss or a belief is not finite any more.
+            If a loss or a belief is not finite any more; the message names agent and round.
         """
         _, messages = self._run.local_phase()
         return {name: values[0] for name, values in messages.items()}
 
     def pool(self, heard: Mapping[int, Said], weights: Mapping[int, float]) -> None:
-        """End the round (:class:`~empirical.live.agent.AgentTraining`)."""
+        """End the round.
+
+        Parameters
+        ----------
+        heard
+            Messages by sender, of all senders with a weight but the agent itself.
+        weights
+            Positive weights by sender, the agent's own among them; they sum to one.
+        """
         speakers = sorted(j for j, weight in weights.items() if weight > 0)
         if speakers == [self.agent]:
             return  # what it has stays to the last bit
@@ -233,11 +185,11 @@ class EngineAgent:
         return self._run.belief()
 
     def state(self) -> dict[str, Tensor]:
-        """That of the run."""
+        """All that the rest depends on, between two rounds; views, not copies."""
         return self._run.state()
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from there.
+        """Go on from a :meth:`state`, bit for bit.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """What a codec has to say: how an agent's message becomes bytes, and bytes a message again.
 
 A message is what a learner pools: named vectors of d numbers, in coordinates in which pooling is
-linear (:mod:`empirical.train.learners.averaging`). A codec writes it as bytes, with loss or
+linear (:mod:`empirical.train.averaging`). A codec writes it as bytes, with loss or
 without. What it costs is the length of what travels, header and all, never an estimate.
 
 Sender and receiver of a stream share a memory: named tensors that both begin with and that every

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -296,3 +297,38 @@ def max_pool(x: Tensor, size: int) -> tuple[Tensor, Back]:
         return flat.reshape(x.shape)
 
     return values.reshape(*x.shape[:2], *values.shape[1:]), back
+
+
+# Weights to begin from ----------------------------------------------------------------------------
+
+
+def first_weights(architecture: Architecture, *, seed: int) -> Tensor:
+    """Weights to begin from, shape (d,): He's random weights, biases zero.
+
+    A layer's weights are normal with variance 2 / fan_in (He et al. 2015). Agents that pool begin
+    at one point, as P2 section 1.4 asks: pooling means of nets that began apart averages unrelated
+    features.
+
+    Examples
+    --------
+    >>> first_weights(perceptron(2, 3, outputs=2), seed=0).shape
+    torch.Size([17])
+    """
+    generator = torch.Generator().manual_seed(as_integer("seed", seed, minimum=0))
+    weights = torch.zeros(architecture.parameters)
+    for block in architecture.blocks:
+        drawn = torch.randn(block.weight.stop - block.weight.start, generator=generator)
+        weights[block.weight] = drawn * (2.0 / block.fan_in) ** 0.5
+    return weights
+
+
+def initialisations_apart(architecture: Architecture, agents: int, *, seed: int) -> Tensor:
+    """First weights of agents who each begin elsewhere, shape (N, d).
+
+    The first agent has :func:`first_weights` of `seed`; the others' seeds follow from it.
+    """
+    seeds = [seed]
+    for agent in range(1, agents):
+        state = np.random.SeedSequence(seed, spawn_key=(agent,)).generate_state(1, np.uint64)
+        seeds.append(int(state[0] >> np.uint64(2)))
+    return torch.stack([first_weights(architecture, seed=own) for own in seeds])

@@ -11,15 +11,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from empirical.kernels.product import ADDRESS
+from empirical.kernels.product import ADDRESS, multiply
 from empirical.nets.architecture import Architecture, Dense
-from empirical.nets.dense_pass_kernel import backward, forward
-from empirical.nets.update import Adam, Rows, State, rows_of
+from empirical.nets.update import Adam, Rows, State, rows_of, step_of_range
+from theory.validation import IntArray
 
 Float32 = NDArray[np.float32]
 
@@ -147,3 +148,197 @@ def passes_of(
             known.pop(next(iter(known)))
     known[shape] = passes  # the last of the dictionary is the last used
     return passes
+
+
+# Compiled forward and backward passes ------------------------------------------------------------
+
+
+@numba.njit(forceinline=True)
+def _linear(
+    x: Float32, weights: Float32, first: int, fan_in: int, units: int, out: Float32, address: int
+) -> None:
+    """Out = x·w + b, from a vector in which w and b begin at `first`."""
+    batch = x.size // fan_in
+    bias = weights[first + fan_in * units : first + (fan_in + 1) * units]
+    for b in range(batch):
+        for u in range(units):
+            out[b * units + u] = bias[u]
+    multiply(
+        address, x.ctypes.data, fan_in, 1, weights.ctypes.data + 4 * first, units,
+        out.ctypes.data, units, batch, units, fan_in, 0,
+    )  # fmt: skip
+
+
+@numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def forward(
+    inputs: Float32,
+    mean: Float32,
+    variance: Float32,
+    noise: Float32,
+    widths: IntArray,
+    kept: Float32,
+    outputs: Float32,
+    local: bool,
+    address: int,
+) -> None:
+    """Kept are, layer by layer, what it puts out, and if `local` its σ and its squared inputs."""
+    agents, batch, _ = inputs.shape
+    layers = widths.size - 1
+    for agent in range(agents):
+        first = place = drawn = 0
+        x = inputs[agent].ravel()
+        for layer in range(layers):
+            fan_in, units = widths[layer], widths[layer + 1]
+            size = batch * units
+            out = kept[agent, place : place + size]
+            _linear(x, mean[agent], first, fan_in, units, out, address)
+            place += size
+            floor = np.float32(0.0) if layer < layers - 1 else np.float32(-np.inf)
+            if local:
+                std = kept[agent, place : place + size]
+                squared = kept[agent, place + size : place + size + batch * fan_in]
+                for k in range(batch * fan_in):
+                    squared[k] = x[k] * x[k]
+                _linear(squared, variance[agent], first, fan_in, units, std, address)
+                eps = noise[agent, drawn : drawn + size]
+                for k in range(size):
+                    std[k] = np.sqrt(std[k])
+                    out[k] = max(out[k] + std[k] * eps[k], floor)
+                place += size + batch * fan_in
+                drawn += size
+            else:
+                for k in range(size):
+                    out[k] = max(out[k], floor)
+            first += (fan_in + 1) * units
+            x = out
+        outputs[agent] = x.reshape(batch, -1)
+
+
+@numba.njit(forceinline=True)
+def _parameter_gradient(
+    x: Float32, grad: Float32, fan_in: int, units: int, into: Float32, address: int
+) -> None:
+    """xᵀ·grad, then the sums of grad's columns."""
+    batch = x.size // fan_in
+    multiply(
+        address, x.ctypes.data, 1, fan_in, grad.ctypes.data, units, into.ctypes.data, units,
+        fan_in, units, batch, 1,
+    )  # fmt: skip
+    bias = into[fan_in * units :]
+    bias[:] = np.float32(0.0)
+    for b in range(batch):
+        for u in range(units):
+            bias[u] += grad[b * units + u]
+
+
+@numba.njit(forceinline=True)
+def _input_gradient(
+    grad: Float32, weights: Float32, fan_in: int, units: int, turned: Float32, out: Float32,
+    address: int,
+) -> None:  # fmt: skip
+    """The transpose of grad·wᵀ, which is w·gradᵀ, so that rows are contiguous where they must."""
+    batch = grad.size // units
+    for u in range(units):
+        for b in range(batch):
+            turned[u * batch + b] = grad[b * units + u]
+    multiply(
+        address, weights.ctypes.data, units, 1, turned.ctypes.data, batch, out.ctypes.data,
+        batch, fan_in, batch, units, 1,
+    )  # fmt: skip
+
+
+@numba.njit(forceinline=True)
+def _carry_back(
+    x: Float32, mean: Float32, variance: Float32, units: int, work: Float32, size: int,
+    local: bool, address: int,
+) -> None:  # fmt: skip
+    """work[0], the gradient by what a layer put out, becomes that by what entered it.
+
+    `mean` and `variance` are the layer's; work[1] is the gradient by the variance of what it put
+    out. The mask is that of the ReLU which `x` left.
+    """
+    batch = size // units
+    fan_in = x.size // batch
+    back, through, two, zero = work[3], work[4], np.float32(2.0), np.float32(0.0)
+    _input_gradient(work[0][:size], mean, fan_in, units, work[2], back, address)
+    if local:
+        _input_gradient(work[1][:size], variance, fan_in, units, work[2], through, address)
+    for b in range(batch):
+        for i in range(fan_in):
+            value, at = x[b * fan_in + i], i * batch + b
+            g = back[at]
+            if local:
+                g += two * value * through[at]
+            work[0][b * fan_in + i] = g if value > zero else zero
+
+
+@numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def backward(
+    inputs: Float32,
+    noise: Float32,
+    widths: IntArray,
+    kept: Float32,
+    outer: Float32,
+    state: tuple[Float32, ...],
+    mean_into: Float32,
+    variance_into: Float32,
+    steps: bool,
+    divergence: bool,
+    scales: bool,
+    columns: Float32,
+    common: Float32,
+    local: bool,
+    work: Float32,
+    address: int,
+) -> None:
+    """Writes gradients, or if `steps` moves each layer's weights as soon as it has theirs."""
+    agents, batch, _ = inputs.shape
+    layers = widths.size - 1
+    mean, variance = state[0], state[1]
+    for agent in range(agents):
+        end, place, drawn = mean.shape[1], kept.shape[1], noise.shape[1]
+        work[0][: batch * widths[layers]] = outer[agent].ravel()
+        for layer in range(layers - 1, -1, -1):
+            fan_in, units = widths[layer], widths[layer + 1]
+            size, entered = batch * units, batch * fan_in
+            first = end - (fan_in + 1) * units
+            place -= size + local * (size + entered)
+            before = place - entered - local * (entered + batch * widths[max(layer - 1, 0)])
+            x = kept[agent, before : before + entered] if layer > 0 else inputs[agent].ravel()
+            grad, spread = work[0][:size], work[1][:size]
+            g = mean_into[0, : end - first] if steps else mean_into[agent, first:end]
+            _parameter_gradient(x, grad, fan_in, units, g, address)
+            h = g
+            if local:
+                drawn -= size
+                _spread(grad, noise[agent, drawn:], kept[agent, place + size :], spread)
+                squared = kept[agent, place + 2 * size : place + 2 * size + entered]
+                h = variance_into[0, : end - first] if steps else variance_into[agent, first:end]
+                _parameter_gradient(squared, spread, fan_in, units, h, address)
+            if layer > 0:
+                m, v = mean[agent, first:end], variance[agent, first:end]
+                _carry_back(x, m, v, units, work, size, local, address)
+            if steps:
+                _step(state, agent, first, end, g, h, divergence, scales, columns, common)
+            end = first
+
+
+@numba.njit(forceinline=True)
+def _spread(grad: Float32, noise: Float32, std: Float32, out: Float32) -> None:
+    """The gradient by the variance of what a layer put out, given that by the output itself."""
+    half = np.float32(0.5)
+    for k in range(grad.size):
+        out[k] = half * grad[k] * noise[k] / std[k]
+
+
+@numba.njit(forceinline=True)
+def _step(
+    state: tuple[Float32, ...], agent: int, first: int, end: int, g: Float32, h: Float32,
+    divergence: bool, scales: bool, columns: Float32, common: Float32,
+) -> None:  # fmt: skip
+    a, b, c, d, e, f, m, s = state
+    step_of_range(
+        a[agent, first:end], b[agent, first:end], c[agent, first:end], d[agent, first:end],
+        e[agent, first:end], f[agent, first:end], m[agent, first:end], s[agent, first:end],
+        g, h, divergence, scales, columns[min(agent, columns.shape[0] - 1)], common,
+    )  # fmt: skip

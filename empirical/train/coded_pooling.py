@@ -22,7 +22,7 @@ from torch import Tensor
 from empirical.messages.codec import Codec, Heard, Layout, Replicating, Said
 from empirical.messages.selected import PRECISION, is_belief
 from empirical.nets.exchange import Exchange, OneProcess, block_of
-from empirical.train.learners.averaging import one_of
+from empirical.train.averaging import one_of
 from empirical.train.pooling import SUMMED_AT_ONCE, NetworkRounds, Round, Sums, pool_rows
 from empirical.train.streams import StreamKey, Streams
 from theory.validation import fail

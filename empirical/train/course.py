@@ -20,9 +20,9 @@ from empirical.keeping import Kept
 from empirical.kernels.products import products
 from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.threads import one_thread
+from empirical.train.averaging import Belief
 from empirical.train.follow import Checkpoints, Watch, follow
 from empirical.train.history import History, Metrics, RoundReport
-from empirical.train.learners.averaging import Belief
 from empirical.train.parts import check_device
 from empirical.train.plan import TrainingPlan
 from empirical.train.pooling import restore_tensors

@@ -19,15 +19,13 @@ from torch import Tensor
 from empirical.dealing import stratified_subset
 from empirical.forecast import Site
 from empirical.keeping import Generations, Kept
-from empirical.nets.posterior import Posterior, kl_divergence
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Belief, Learner
+from empirical.train.backprop import Backprop
 from empirical.train.evaluation import evaluate, judged, mean_probabilities
 from empirical.train.follow import Apart, Before, Watch, follow
 from empirical.train.history import RoundReport, plain
-from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import Belief, Learner
-from empirical.train.learners.backprop import Backprop
-from empirical.train.recipe import posterior_of, run_of_classes
+from empirical.train.recipe import run_of_classes
 from empirical.train.run import TrainingRun
 from empirical.train.scores import Scores
 from empirical.train.steps import TrainingFailed
@@ -189,8 +187,6 @@ class _Looks(Watch):
         say: Callable[[str], None] | None,
     ) -> None:
         super().__init__()
-        assert isinstance(run.net, KernelNet)
-        self._architecture = run.net.architecture
         self._run, self._test, self._schedule, self._seed = run, test, schedule, seed
         self._rounds, self._recorded, self._say = rounds, set(schedule.rounds(rounds)), say
         self._everyone = range(len(test.own_labels))
@@ -215,8 +211,7 @@ class _Looks(Watch):
 
         def look(belief: Belief) -> None:
             if prior is not None:
-                now, first = self._posterior(belief), self._posterior(prior)
-                self._divergence = np.asarray(kl_divergence(now, first).cpu().numpy())
+                self._divergence = np.asarray(belief.divergence(prior).cpu().numpy())
             if self._run.pools:
                 self._before = self._at(belief, round)
                 self.last_before = self.last(belief) if is_last else None
@@ -240,7 +235,7 @@ class _Looks(Watch):
                 "seconds": round(self.seconds, 3),
                 "loss": _numbers(loss, self.agents),
                 "divergence": _numbers(self._divergence, self.agents),
-                "sigma": _sigma(self._posterior(belief), self.agents) if self._samples else None,
+                "sigma": _sigma(belief.variance, self.agents),
                 "before": self._before,
                 "after": after,
             }
@@ -268,13 +263,9 @@ class _Looks(Watch):
             for name, one in found.items()
         }
 
-    def _posterior(self, belief: Belief) -> Posterior:
-        return posterior_of(belief, self._architecture)
-
     def _at(self, belief: Belief, round: int) -> dict[str, Any]:
         """Of the first agents; weights may be finite and what they predict not: one image tells."""
-        posterior = self._posterior(belief).of(self.agents)
-        predicted = mean_probabilities(posterior, self._test.inputs[:1])
+        predicted = mean_probabilities(self._run.net, belief.of(self.agents), self._test.inputs[:1])
         finite = np.asarray(np.isfinite(predicted[:, 0]).all(axis=1))
         if not finite.all():
             raise TrainingFailed(
@@ -294,13 +285,14 @@ class _Looks(Watch):
         others: Tensor | None = None,
     ) -> dict[str, Scores]:
         """By mean weights, and by samples where beliefs are no single nets."""
-        test, posterior = self._test, self._posterior(belief).of(agents)
+        test, some_of = self._test, belief.of(agents)
         ways = {"mean": 0, "sampled": draws} if self._samples else {"mean": 0}
         sample = test.sample(images)
         some = slice(None) if sample is None else np.array(sample)
         return {
             name: evaluate(
-                posterior,
+                self._run.net,
+                some_of,
                 test.inputs[some],
                 test.labels[some],
                 draws=count,
@@ -337,14 +329,13 @@ def _numbers(values: FloatArray | None, agents: Sequence[int]) -> list[float | N
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in chosen]
 
 
-def _sigma(posterior: Posterior, agents: Sequence[int]) -> list[list[float]]:
-    """Quantiles of σ over the weights, one list for each agent."""
-    shares = torch.tensor(SPREAD, dtype=torch.float32, device=posterior.variance.device)
+def _sigma(variance: Tensor | None, agents: Sequence[int]) -> list[list[float]] | None:
+    """Quantiles of σ over the weights, one list for each agent; None of single nets."""
+    if variance is None:
+        return None
+    shares = torch.tensor(SPREAD, dtype=torch.float32, device=variance.device)
     # torch.quantile takes no more than 2²⁴ numbers; the largest net has a thirtieth of that.
-    return [
-        _rounded(torch.quantile(posterior.variance[agent].sqrt(), shares).tolist())
-        for agent in agents
-    ]
+    return [_rounded(torch.quantile(variance[agent].sqrt(), shares).tolist()) for agent in agents]
 
 
 # How soon nets do well on new images --------------------------------------------------------------

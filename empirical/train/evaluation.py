@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from empirical.likelihoods.laws import Classes
-from empirical.nets.posterior import Posterior
-from empirical.train.kernel_net import KernelNet
+from empirical.train.averaging import Belief
 from empirical.train.mixture import drawn_weights
+from empirical.train.net import Net
 from empirical.train.scores import MEASURES, Classified, Scores, detection_auroc
 from theory.validation import FloatArray, IntArray, as_integer, fail
 
@@ -140,7 +140,8 @@ def _by_domain(seen: Classified, inside: NDArray[np.bool_]) -> dict[str, float]:
 
 
 def evaluate(
-    posterior: Posterior,
+    net: Net,
+    belief: Belief,
     inputs: Tensor,
     labels: Tensor | ArrayLike,
     *,
@@ -150,12 +151,12 @@ def evaluate(
     never_seen: Sequence[int] = (),
     other_inputs: Tensor | None = None,
 ) -> Scores:
-    r"""Scores of agents' predictions by the posterior's samples or its mean, as :func:`judged`.
+    r"""Scores of agents' predictions by samples of their beliefs or by the mean, as :func:`judged`.
 
     Parameters
     ----------
-    posterior
-        The beliefs of N agents.
+    net, belief
+        What the weights belong to, and what N agents believe of them.
     inputs, labels
         Shapes (n, \*input_shape) and (n,).
     draws
@@ -173,36 +174,51 @@ def evaluate(
         If something does not fit, or a belief or a prediction is not finite.
     """
     draws, seed = as_integer("draws", draws, minimum=0), as_integer("seed", seed, minimum=0)
-    posterior.check("measure the last good round")
+    _check(belief)
     found = judged(
-        _probabilities(posterior, inputs, draws, seed),
+        _probabilities(net, belief, inputs, draws, seed),
         labels,
         own_labels=own_labels,
         never_seen=never_seen,
         others=None
         if other_inputs is None
-        else _probabilities(posterior, other_inputs, draws, seed),
+        else _probabilities(net, belief, other_inputs, draws, seed),
     )
     return replace(found, draws=draws)
 
 
-def mean_probabilities(posterior: Posterior, inputs: Tensor) -> FloatArray:
+def mean_probabilities(net: Net, belief: Belief, inputs: Tensor) -> FloatArray:
     """Probabilities of the classes by the mean weights, shape (N, n, K), float32.
 
     `inputs` have shape (n, ...), the same for all agents.
     """
-    return np.stack(list(_probabilities(posterior, inputs, draws=0, seed=0)))
+    return np.stack(list(_probabilities(net, belief, inputs, draws=0, seed=0)))
 
 
 def _probabilities(
-    posterior: Posterior, inputs: Tensor, draws: int, seed: int
+    net: Net, belief: Belief, inputs: Tensor, draws: int, seed: int
 ) -> Iterator[FloatArray]:
     """Yield each agent's averages over posterior samples, shape (n, K), in float32."""
-    net, likelihood = KernelNet(posterior.architecture), Classes(posterior.architecture.outputs)
-    for agent, belief in enumerate(zip(posterior.mean, posterior.variance, strict=True)):
-        weights = drawn_weights(*belief, draws=draws, seed=seed, agent=agent, in_turn=True)
+    likelihood = Classes(net.outputs)
+    for agent, mean in enumerate(belief.mean):
+        variance = None if belief.variance is None else belief.variance[agent]
+        weights = drawn_weights(mean, variance, draws=draws, seed=seed, agent=agent, in_turn=True)
         each = (likelihood.mean(net.outputs_of(w, inputs[None]))[0] for w in weights)
         yield (reduce(torch.add, each) / max(draws, 1)).cpu().numpy()
+
+
+def _check(belief: Belief) -> None:
+    """Refuse numbers that are not finite, and variances not above 0; the first agent is named."""
+    for agent, mean in enumerate(belief.mean):
+        # A sum is NaN or infinite if an entry is, at a fraction of the cost of isfinite.
+        good = torch.isfinite(mean.abs().sum(dtype=torch.float64))
+        if belief.variance is not None:
+            low, high = torch.aminmax(belief.variance[agent])
+            good = good & (low > 0) & torch.isfinite(high)
+        if not good:
+            wanted = "finite means, and finite variances above 0"
+            remedy = "measure the last good round"
+            raise fail("belief", wanted, f"others at agent {agent}", remedy)
 
 
 def _classified(probabilities: Tensor | ArrayLike, labels: IntArray, agent: int) -> Classified:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
-from empirical.train.learners.averaging import Learner, below_one
+from empirical.train.averaging import Learner, below_one
 from empirical.train.pooling import Said, Sums, pool_rows
 from theory.changing import AnyNetwork
 from theory.network import Network

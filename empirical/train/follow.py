@@ -19,9 +19,9 @@ from torch import Tensor
 
 from empirical.keeping import Generations, Kept, verify_file
 from empirical.nets.exchange import Exchange, block_of
+from empirical.train.averaging import Belief, Learner
 from empirical.train.data.source_files import Sources, check_unchanged
 from empirical.train.history import RoundReport
-from empirical.train.learners.averaging import Belief, Learner
 from empirical.train.net import Net
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed

@@ -7,20 +7,23 @@ Nothing is recorded by autograd, and gradients go straight to where they are wan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from empirical.kernels.products import in_use
 from empirical.messages.codec import Block
-from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool
+from empirical.nets.architecture import (
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    first_weights,
+)
 from empirical.nets.likelihood import PREDICTED_AT_ONCE, gradient, logits
 from empirical.nets.likelihood import Likelihood as Losses
-from empirical.nets.posterior import first_weights
-from empirical.train.layout import Layout, Place
-from empirical.train.net import NoiseKey
-from empirical.train.seeding import unknown_start
+from empirical.train.net import Layout, NoiseKey, Place, unknown_start
 from theory.validation import fail
 
 # Which nets are computed together, so that no net's gradient depends on its company --------------
@@ -40,21 +43,12 @@ MOST_TRIALS = 20
 NUMBERS_TRIED = 2**15
 
 
-class Pass(Protocol):
-    """A forward and backward pass of a group of nets."""
+Pass = Callable[[slice, Tensor, Tensor, Tensor, Losses, Tensor], Tensor]
+"""A forward and backward pass of a group of nets.
 
-    def __call__(
-        self,
-        group: slice,
-        weights: Tensor,
-        inputs: Tensor,
-        labels: Tensor,
-        likelihood: Losses,
-        into: Tensor,
-        /,
-    ) -> Tensor:
-        """Losses, shape (n,), and gradients to `into`, shape (n, d); `group` says which nets."""
-        ...
+Of which nets, weights, inputs, labels, the likelihood, and where gradients go, shape (n, d), it
+gives the losses, shape (n,).
+"""
 
 
 class Groups:

@@ -17,13 +17,10 @@ from torch import Tensor, nn
 
 from empirical.likelihoods.laws import Likelihood
 from empirical.nets.architecture import Architecture, Convolution, Dense, Layer, MaxPool
-from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet, layout_of, sequential
-from empirical.train.layout import entries, heads_of, joined
 from empirical.train.module_checks import first_line, own_copy, refused
-from empirical.train.module_net import ModuleNet
-from empirical.train.net import Net
-from empirical.train.seeding import built, seeded
+from empirical.train.module_net import ModuleNet, with_constants
+from empirical.train.net import Net, built, entries, heads_of, joined, seeded
 from theory.validation import FloatArray, fail
 
 # The net for a module ----------------------------------------------------------------------------
@@ -296,7 +293,7 @@ def drawn_by_seed(module: Any) -> tuple[Any, *tuple[str, ...]]:
 
     What is no module, such as a function that returns one, is left as it is, without a note.
 
-    A function, for :func:`~empirical.train.seeding.built` to seed, where every weight is as
+    A function, for :func:`~empirical.train.net.built` to seed, where every weight is as
     ``reset_parameters`` of its layer leaves it; the module itself where one of them is not: loaded,
     trained, set, frozen, or of a layer without ``reset_parameters``.
 

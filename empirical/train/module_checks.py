@@ -25,9 +25,7 @@ from torch.nn.parameter import is_lazy
 
 from empirical.nets.likelihood import Likelihood as Losses
 from empirical.train.kernel_net import probed
-from empirical.train.layout import Layout, joined
-from empirical.train.net import NoiseKey
-from empirical.train.seeding import seed_of, seeded
+from empirical.train.net import Layout, NoiseKey, joined, seed_of, seeded
 from theory.validation import fail
 
 # Which torch modules can be nets of a network, and what is said of those that cannot -------------

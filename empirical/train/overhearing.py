@@ -12,7 +12,7 @@ from empirical.data import Images
 from empirical.messages.codec import Layout
 from empirical.nets.architecture import Architecture
 from empirical.nets.shares import Shares, as_inputs, as_labels
-from empirical.train.learners.averaging import Learner
+from empirical.train.averaging import Learner
 from empirical.train.parts import layout_of_messages, share_of
 from empirical.train.recipe import run_of_classes
 from empirical.train.run import TrainingRun

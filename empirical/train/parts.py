@@ -13,9 +13,9 @@ from empirical.messages.codec import Codec, Layout
 from empirical.messages.selected import PRECISION
 from empirical.nets.exchange import Exchange, block_of
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Learner, Share, State
 from empirical.train.coded_pooling import CodedPooling
 from empirical.train.federated import ServedPooling, Server
-from empirical.train.learners.averaging import Learner, Share, State
 from empirical.train.net import Net
 from empirical.train.pooling import NetworkRounds, Pooling
 from theory.changing import AnyNetwork, influence
@@ -151,19 +151,24 @@ def layout_of_net(net: Net, learner: Learner) -> Layout:
     return layout_of_messages(net, learner, learner.start(net.initial(0), Share(one, one, 1)))
 
 
-def first_weights(net: Net, start: Tensor | None, *, agents: int, seed: int, to: str) -> Tensor:
+def first_weights(
+    net: Net, start: Tensor | None, *, agents: int, seed: int, to: str, server: Server | None
+) -> Tensor:
     """What agents begin with, shape (1, d) where all begin alike, else (N, d).
 
     Raises
     ------
     ValueError
-        If `start` has another shape.
+        If `start` has another shape, or a row for each agent where a server holds one for all.
     """
     start = net.initial(seed) if start is None else start
     shapes = (net.parameters,), (1, net.parameters), (agents, net.parameters)
     if tuple(start.shape) not in shapes:
         wanted = f"weights of shape ({net.parameters},) or ({agents}, {net.parameters})"
         raise fail("start", wanted, f"shape {tuple(start.shape)}", "give each agent a row")
+    if server is not None and start.dim() == 2 and len(start) > 1:
+        wanted, got = "one row of weights, which the server holds", f"{len(start)} rows"
+        raise fail("start", wanted, got, "give the weights that all clients begin from")
     return start.to(to).reshape(-1, net.parameters)
 
 

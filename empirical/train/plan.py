@@ -19,11 +19,11 @@ from torch import Tensor
 from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Learner, Share, one_of
 from empirical.train.coded_pooling import MISSING
 from empirical.train.data.agents_data import AgentsData
 from empirical.train.data.examples import Examples
 from empirical.train.federated import Server
-from empirical.train.learners.averaging import Learner, Share, one_of
 from empirical.train.net import Net
 from empirical.train.steps import Schedule
 from exact.checkpoint import content_sha256, fingerprint

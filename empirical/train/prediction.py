@@ -18,10 +18,11 @@ from torch import Tensor
 from empirical.classifiers import LikelihoodTable
 from empirical.forecast import LabelHypothesis, snapshot_table
 from empirical.nets.architecture import Architecture
-from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Belief
 from empirical.train.evaluation import mean_probabilities
-from empirical.train.recipe import Recipe, posterior_of
+from empirical.train.kernel_net import KernelNet
+from empirical.train.recipe import Recipe
 from theory import Network
 from theory.validation import as_integer, fail
 
@@ -34,12 +35,15 @@ class Snapshots:
     ----------
     names
         The hypotheses they stand for.
-    posterior
-        Their beliefs over weights, shape (M, d).
+    net
+        What their weights belong to.
+    means
+        Their mean weights, shape (M, d).
     """
 
     names: tuple[str, ...]
-    posterior: Posterior
+    net: KernelNet
+    means: Tensor
 
     def table(self, inputs: Tensor, labels: Tensor) -> LikelihoodTable:
         r"""What each says of every image, by its mean weights.
@@ -49,7 +53,7 @@ class Snapshots:
         inputs, labels
             Shapes (n, \\*input_shape) and (n,): all images, whoever holds them.
         """
-        probabilities = mean_probabilities(self.posterior, inputs)
+        probabilities = mean_probabilities(self.net, Belief(self.means, None), inputs)
         return snapshot_table(self.names, probabilities, labels.cpu().numpy())
 
 
@@ -109,16 +113,15 @@ def train_snapshots(
         seed=seed,
         device=device,
     )
-    kept: list[Posterior] = []
+    kept: list[Tensor] = []
     for done in range(recipe.rounds + 1):
         if done > 0:
             training.local_phase()
             if progress is not None:
                 progress(done, recipe.rounds)
         if done in wanted:
-            kept.append(posterior_of(training.belief(), architecture).of([0]))
-    nets = [posterior_of(training.belief(), architecture), *kept]
+            kept.append(training.belief().mean[:1].clone())
     names = [hypothesis.name for hypothesis in hypotheses]
     stage_names = [f"{names[0]}, after {stage} rounds" for stage in wanted]
-    tensors = (torch.cat(each) for each in zip(*((n.mean, n.variance) for n in nets), strict=True))
-    return Snapshots((*names, *stage_names), Posterior(architecture, *tensors))
+    means = torch.cat([training.belief().mean, *kept])
+    return Snapshots((*names, *stage_names), KernelNet(architecture), means)

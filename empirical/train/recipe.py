@@ -7,37 +7,26 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from empirical.likelihoods.laws import Classes, Likelihood
 from empirical.nets.architecture import Architecture
 from empirical.nets.likelihood import ESTIMATORS, Estimator
-from empirical.nets.posterior import Posterior
 from empirical.nets.shares import Shares
-from empirical.train.federated import Server
-from empirical.train.kernel_net import KernelNet
-from empirical.train.learners.averaging import (
+from empirical.train.averaging import (
     Averaging,
     AveragingAdam,
-    Belief,
     Learner,
     below_one,
     one_of,
 )
-from empirical.train.learners.backprop import Backprop
+from empirical.train.backprop import Backprop
+from empirical.train.federated import Server
+from empirical.train.kernel_net import KernelNet
 from empirical.train.run import TrainingRun
 from empirical.train.steps import Schedule
 from theory.changing import AnyNetwork
 from theory.network import Network
 from theory.validation import as_integer, as_positive, as_probability
-
-
-def posterior_of(belief: Belief, architecture: Architecture) -> Posterior:
-    """Beliefs as evaluations take them; single nets have next to no width."""
-    variance = belief.variance
-    if variance is None:
-        variance = torch.full_like(belief.mean, POINT_STD**2)
-    return Posterior(architecture, belief.mean, variance)
 
 
 def run_of_classes(
@@ -66,8 +55,6 @@ def run_of_classes(
 # How the nets of a network are trained -----------------------------------------------------------
 
 
-# σ of a net that is a point; predictions are made by its means alone.
-POINT_STD = 1e-12
 # Below this a step costs no less: moving the weights takes the time.
 SMALLEST_BATCH = 8
 
@@ -76,9 +63,9 @@ SMALLEST_BATCH = 8
 class Recipe:
     """A round is `local_steps` steps of every agent on its own data, then one consensus.
 
-    Agents learn by :class:`~empirical.train.learners.backprop.Backprop`, which says what a step
+    Agents learn by :class:`~empirical.train.backprop.Backprop`, which says what a step
     lowers; with the estimator ``"point"`` by
-    :class:`~empirical.train.learners.averaging.AveragingAdam`.
+    :class:`~empirical.train.averaging.AveragingAdam`.
 
     Parameters
     ----------

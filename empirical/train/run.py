@@ -27,9 +27,9 @@ from empirical.likelihoods.laws import Likelihood
 from empirical.messages.codec import Codec
 from empirical.nets.exchange import Exchange, OneProcess
 from empirical.nets.shares import Drawn, EpochsAnew, Order, Shares
+from empirical.train.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.federated import ServedPooling, Server
 from empirical.train.history import RoundReport
-from empirical.train.learners.averaging import Belief, Learner, State, below_one, one_of
 from empirical.train.net import Net
 from empirical.train.parts import (
     AT_ONCE,
@@ -80,12 +80,12 @@ class TrainingRun:
         (:class:`~empirical.train.coded_pooling.CodedPooling`); left out: float32, without frames.
     exchange
         Which agents this process holds, and how it reaches the others
-        (:func:`empirical.nets.distributed.connect`); left out: all of them.
+        (:func:`empirical.nets.exchange.connect`); left out: all of them.
     device
         ``"cpu"`` or ``"cuda"``.
     start
-        First weights, shape (d,), or (N, d) where every agent begins with its own; left out: those
-        that the net draws by the seed.
+        First weights, shape (d,), or (N, d) where every agent begins with its own, without a
+        server; left out: those that the net draws by the seed.
     at_once
         How many agents are computed together; left out: a few on a CPU, else all. The results do
         not depend on it beyond rounding in the net's products.
@@ -139,7 +139,7 @@ class TrainingRun:
         self._vectors = vectors_of(learner, everybody.of(slice(0, 1)))
         everybody = everybody.to(self.device)
         self._begin = first_weights(
-            net, start, agents=shares.agents, seed=self.seed, to=self.device
+            net, start, agents=shares.agents, seed=self.seed, to=self.device, server=server
         )
         self._pooling = pooling_of(
             network, net, learner,

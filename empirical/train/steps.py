@@ -110,7 +110,7 @@ APART: tuple[str, ...] = ("cpu",)
 
 
 class Steps:
-    """Goes through the steps of k agents (:class:`empirical.train.learners.averaging.Batch`).
+    """Goes through the steps of k agents: what the engine offers a learner.
 
     Parameters
     ----------
@@ -131,6 +131,13 @@ class Steps:
     sizes
         How many examples the batch of each step has, where some have fewer than `places` is wide;
         None: all have as many.
+
+    Attributes
+    ----------
+    rate
+        As given: the schedule's, in this round.
+    steps
+        How many steps each agent has taken, this one included; shape (k, 1), float64.
     """
 
     def __init__(

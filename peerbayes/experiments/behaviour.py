@@ -207,8 +207,7 @@ def _codecs_run() -> Numbers:
 
 def _tuned_run(name: str) -> Numbers:
     from empirical.nets.architecture import perceptron
-    from empirical.train.comparing import Length
-    from empirical.train.split_images import SplitImages
+    from empirical.train.comparing import Length, SplitImages
 
     train, test = _images()
     data = SplitImages(train, test, None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from empirical import papers
 from peerbayes.documents import Document
@@ -36,12 +36,7 @@ from peerbayes.experiments.gae_rows import (
     recipe_of,
     words_of,
 )
-from peerbayes.experiments.setting import (
-    forget_unfinished,
-)
-
-if TYPE_CHECKING:
-    pass
+from peerbayes.experiments.setting import forget_unfinished
 
 FORM = "gae"
 

@@ -26,10 +26,17 @@ from empirical.gae.fitting import (
     held_out_curves,
     snapshots,
 )
-from empirical.gae.messages import LOSS_BITS, closing_coder_of, coder_of, printed_bits
 from empirical.gae.net import SIZE, Passes, initial, stream
 from empirical.gae.recipe import Recipe
-from empirical.gae.rounds import Gossip, Split, split_of
+from empirical.gae.rounds import (
+    LOSS_BITS,
+    Gossip,
+    Split,
+    closing_coder_of,
+    coder_of,
+    printed_bits,
+    split_of,
+)
 from empirical.keeping import Generations, Kept, read_words, verify_file
 from empirical.messages.autoencoder import weights_of
 from empirical.messages.codecs.pruned import knot_ranks, on_lines

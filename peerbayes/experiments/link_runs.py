@@ -54,7 +54,7 @@ from theory.validation import FloatArray
 if TYPE_CHECKING:
     from empirical.nets.architecture import Architecture
     from empirical.nets.shares import Shares
-    from empirical.train.learners.averaging import Learner
+    from empirical.train.averaging import Learner
 
 # Of the deal of images and of the test images: the same for all seeds, as the prediction is.
 _DEAL = 0

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from empirical.data import Images
     from empirical.messages.codec import Codec
     from empirical.nets.architecture import Architecture
-    from empirical.nets.posterior import Posterior
     from empirical.nets.shares import Shares
+    from empirical.train.averaging import Belief
     from empirical.train.curve import Followed, Test
     from theory.changing.mixing import PeriodicNetwork
     from theory.network import Network
@@ -315,7 +315,7 @@ def part_run(
 
     `codec` writes what agents of a network send each other; None: beliefs are sent as they are.
     """
-    from empirical.nets.posterior import initialisations_apart
+    from empirical.nets.architecture import initialisations_apart
     from empirical.train.follow import Apart
     from empirical.train.recipe import Recipe
     from theory.network import Network
@@ -387,6 +387,10 @@ def images_of(dataset: str, data: Path | None, is_quick: bool) -> tuple[Images, 
 # One part, run ------------------------------------------------------------------------------------
 
 
+# σ of a net that is a point, in the file of beliefs.
+POINT_STD = 1e-12
+
+
 def run_net_part(
     row: Row, part: Part, job: Job, *, is_quick: bool, codec: str = "", setting: Setting
 ) -> NetPart:
@@ -400,7 +404,6 @@ def run_net_part(
     from empirical.data import CHECKSUMS
     from empirical.messages.codecs import codec_named
     from empirical.train.curve import Schedule, curve_of
-    from empirical.train.recipe import posterior_of
 
     problem = net_problem(
         row, part, is_quick=is_quick, device=setting.device, data=setting.data, seed=job.seed
@@ -416,7 +419,6 @@ def run_net_part(
         progress=job.progress, say=sayer(job.progress),
     )  # fmt: skip
     measured = range(len(problem.test.own_labels))
-    posterior = posterior_of(run.belief(), problem.architecture).of(measured)
     words = {"experiment": row.name, "part": part.name, "fingerprint": job.fingerprint}
     return NetPart(
         recipe=part.recipe,
@@ -428,18 +430,22 @@ def run_net_part(
         classes=list(problem.classes),
         data=dict(CHECKSUMS[row.dataset]),
         curve=Curve.model_validate(curve),
-        posterior=_kept_beliefs(posterior, part, setting.folder, words),
+        posterior=_kept_beliefs(run.belief().of(measured), part, setting.folder, words),
         codec=codec_settings(codec) if codec else None,
     )
 
 
 def _kept_beliefs(
-    posterior: Posterior, part: Part, folder: Path | None, words: dict[str, str]
+    belief: Belief, part: Part, folder: Path | None, words: dict[str, str]
 ) -> KeptFile | None:
     """The file that the beliefs are kept in; None where there is no folder for them."""
     if folder is None:
         return None
-    from empirical.nets.posterior import save_posterior
+    from empirical.keeping import save_tensors
 
     path = folder / f"{_file(part)}.safetensors"
-    return KeptFile(file=path.name, sha256=save_posterior(path, posterior, words))
+    variance = belief.variance
+    if variance is None:
+        variance = belief.mean.new_full(belief.mean.shape, POINT_STD**2)
+    kept = {"mean": belief.mean, "variance": variance}
+    return KeptFile(file=path.name, sha256=save_tensors(path, kept, words))

@@ -366,7 +366,7 @@ def team_of_torchrun() -> Iterator[Team]:
     if not is_of_torchrun() or os.environ.get("WORLD_SIZE", "1") == "1":
         yield Team()
         return
-    from empirical.meeting import meeting_point
+    from empirical.nets.exchange import meeting_point
 
     store, rank, processes = meeting_point("parts")
     again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
     from empirical.nets.architecture import Architecture
     from empirical.nets.shares import Shares
-    from empirical.train.comparing import Length, Trained
-    from empirical.train.split_images import SplitImages
+    from empirical.train.comparing import Length, SplitImages, Trained
     from theory.changing import AnyNetwork
     from theory.progress import Progress
 else:
@@ -482,7 +481,7 @@ class Attempt:
 @cache
 def split_images(dataset: str, folder: Path | None, device: str, is_quick: bool) -> SplitImages:
     """The images of a data set, and some of the other one; a sample of both for a quick run."""
-    from empirical.train.split_images import SplitImages
+    from empirical.train.comparing import SplitImages
 
     train, test = images_of(dataset, folder, is_quick)
     if is_quick:

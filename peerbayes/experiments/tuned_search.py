@@ -29,7 +29,7 @@ from peerbayes.experiments.net_rows import Row
 from theory.validation import as_integer, fail
 
 if TYPE_CHECKING:
-    from empirical.train.learners.averaging import Learner
+    from empirical.train.averaging import Learner
 
 
 Settings = Mapping[str, float | str]

@@ -135,7 +135,7 @@ def train_file(path: str | Path, how: TrainFile) -> TrainOutcome:
         As of :func:`~peerbayes.front.train.train`, or if the file is not one; in one line.
     """
     check_installed("train")
-    from empirical.nets.distributed import connect
+    from empirical.nets.exchange import connect
     from peerbayes.nets.reading import plan_of, read_net_file
     from peerbayes.nets.run import run_plan
 

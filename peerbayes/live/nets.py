@@ -24,7 +24,7 @@ from peerbayes.live.members import Members, Share
 from theory.validation import FloatArray, fail
 
 if TYPE_CHECKING:
-    from empirical.live.agent import AgentTraining, Said
+    from empirical.live.agent import EngineAgent, Said
 
 # A running agent spends at most this share of its time on scores of itself.
 JUDGING = 0.02
@@ -241,7 +241,7 @@ class OwnTraining:
         What the scores are of, in words.
     """
 
-    training: AgentTraining
+    training: EngineAgent
     score: Callable[[], Mapping[str, float]]
     judged_by: str
 
@@ -271,7 +271,8 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     from empirical.nets.architecture import perceptron
     from empirical.nets.shares import as_inputs, as_labels
     from empirical.train.evaluation import evaluate
-    from empirical.train.recipe import Recipe, posterior_of
+    from empirical.train.kernel_net import KernelNet
+    from empirical.train.recipe import Recipe
     from peerbayes.experiments.run import part_seed
     from theory.network import Network
 
@@ -301,11 +302,10 @@ def _of_row(content: Mapping[str, Any], agent: int) -> OwnTraining:
     few = stratified_subset(test.labels, min(JUDGED_BY, len(test)), seed=0)
     some = Images(test.pixels[few], test.labels[few], test.name, test.classes, test.white)
     inputs, labels = as_inputs(some, input_shape=size), some.labels
-    held = [held_labels(partition, train.labels)[agent]]
+    net, held = KernelNet(architecture), [held_labels(partition, train.labels)[agent]]
 
     def score() -> Mapping[str, float]:
-        belief = posterior_of(training.belief(), architecture)
-        found = evaluate(belief, inputs, labels, draws=0, seed=0, own_labels=held)
+        found = evaluate(net, training.belief(), inputs, labels, draws=0, seed=0, own_labels=held)
         return {measure: float(found[measure][0]) for measure in ("accuracy", "nll")}
 
     return OwnTraining(training, score, f"{len(few)} test images")

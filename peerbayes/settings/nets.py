@@ -227,7 +227,7 @@ class Job(Machine, Output):
     exchange: Annotated[
         Any,
         Setting(
-            "Processes that share the agents (empirical.nets.distributed.connect).",
+            "Processes that share the agents (empirical.nets.exchange.connect).",
             Python("an exchange or None"),
         ),
     ] = None

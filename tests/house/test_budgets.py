@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 BUDGETS = {
     "theory": (56_950, 202),
     "exact": (14_500, 56),
-    "empirical": (25_370, 100),
+    "empirical": (24_980, 91),
     "peerbayes": (53_400, 213),
     "benchmarks": (4_150, 20),
 }

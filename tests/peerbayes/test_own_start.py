@@ -11,8 +11,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from empirical.nets.architecture import perceptron
-from empirical.nets.posterior import first_weights, initialisations_apart
+from empirical.nets.architecture import first_weights, initialisations_apart, perceptron
 from peerbayes.experiments.campaign_plan import planned
 from peerbayes.experiments.net_lines import net_lines
 from peerbayes.experiments.net_rows import ROWS, NetPart

@@ -26,6 +26,7 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.comparing import (
     Length,
+    SplitImages,
     Trained,
     judged,
     train_alone,
@@ -33,7 +34,6 @@ from empirical.train.comparing import (
     train_server,
 )
 from empirical.train.learners import learner_of
-from empirical.train.split_images import SplitImages
 from peerbayes.experiments import campaign
 from peerbayes.experiments.campaign import Campaign, campaign_parts, run_campaign
 from peerbayes.experiments.campaign_plan import CampaignDocument, TaskDocument, planned, selected

@@ -50,7 +50,7 @@ def make_tiny(change: SetAttribute, *, rounds: int = 4) -> None:
 def _tiny_comparisons(change: SetAttribute, images: Any, test: Any, small: dict[str, Row]) -> None:
     """The same of `tuned`; images upside down are of another kind."""
     from empirical.data import Images
-    from empirical.train.split_images import SplitImages
+    from empirical.train.comparing import SplitImages
 
     others = Images(test.pixels[:, ::-1], test.labels, "digits", test.classes, 16)
     split = SplitImages(images, test, others)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from empirical.gae import rounds
-from empirical.gae.messages import check_computed, coder_of, computed, computed_bits, printed_bits
 from empirical.gae.net import SIZE, WEIGHTS
 from empirical.gae.recipe import Recipe
+from empirical.gae.rounds import check_computed, coder_of, computed, computed_bits, printed_bits
 from empirical.messages.autoencoder import untrained
 from empirical.messages.codec import Coder
 from tests.empirical.gae.test_rounds import SMALL, run, with_codec

@@ -16,11 +16,12 @@ from torch import Tensor
 
 from empirical.data import Images
 from empirical.gae.fitting import SnapshotPlan, snapshots
-from empirical.gae.messages import closing_coder_of, coder_of
 from empirical.gae.net import SIZE, WEIGHTS, Passes, begin, epoch, step, stream
 from empirical.gae.recipe import Recipe
 from empirical.gae.rounds import (
     Gossip,
+    closing_coder_of,
+    coder_of,
     merge,
     prune,
     sources,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from empirical.likelihoods.heads import likelihood_of
-from empirical.live.agent import AgentTraining, agent_of_plan, agent_of_recipe, own_share
+from empirical.live.agent import EngineAgent, agent_of_plan, agent_of_recipe, own_share
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
@@ -59,7 +59,7 @@ RECIPES = {
 }
 
 
-def recipe_agent(agent: int, how: Recipe) -> AgentTraining:
+def recipe_agent(agent: int, how: Recipe) -> EngineAgent:
     own = own_share(shares(), agent)
     return agent_of_recipe(agent, own, STAR, how, architecture=NET, seed=5)
 
@@ -91,7 +91,7 @@ def copied(said: Any) -> dict[str, Any]:
     return {name: values.clone() for name, values in said.items()}
 
 
-def lockstep(agents: Sequence[AgentTraining], rounds: int) -> None:
+def lockstep(agents: Sequence[EngineAgent], rounds: int) -> None:
     """Everybody learns, everything arrives, everybody pools."""
     weights = as_dense(STAR.weights)
     for _ in range(rounds):
@@ -102,7 +102,7 @@ def lockstep(agents: Sequence[AgentTraining], rounds: int) -> None:
             one.pool({j: said[j] for j in row if j != one.agent}, row)
 
 
-def beliefs(agents: Sequence[AgentTraining]) -> tuple[Any, Any]:
+def beliefs(agents: Sequence[EngineAgent]) -> tuple[Any, Any]:
     parts = [one.belief() for one in agents]
     variance = None
     if parts[0].variance is not None:
@@ -138,7 +138,7 @@ def test_agents_of_a_plan_have_the_bits_of_the_whole_run(learner: str) -> None:
         assert torch.equal(variance, whole.belief().variance)
 
 
-MAKERS: dict[str, Callable[[int], AgentTraining]] = {
+MAKERS: dict[str, Callable[[int], EngineAgent]] = {
     "recipe": lambda k: recipe_agent(k, RECIPES["best"]),
     "plan": lambda k: agent_of_plan(k, plan("natural-gradient")),
 }

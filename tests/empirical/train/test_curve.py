@@ -1,4 +1,4 @@
-"""A run followed: what is on record, and a killed run that is taken up again."""
+"""Runs followed: curves on record, killed runs taken up again, hypotheses, what is overheard."""
 
 from __future__ import annotations
 
@@ -12,20 +12,32 @@ import numpy as np
 import pytest
 import torch
 
+from empirical import Images, classifier_model
 from empirical.data import load_digits
 from empirical.dealing import ByLabels, held_labels
+from empirical.forecast import LabelHypothesis, Site, label_hypotheses, rate_forecast
 from empirical.keeping import Generations
-from empirical.nets.architecture import perceptron
+from empirical.likelihoods.laws import Classes
+from empirical.nets.architecture import first_weights, perceptron
 from empirical.nets.shares import Shares, as_inputs
-from empirical.train.curve import Followed, Schedule, Test, curve_of
+from empirical.train.averaging import Averaging, Belief
+from empirical.train.curve import Followed, Schedule, Test, curve_of, loss_curve
 from empirical.train.evaluation import mean_probabilities
 from empirical.train.follow import Apart
-from empirical.train.learners.averaging import Averaging, Belief
-from empirical.train.recipe import FedAvgRecipe, Recipe, posterior_of
+from empirical.train.kernel_net import KernelNet
+from empirical.train.learners import Learner, learner_of
+from empirical.train.overhearing import overheard
+from empirical.train.prediction import train_snapshots
+from empirical.train.recipe import FedAvgRecipe, Recipe
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from tests.empirical.support import refused
+from tests.empirical.train.linear import classified
+from theory.changing import MarkovNetwork
 from theory.network import Network
+
+# A run followed ----------------------------------------------------------------------------------
+
 
 ROOT = Path(__file__).parents[3]
 NET = perceptron(64, 8, outputs=10)
@@ -113,8 +125,7 @@ def test_what_is_on_record() -> None:
     images = load_digits()
     inputs = as_inputs(images, input_shape=(64,))
     places = test_set(2).sample(200)
-    beliefs = posterior_of(learner.belief(), NET)
-    predicted = mean_probabilities(beliefs, inputs).argmax(axis=2)
+    predicted = mean_probabilities(learner.net, learner.belief(), inputs).argmax(axis=2)
     share = (predicted == images.labels)[:, places].mean(axis=1)
     assert curve["last"]["mean"]["accuracy"] == pytest.approx(share, abs=1e-6)
     assert np.sum(curve["last"]["mean"]["confusion"]) == 2 * 200
@@ -175,8 +186,9 @@ def test_a_server_is_judged_by_what_it_serves() -> None:
     reports = [server().run_round().loss]
     assert curve["points"][0]["loss"] == [pytest.approx(float(np.mean(reports)), rel=1e-5)]
     images = load_digits()
-    served = posterior_of(run.belief(), NET).of([0])
-    right = mean_probabilities(served, as_inputs(images, input_shape=(64,))).argmax(axis=2)
+    right = mean_probabilities(
+        run.net, run.belief().of([0]), as_inputs(images, input_shape=(64,))
+    ).argmax(axis=2)
     share = (right == images.labels)[:, test_set(1).sample(200)].mean()
     assert curve["last"]["mean"]["accuracy"] == [pytest.approx(share, abs=1e-6)]
 
@@ -244,3 +256,183 @@ def test_bad_input() -> None:
     refused("before its first round", followed, learner)
     refused("rounds", followed, network(), rounds=0)
     refused("records", Schedule, records=1)
+
+
+# Curves of a network's loss on new images --------------------------------------------------------
+
+
+LOSS_NET = perceptron(64, 24, outputs=10)
+LEARNERS = (
+    learner_of("backprop", initial_std=0.03, mean_rate=2e-2, scale_rate=1e-3),
+    learner_of("natural-gradient", rate=0.1, weighting="agents", clip=None),
+)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_a_curve_is_that_of_the_engine(dealt: Shares, site: Site, learner: Learner) -> None:
+    inputs, labels = dealt.inputs[::7], dealt.labels[::7]
+    curve = loss_curve(
+        dealt, site, learner, architecture=LOSS_NET, local_steps=5, batch=50, test_inputs=inputs,
+        test_labels=labels, record=(0, 2, 3), seed=9,
+    )  # fmt: skip
+    assert curve.rounds == [0, 2, 3]
+    run = TrainingRun(
+        KernelNet(LOSS_NET), Classes(10), dealt, site.network, learner,
+        rounds=3, local_steps=5, batch=50, seed=9, schedule="geometric",
+    )  # fmt: skip
+    for _ in range(3):
+        run.run_round()
+    # The nets by torch's own layers, one agent at a time.
+    for agent, mean in enumerate(run.belief().mean):
+        first, second = LOSS_NET.blocks
+        hidden = torch.relu(inputs @ mean[first.weight].reshape(first.shape) + mean[first.bias])
+        out = hidden @ mean[second.weight].reshape(second.shape) + mean[second.bias]
+        loss = torch.nn.functional.cross_entropy(out, labels)
+        assert curve.losses[-1, agent] == pytest.approx(float(loss), rel=1e-4)
+        hits = (out.argmax(dim=1) == labels).double().mean()
+        assert curve.accuracies[-1, agent] == pytest.approx(float(hits), abs=1e-12)
+        sure = torch.softmax(out, dim=1)[labels == 4, 4].double().mean()
+        assert curve.label_confidences[agent, 4] == pytest.approx(float(sure), rel=1e-4)
+    # Before the consensus an edge, which has labels 0 and 1 alone, is less sure of the others.
+    before, after = curve.local_label_confidences, curve.label_confidences
+    assert before[1:, 2:].mean() < after[1:, 2:].mean()
+
+
+def test_networks_that_change_have_curves_too(dealt: Shares, site: Site) -> None:
+    grid = Network.from_topology("grid", shape=[3, 3])
+    gossip = MarkovNetwork.gossip_pairs(grid, everyone_observes=True)
+    curve = loss_curve(
+        dealt, Site(gossip, site.partition), LEARNERS[1], architecture=LOSS_NET, local_steps=2,
+        batch=20, test_inputs=dealt.inputs[::7], test_labels=dealt.labels[::7], record=(0, 4),
+        seed=1,
+    )  # fmt: skip
+    assert np.ptp(curve.losses[0]) < 1e-6  # one initialisation, to the rounding of its products
+    assert np.ptp(curve.losses[1]) > 1e-3
+
+
+def test_rounds_of_looks_increase(dealt: Shares, site: Site) -> None:
+    with pytest.raises(ValueError, match="record"):
+        loss_curve(
+            dealt, site, LEARNERS[0], architecture=LOSS_NET, local_steps=5, batch=50,
+            test_inputs=dealt.inputs, test_labels=dealt.labels, record=(3, 3), seed=0,
+        )  # fmt: skip
+
+
+def test_agents_may_count_by_influence(dealt: Shares, site: Site) -> None:
+    """The first steps are in the proportion a_i: 1, or n_i/(v_i n)."""
+    moved = {}
+    for weighting in ("agents", "data"):
+        learner = learner_of(
+            "natural-gradient", rate=1e-3, weighting=weighting, clip=None, momentum=0.0
+        )
+        run = TrainingRun(
+            KernelNet(LOSS_NET), Classes(10), dealt, site.network, learner,
+            rounds=1, local_steps=1, batch=50, seed=3, schedule="geometric",
+        )  # fmt: skip
+        start = run.belief().mean[0].clone()
+        locally: list[torch.Tensor] = []
+        run.run_round(before=lambda belief, kept=locally: kept.append(belief.mean.clone()))
+        moved[weighting] = locally[0] - start
+    v = torch.tensor(site.network.stationary_distribution)
+    held = torch.tensor(dealt.sizes, dtype=torch.float64)
+    weight = (held / held.sum() / v)[:, None]
+    # Nearly in the proportion a_i: precisions move by little in one step.
+    torch.testing.assert_close(
+        moved["data"].double(), weight * moved["agents"].double(), rtol=0.02, atol=2e-5
+    )
+
+
+# Nets trained as hypotheses ----------------------------------------------------------------------
+
+
+SNAPSHOT_NET = perceptron(64, 24, outputs=10)
+SNAPSHOT_RECIPE = Recipe(
+    rounds=20, local_steps=5, batch=50, mean_rate=2e-2, mean_epsilon=1e-2, schedule="geometric"
+)
+
+
+def test_nets_know_the_labels_that_they_were_trained_on(
+    digits: Images, site: Site, dealt: Shares
+) -> None:
+    hypotheses = label_hypotheses([range(2, 10), [0, 1]])
+    nets = train_snapshots(
+        dealt, hypotheses, SNAPSHOT_RECIPE, architecture=SNAPSHOT_NET, seed=1, stages=(0, 3)
+    )
+    table = nets.table(dealt.inputs, dealt.labels)
+    known = np.array([np.isin(digits.labels, h.labels).mean() for h in hypotheses])
+    # A net never names a label it has not seen, and names most of the others.
+    assert (table.accuracies[: len(known)] <= known + 1e-12).all()
+    assert (table.accuracies[: len(known)] > 0.8 * known).all()
+    assert table.hypotheses[-2:] == ("all labels, after 0 rounds", "all labels, after 3 rounds")
+    start = first_weights(SNAPSHOT_NET, seed=1)
+    torch.testing.assert_close(nets.means[-2], start, rtol=0, atol=0)
+
+    found = rate_forecast(table.only(range(len(hypotheses))), site)
+    assert found.reference == "all labels"
+    # c_y is v_1/8 = .045 for the centre's labels and .32 for the edges'.
+    assert found.binding in {f"without {y}" for y in range(2, 10)}
+    # The rate against the untrained net knows nothing of who holds what; K does.
+    stages = table.only([0, len(hypotheses)])
+    trusted = replace(site, network=Network.from_topology("star", agents=9, edge_confidence=0.1))
+    assert rate_forecast(stages, trusted).rate > 0.8 * rate_forecast(stages, site).rate
+    labels = table.only(range(len(hypotheses)))
+    assert rate_forecast(labels, trusted).rate < 0.5 * found.rate
+    assert classifier_model(table, site.partition).agents == 9
+
+
+def test_nets_do_not_hear_of_each_other(dealt: Shares) -> None:
+    few = replace(SNAPSHOT_RECIPE, rounds=2)
+    one, two, three = (LabelHypothesis(str(y), (y, y + 1)) for y in (0, 3, 6))
+    first = train_snapshots(dealt, [one, two], few, architecture=SNAPSHOT_NET, seed=4)
+    second = train_snapshots(dealt, [one, three], few, architecture=SNAPSHOT_NET, seed=4)
+    # Batched products of other neighbours may round otherwise.
+    torch.testing.assert_close(first.means[0], second.means[0])
+    assert (first.means[1] - second.means[1]).abs().max() > 1e-3
+
+
+def test_bad_input_is_refused(dealt: Shares) -> None:
+    nobody = [LabelHypothesis("all", tuple(range(10))), LabelHypothesis("none", (11,))]
+    refused(
+        "hypothesis 'none'",
+        train_snapshots,
+        dealt,
+        nobody,
+        SNAPSHOT_RECIPE,
+        architecture=SNAPSHOT_NET,
+        seed=0,
+    )
+    with pytest.raises(ValueError, match="stages"):
+        train_snapshots(
+            dealt, nobody[:1] * 2, SNAPSHOT_RECIPE, architecture=SNAPSHOT_NET, seed=0, stages=(21,)
+        )
+
+
+# What agents say in training is what they believe before they pool -------------------------------
+
+
+HOW: dict[str, Any] = {"local_steps": 3, "batch": 5, "seed": 4}
+
+
+@pytest.mark.parametrize("name", ["natural-gradient", "averaging"])
+def test_who_is_alone_says_what_it_ends_the_round_with(name: str) -> None:
+    net, alone = KernelNet(perceptron(6, 4, outputs=3)), Network([[1.0]])
+    shares = classified(1, 40, 6)
+    heard, run = (
+        TrainingRun(net, Classes(3), shares, alone, learner_of(name), rounds=1000, **HOW)
+        for _ in range(2)
+    )
+    found = overheard(heard, shares, rounds=4)
+    assert len(found.said) == 4
+    assert found.layout.size == net.parameters
+    for said in found.said:
+        run.run_round()
+        belief = run.belief()
+        if name == "averaging":
+            assert torch.equal(said["mean"], belief.mean[0])
+            continue
+        # A precision for one datum, of forty; two roundings of float32 each.
+        assert found.layout.examples == pytest.approx(40, rel=1e-5)
+        assert belief.variance is not None
+        assert torch.allclose(said["precision"] * 40 * belief.variance[0], torch.ones(()), 4e-7)
+        assert torch.allclose(said["shift"] / said["precision"], belief.mean[0], 4e-7)
+    assert not torch.equal(*(found.said[k][next(iter(found.said[k]))] for k in (0, 1)))

@@ -19,10 +19,9 @@ from empirical.kernels import noise
 from empirical.likelihoods.laws import Classes, Gaussian
 from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
 from empirical.train import run as engine
-from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.module_net import ModuleNet
+from empirical.train.module_net import ModuleNet, with_constants
 from empirical.train.run import TrainingRun
 from tests.empirical.train.linear import classified
 from tests.empirical.train.modules import ResNet20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
 from empirical.nets.architecture import Architecture, Dense, perceptron
-from empirical.nets.posterior import Posterior
+from empirical.train.averaging import Belief
 from empirical.train.evaluation import evaluate, judged, mean_probabilities
+from empirical.train.kernel_net import KernelNet
 from empirical.train.scores import Scores, detection_auroc
 from tests.empirical.support import refused
 from theory.validation import FloatArray, IntArray
@@ -35,12 +36,14 @@ def predictions(
     return odds / odds.sum(axis=2, keepdims=True), labels
 
 
-def beliefs(agents: int = 3) -> Posterior:
+NET = KernelNet(perceptron(6, 8, outputs=5))
+
+
+def beliefs(agents: int = 3) -> Belief:
     """Agents whose means differ, over the weights of a small net."""
-    architecture = perceptron(6, 8, outputs=5)
     generator = torch.Generator().manual_seed(0)
-    mean = torch.randn(agents, architecture.parameters, generator=generator)
-    return Posterior(architecture, mean, torch.full_like(mean, 0.09))
+    mean = torch.randn(agents, NET.parameters, generator=generator)
+    return Belief(mean, torch.full_like(mean, 0.09))
 
 
 def images(count: int = 80, *, seed: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
@@ -204,25 +207,25 @@ def test_bad_predictions_are_named(probabilities: object, labels: object, messag
 
 
 def test_mean_weights_predict_as_torchs_net_does() -> None:
-    posterior, (inputs, labels) = beliefs(), images()
-    found = evaluate(posterior, inputs, labels, draws=0, seed=0, own_labels=OWN)
-    first, second = posterior.architecture.blocks
+    belief, (inputs, labels) = beliefs(), images()
+    found = evaluate(NET, belief, inputs, labels, draws=0, seed=0, own_labels=OWN)
+    first, second = NET.architecture.blocks
     rows = []
-    for w in posterior.mean:
+    for w in belief.mean:
         hidden = torch.relu(inputs @ w[first.weight].reshape(first.shape) + w[first.bias])
         rows.append(hidden @ w[second.weight].reshape(second.shape) + w[second.bias])
     p = torch.softmax(torch.stack(rows), dim=2)
-    np.testing.assert_allclose(mean_probabilities(posterior, inputs), p, rtol=1e-5)
+    np.testing.assert_allclose(mean_probabilities(NET, belief, inputs), p, rtol=1e-5)
     same(found, judged(p, labels, own_labels=OWN), rtol=1e-5)
 
 
 def test_samples_average_to_the_integral_over_the_belief() -> None:
     """One weight, two classes, no hidden layer: ∫ sigmoid(z) N(z; m, s²) dz by quadrature."""
-    architecture = Architecture((1,), (Dense(2),))
+    net = KernelNet(Architecture((1,), (Dense(2),)))
     mean = torch.tensor([[0.0, 1.0, 0.0, 0.0]])  # two weights, then two biases
     variance = torch.tensor([[1e-12, 4.0, 1e-12, 1e-12]])
-    posterior, x = Posterior(architecture, mean, variance), torch.tensor([[1.0]])
-    found = evaluate(posterior, x, [1], draws=4000, seed=3, own_labels=[(1,)])
+    belief, x = Belief(mean, variance), torch.tensor([[1.0]])
+    found = evaluate(net, belief, x, [1], draws=4000, seed=3, own_labels=[(1,)])
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     exact = (weights / (1 + np.exp(-(1.0 + 2.0 * nodes)))).sum() / weights.sum()
     by_mean = 1 / (1 + np.exp(-1.0))
@@ -235,26 +238,26 @@ def test_samples_average_to_the_integral_over_the_belief() -> None:
 
 def test_an_agents_samples_are_its_own() -> None:
     """Measured alone or with others, on some images or all, an agent predicts the same."""
-    posterior = beliefs()
+    belief = beliefs()
     options: dict[str, Any] = {"draws": 4, "seed": 7}
     for seed in range(10):  # a sum in another order would have other last bits now and then
         inputs, labels = images(seed=seed)
-        together = evaluate(posterior, inputs, labels, own_labels=OWN, **options)
-        few = evaluate(posterior.of([0, 1]), inputs, labels, own_labels=OWN[:2], **options)
+        together = evaluate(NET, belief, inputs, labels, own_labels=OWN, **options)
+        few = evaluate(NET, belief.of([0, 1]), inputs, labels, own_labels=OWN[:2], **options)
         same(few, together, slice(2))
-    other = evaluate(posterior, inputs, labels, own_labels=OWN, **{**options, "seed": 8})
+    other = evaluate(NET, belief, inputs, labels, own_labels=OWN, **{**options, "seed": 8})
     assert (other["nll"] != together["nll"]).all()
     # The same beliefs, but not the same samples: errors of agents do not go together.
-    apart = evaluate(posterior.of([0, 0]), inputs, labels, own_labels=OWN[:2], **options)
+    apart = evaluate(NET, belief.of([0, 0]), inputs, labels, own_labels=OWN[:2], **options)
     assert apart["nll"][0] != apart["nll"][1]
 
 
 def test_other_data_and_unseen_labels_reach_the_measures() -> None:
-    posterior, (inputs, labels) = beliefs(), images()
+    belief, (inputs, labels) = beliefs(), images()
     options: dict[str, Any] = {"own_labels": OWN, "never_seen": [4]}
     other = 10 * inputs[:30]
-    found = evaluate(posterior, inputs, labels, draws=0, seed=0, other_inputs=other, **options)
-    p, q = (mean_probabilities(posterior, x) for x in (inputs, other))
+    found = evaluate(NET, belief, inputs, labels, draws=0, seed=0, other_inputs=other, **options)
+    p, q = (mean_probabilities(NET, belief, x) for x in (inputs, other))
     same(found, judged(p, labels, others=q, **options))
     # Ten times the input, ten times the logits, but for the biases: surer.
     assert (found["other_data_auroc"] < 0.5).all()
@@ -274,11 +277,15 @@ def test_other_data_and_unseen_labels_reach_the_measures() -> None:
 def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
     inputs, labels = images()
     options = {"labels": labels, "draws": 0, "seed": 0, "own_labels": OWN, **change}
-    refused(message, evaluate, beliefs(), inputs, options.pop("labels"), **options)
+    refused(message, evaluate, NET, beliefs(), inputs, options.pop("labels"), **options)
 
 
-def test_a_damaged_belief_is_named() -> None:
-    posterior, (inputs, labels) = beliefs(), images()
-    posterior.mean[1, 0] = float("nan")  # as a run in progress might leave it
-    message = r"posterior: .* others at agent 1"
-    refused(message, evaluate, posterior, inputs, labels, draws=0, seed=0, own_labels=OWN)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [*product(["mean"], [np.nan, -np.inf]), *product(["variance"], [0.0, -1.0, np.nan, np.inf])],
+)
+def test_a_damaged_belief_is_named(field: str, value: float) -> None:
+    belief, (inputs, labels) = beliefs(), images()
+    getattr(belief, field)[1, 7] = value  # as a run in progress might leave it
+    message = r"belief: .* others at agent 1"
+    refused(message, evaluate, NET, belief, inputs, labels, draws=0, seed=0, own_labels=OWN)

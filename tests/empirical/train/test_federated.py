@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_named
-from empirical.nets.architecture import Architecture, Convolution, Dense, MaxPool, perceptron
+from empirical.nets.architecture import (
+    Architecture,
+    Convolution,
+    Dense,
+    MaxPool,
+    first_weights,
+    perceptron,
+)
 from empirical.nets.exchange import OneProcess
 from empirical.nets.likelihood import logits
-from empirical.nets.posterior import first_weights
 from empirical.nets.shares import Drawn, EpochsAnew, Shares
 from empirical.papers import built, tables
 from empirical.train.federated import ServedPooling, Server
@@ -214,6 +220,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"learner": learner_of("sites")}, "learner: expected one whose agents keep nothing"),
     ({"codec": codec_named("sign")}, "codec: expected messages without a codec"),
     ({"exchange": OneProcess(2, 0)}, "processes: expected one process, for clients"),
+    ({"start": torch.zeros(5, PERCEPTRON.parameters)}, "start: expected one row.*got 5 rows"),
 ]
 
 

@@ -16,6 +16,7 @@ from empirical.nets.architecture import perceptron
 from empirical.nets.likelihood import gradient
 from empirical.nets.shares import Order, Shares
 from empirical.nets.update import Adam, update_by_torch
+from empirical.train.averaging import Belief, Share
 from empirical.train.learners import (
     LEARNERS,
     Averaging,
@@ -24,7 +25,6 @@ from empirical.train.learners import (
     Sites,
     learner_of,
 )
-from empirical.train.learners.averaging import Share
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused
 from tests.empirical.train.linear import LinearNet, Unit, regression
@@ -334,3 +334,20 @@ def test_bad_settings(name: str, settings: dict[str, Any], message: str) -> None
 def test_bad_shares() -> None:
     with pytest.raises(ValueError, match="indices: expected at least one example for each agent"):
         Shares(SHARES.inputs, SHARES.labels, (SHARES.indices[0], SHARES.indices[1][:0]))
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 8.0])
+def test_divergence_against_torchs(spread: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def normals() -> torch.Tensor:
+        return torch.randn(3, 39, generator=generator)
+
+    q, p = (Belief(normals(), torch.exp(spread * normals())) for _ in "qp")
+    torchs = (
+        torch.distributions.Normal(b.mean.double(), b.variance.double().sqrt()) for b in (q, p)
+    )
+    expected = torch.distributions.kl_divergence(*torchs).sum(dim=1)
+    # Both are float64 sums of 39 terms.
+    torch.testing.assert_close(q.divergence(p), expected, rtol=1e-12, atol=0.0)
+    assert q.divergence(q).tolist() == [0.0, 0.0, 0.0]

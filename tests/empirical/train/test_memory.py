@@ -13,9 +13,9 @@ from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
+from empirical.train.averaging import Share
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import LEARNERS, learner_of
-from empirical.train.learners.averaging import Share
 from empirical.train.plan import GIB, Vectors, check_memory, free_memory, vectors_of
 from empirical.train.run import TrainingRun
 from tests.empirical.support import refused

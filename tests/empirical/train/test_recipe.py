@@ -11,7 +11,8 @@ from empirical.likelihoods.laws import Gaussian
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.train.evaluation import mean_probabilities
-from empirical.train.recipe import Recipe, posterior_of
+from empirical.train.kernel_net import KernelNet
+from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed
 from exact.regression import GaussianBeliefs
@@ -99,10 +100,11 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
     assert np.abs(off).max() < 1e-12
     # Adam with a constant rate hovers around the optimum; the square of the distance is in
     # proportion to the rate and to the noise of a step. Measured: 4 % of σ at most.
-    found = posterior_of(training.belief(), net)
+    found = training.belief()
+    assert found.variance is not None
     gap = np.abs(found.mean.numpy() - beliefs.mean)
     assert (gap < 0.05 * exact_std.min()).all()
-    assert np.abs(found.std.numpy() / exact_std - 1).max() < 0.05
+    assert np.abs(found.variance.sqrt().numpy() / exact_std - 1).max() < 0.05
     # The two rounds moved the beliefs far more than that: the comparison can fail.
     assert np.abs(exact_std / start_std - 1).min() > 0.5
 
@@ -113,12 +115,12 @@ def test_a_linear_model_reaches_the_exact_beliefs() -> None:
 def test_agents_learn_the_class_they_never_saw() -> None:
     training = run(LONGER, rounds=80)
     shares = blobs(seed=9)
-    p = mean_probabilities(posterior_of(training.belief(), NET), shares.inputs)
+    p = mean_probabilities(KernelNet(NET), training.belief(), shares.inputs)
     assert (p.argmax(axis=2) == shares.labels.numpy()).mean(axis=1).min() > 0.95
     alone = LONGER.training(blobs().of([0]), Network([[1.0]]), architecture=NET, seed=0)
     for _ in range(80):
         alone.run_round()
-    p = mean_probabilities(posterior_of(alone.belief(), NET), shares.inputs)
+    p = mean_probabilities(KernelNet(NET), alone.belief(), shares.inputs)
     assert (p.argmax(axis=2) == shares.labels.numpy()).mean() < 0.75
 
 

@@ -6,10 +6,9 @@ from torch import nn
 
 from empirical.nets.architecture import perceptron as perceptron_of
 from empirical.train.kernel_net import KernelNet
-from empirical.train.layout import Layout
 from empirical.train.making import net_of
 from empirical.train.module_net import ModuleNet
-from empirical.train.seeding import built
+from empirical.train.net import Layout, built
 from tests.empirical.support import refused
 from tests.empirical.train.modules import Transformer, perceptron, some
 

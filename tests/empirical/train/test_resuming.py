@@ -18,10 +18,10 @@ import torch
 from empirical.keeping import Kept, load_tensors, save_tensors
 from empirical.messages.codecs import codec_named
 from empirical.nets.exchange import OneProcess
+from empirical.train.averaging import Belief
 from empirical.train.course import Course
 from empirical.train.history import RoundReport
 from empirical.train.learners import LEARNERS
-from empirical.train.learners.averaging import Belief
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from tests.empirical.messages.test_codecs import KINDS, SETTINGS, made

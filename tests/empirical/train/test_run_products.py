@@ -11,10 +11,9 @@ from empirical.kernels.products import Trial
 from empirical.likelihoods.laws import Classes
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
-from empirical.train.constants import with_constants
 from empirical.train.kernel_net import KernelNet
 from empirical.train.learners import Averaging
-from empirical.train.module_net import ModuleNet
+from empirical.train.module_net import ModuleNet, with_constants
 from empirical.train.parts import agreed_products
 from empirical.train.run import TrainingRun
 from empirical.train.steps import TrainingFailed

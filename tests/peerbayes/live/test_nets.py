@@ -14,7 +14,7 @@ pytest.importorskip("safetensors")
 
 import peerbayes as pb  # noqa: E402
 from empirical.train.evaluation import evaluate  # noqa: E402
-from empirical.train.recipe import posterior_of  # noqa: E402
+from empirical.train.kernel_net import KernelNet  # noqa: E402
 from exact.changing.peer_state import Receipt  # noqa: E402
 from peerbayes.cli import main  # noqa: E402
 from peerbayes.experiments import net_run  # noqa: E402
@@ -112,7 +112,7 @@ def test_a_row_in_frames_has_the_bits_of_one_process(tiny: None) -> None:
     assert scores["judged_by"] == "300 test images"
     assert scores["round"] == ROUNDS
     found = evaluate(
-        posterior_of(belief, problem.architecture), problem.test.inputs, problem.test.labels,
+        KernelNet(problem.architecture), belief, problem.test.inputs, problem.test.labels,
         draws=0, seed=0, own_labels=problem.test.own_labels,
     )  # fmt: skip
     assert scores["accuracy"] == found["accuracy"][4]

@@ -15,8 +15,7 @@ from safetensors.torch import save_file
 
 from empirical.messages.codecs import codec_named
 from empirical.nets.architecture import perceptron
-from empirical.nets.distributed import connect
-from empirical.nets.exchange import Exchange
+from empirical.nets.exchange import Exchange, connect
 from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun

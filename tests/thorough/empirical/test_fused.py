@@ -12,8 +12,9 @@ from empirical.nets import dense_pass
 from empirical.nets.architecture import perceptron
 from empirical.nets.shares import Shares
 from empirical.nets.update import update_by_torch
+from empirical.train import backprop
 from empirical.train.kernel_net import KernelNet
-from empirical.train.learners import LEARNERS, backprop, learner_of
+from empirical.train.learners import LEARNERS, learner_of
 from empirical.train.run import TrainingRun
 from theory import Network
 

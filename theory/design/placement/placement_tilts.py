@@ -118,6 +118,7 @@ class Exponents:
 # Hypotheses that are weighed: those closest to binding.
 _MOST_HYPOTHESES = 6
 _MOST_INTERVALS = 48
+_MOST_NODES = 40
 # Relative width at which an interval's bound is tight enough.
 _TIGHT = 1e-3
 # Doublings of the largest tilt; beyond, errors are impossible under some placement.
@@ -183,7 +184,7 @@ def exponent_bound(exponents: Exponents, filling: IntArray) -> float:
             kept.append(pieces)
     if not kept:
         return np.inf
-    return max(value, _weighed(problem, kept))
+    return max(value, _weighed(problem, kept, value))
 
 
 def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
@@ -238,9 +239,48 @@ def _pieces(tilted: _Tilted, value: float) -> list[_Piece] | None:
     return sorted((p for entry in heap for p in entry[4]), key=lambda p: p.tilt)
 
 
-def _weighed(problem: PlacementProblem, kept: list[list[_Piece]]) -> float:
-    """The bound of hypotheses against each other, each by its largest pieces pair by pair."""
-    upper = np.array([np.maximum.reduce([p.pairs for p in pieces]) for pieces in kept])
-    levels = np.array([max(p.constant for p in pieces) for pieces in kept])
-    together = by_matching(problem, upper, levels).value
-    return min(together, *(max(p.value for p in pieces) for pieces in kept))
+def _weighed(problem: PlacementProblem, kept: list[list[_Piece]], value: float) -> float:
+    """The bound of hypotheses against each other: which of its pieces counts for which is branched.
+
+    Each node is a linear program. Split is the hypothesis that loses most by having several.
+    """
+    bound, losses = _relaxed(problem, kept)
+    nodes, count, settled = [(-bound, 0, losses, kept)], 0, value
+    while nodes and count < _MOST_NODES:
+        top, _, losses, pieces = heapq.heappop(nodes)
+        if -top <= settled:
+            break
+        split = int(np.argmax(losses))
+        if losses[split] <= _TIGHT * abs(top) or len(pieces[split]) < 2:
+            settled = max(settled, -top)
+            continue
+        half = len(pieces[split]) // 2
+        for part in (pieces[split][:half], pieces[split][half:]):
+            child = [part if h == split else old for h, old in enumerate(pieces)]
+            bound, losses = _relaxed(problem, child)
+            count += 1
+            heapq.heappush(nodes, (-min(bound, -top), count, losses, child))
+    return max([settled, *(-node[0] for node in nodes[:1])])
+
+
+def _relaxed(problem: PlacementProblem, pieces: list[list[_Piece]]) -> tuple[float, FloatArray]:
+    """The bound by the largest pieces pair by pair, and what each hypothesis loses by them.
+
+    That is by how much its largest pieces exceed any one of them, under the best placement that
+    came up; nothing where its multiplier is 0.
+    """
+    upper = np.array([np.maximum.reduce([p.pairs for p in parts]) for parts in pieces])
+    levels = np.array([max(p.constant for p in parts) for parts in pieces])
+    together = by_matching(problem, upper, levels)
+
+    def at(pairs: FloatArray) -> float:
+        return float(pairs[problem.groups, together.fillings[0]].sum())
+
+    losses = [
+        level + at(own) - max(p.constant + at(p.pairs) for p in parts) if weight else 0.0
+        for level, own, parts, weight in zip(
+            levels, upper, pieces, together.multipliers, strict=True
+        )
+    ]
+    alone = min(max(p.value for p in parts) for parts in pieces)
+    return min(together.value, alone), np.array(losses)

@@ -25,15 +25,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from empirical.kernels.natural_sweep import Cavity, Gaussians, Natural, draw, natural_step
-from empirical.train.learners.averaging import (
-    Batch,
+from empirical.train.averaging import (
     Belief,
+    Learner,
     Share,
     State,
     Weighting,
@@ -42,8 +42,8 @@ from empirical.train.learners.averaging import (
     below_one,
     one_of,
     weight,
-    words_of,
 )
+from empirical.train.steps import Steps
 from theory.validation import as_positive, fail
 
 # Natural-gradient variational learning in the coordinates that pooling is linear in --------------
@@ -55,33 +55,99 @@ Curvature = Literal["draws", "squares"]
 PRIOR_STD = 0.7
 
 
-class Settings(Protocol):
+class Variational(Learner):
     """What natural gradients with and without sites have in common."""
 
-    @property
-    def rate(self) -> float: ...
-    @property
-    def momentum(self) -> float: ...
-    @property
-    def curvature_memory(self) -> float: ...
-    @property
-    def initial_curvature(self) -> float: ...
-    @property
-    def prior_std(self) -> float: ...
-    @property
-    def prior_precision(self) -> float | None: ...
-    @property
-    def curvature(self) -> Curvature: ...
-    @property
-    def damping(self) -> float: ...
-    @property
-    def clip(self) -> float: ...
-    @property
-    def temperature(self) -> float: ...
+    rate: float
+    momentum: float
+    curvature_memory: float
+    initial_curvature: float
+    prior_std: float
+    prior_precision: float | None
+    curvature: Curvature
+    damping: float
+    clip: float
+    temperature: float
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "initial_curvature", "prior_std"):
+            as_positive(name, getattr(self, name))
+        if self.prior_precision is not None:
+            as_positive("prior_precision", self.prior_precision)
+            if self.prior_std != PRIOR_STD:
+                got = f"prior_std and prior_precision = {self.prior_precision}"
+                raise fail("prior_std", "one prior", got, "leave prior_precision out")
+        if self.clip != float("inf"):
+            as_positive("clip", self.clip)
+        at_least_zero("damping", self.damping)
+        below_one("momentum", self.momentum)
+        below_one("curvature_memory", self.curvature_memory)
+        at_most_one("temperature", self.temperature)
+        one_of("curvature", self.curvature, ("draws", "squares"))
+
+    def least(self, share: Share) -> float:
+        """δ + d: the precision of what no datum speaks of."""
+        return self._prior_for_one(share.total) + self.damping
+
+    def _prior_for_one(self, total: int) -> float:
+        """δ: the precision of the prior for one of `total` data."""
+        given = self.prior_precision
+        return 1.0 / (total * self.prior_std**2) if given is None else given
+
+    def start(self, weights: Tensor, share: Share) -> State:
+        """Sure of the first weights to the degree that `initial_curvature` says."""
+        mean = weights.expand(len(share.held), -1).clone()
+        scale = torch.full_like(mean, self.initial_curvature + self.least(share))
+        # How many data a precision speaks for goes along, so that a belief needs nothing else.
+        data = torch.full((len(mean), 1), float(share.total), dtype=mean.dtype, device=mean.device)
+        return {"mean": mean, "precision": scale, "momentum": torch.zeros_like(mean), "data": data}
+
+    def descend(
+        self, state: State, work: State, batch: Steps, share: Share, cavity: Cavity | None = None
+    ) -> Tensor:
+        """The losses at sampled weights, and the step that they ask for; the next are drawn."""
+        weights, gradient = work["weights"], work["gradient"]
+        data = share.total / self.temperature
+        if batch.first:
+            draw(state["mean"], state["precision"], data=data, noise=batch.noise(), out=weights)
+        loss = batch.gradient(weights, gradient)
+        step = Natural(
+            rate=self.rate * batch.rate,
+            momentum=self.momentum,
+            memory=self.curvature_memory,
+            prior_precision=self._prior_for_one(share.total),
+            damping=self.damping,
+            clip=self.clip,
+            data=data,
+            weight=work["weight"],
+            steps=batch.steps,
+            squares=batch.size if self.curvature == "squares" else 0,
+        )
+        beliefs = Gaussians(state["mean"], state["precision"], state["momentum"])
+        natural_step(
+            beliefs, gradient, weights, step, cavity=cavity, following=batch.noise(ahead=1)
+        )
+        return loss
+
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
+        """Natural parameters for one datum: s and s m."""
+        shift = None if into is None else into["shift"]
+        precision = state["precision"]
+        return {"precision": precision, "shift": torch.mul(precision, state["mean"], out=shift)}
+
+    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
+        """The mean and precision that these are natural parameters of."""
+        torch.div(pooled["shift"], pooled["precision"], out=state["mean"])
+        state["precision"].copy_(pooled["precision"])
+
+    def belief(self, state: State) -> Belief:
+        """N(m, T/(n s))."""
+        variance = (state["precision"] * (state["data"] / self.temperature)).reciprocal_()
+        return Belief(state["mean"], variance)
 
 
 @dataclass(frozen=True)
-class NaturalGradient:
+class NaturalGradient(Variational):
     """Variational learning of one global posterior.
 
     Parameters
@@ -105,7 +171,7 @@ class NaturalGradient:
     temperature
         Weights are drawn, and believed, with `temperature` times the variance; in (0, 1].
     weighting
-        As of :class:`~empirical.train.learners.averaging.Averaging`: ``"data"``, each datum counts
+        As of :class:`~empirical.train.averaging.Averaging`: ``"data"``, each datum counts
         once, or ``"agents"``.
 
     Raises
@@ -127,21 +193,10 @@ class NaturalGradient:
     weighting: Weighting = "data"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         one_of("weighting", self.weighting, ("data", "agents"))
 
     name = "natural-gradient"
-
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """Mean, precision, momentum; weights, gradient and noise; precision and shift."""
-        return {"kept": 3, "steps": 4, "message": 2}
-
-    words = words_of
-
-    def start(self, weights: Tensor, share: Share) -> State:
-        """Sure of the first weights to the degree that `initial_curvature` says."""
-        return begin_belief(weights, share, self.initial_curvature + least(self, share))
 
     def begin(self, state: State, share: Share) -> State:
         """Empty tensors for weights and a gradient."""
@@ -151,125 +206,22 @@ class NaturalGradient:
             "weight": weight(self.weighting, share, state["mean"]),
         }
 
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step of the mean and the precision."""
-        return natural_descent(self, state, work, batch, share)
-
-    def end(self, state: State, work: State, share: Share) -> None:
-        """Does nothing: a round leaves nothing to settle."""
-
-    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
-        """Natural parameters for one datum: s and s m."""
-        return natural(state, into)
-
-    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
-        """The mean and precision that these are natural parameters of."""
-        take_in(state, pooled)
-
-    def belief(self, state: State) -> Belief:
-        """N(m, T/(n s))."""
-        return gaussian(state, self.temperature)
-
-
-def prior_for_one(learner: Settings, total: int) -> float:
-    """δ: the precision of the prior for one of `total` data."""
-    given = learner.prior_precision
-    return 1.0 / (total * learner.prior_std**2) if given is None else given
-
-
-def least(learner: Settings, share: Share) -> float:
-    """δ + d: the precision of what no datum speaks of."""
-    return prior_for_one(learner, share.total) + learner.damping
-
-
-def begin_belief(weights: Tensor, share: Share, precision: float) -> State:
-    """The state of agents who all believe in the first weights, with one precision."""
-    mean = weights.expand(len(share.held), -1).clone()
-    scale = torch.full_like(mean, precision)
-    # How many data a precision speaks for goes along, so that a belief needs nothing else.
-    data = torch.full((len(mean), 1), float(share.total), dtype=mean.dtype, device=mean.device)
-    return {"mean": mean, "precision": scale, "momentum": torch.zeros_like(mean), "data": data}
-
-
-def natural_descent(
-    learner: Settings,
-    state: State,
-    work: State,
-    batch: Batch,
-    share: Share,
-    cavity: Cavity | None = None,
-) -> Tensor:
-    """The losses at sampled weights, and the step that they ask for; the next ones are drawn."""
-    weights, gradient = work["weights"], work["gradient"]
-    data = share.total / learner.temperature
-    if batch.first:
-        draw(state["mean"], state["precision"], data=data, noise=batch.noise(), out=weights)
-    loss = batch.gradient(weights, gradient)
-    step = Natural(
-        rate=learner.rate * batch.rate,
-        momentum=learner.momentum,
-        memory=learner.curvature_memory,
-        prior_precision=prior_for_one(learner, share.total),
-        damping=learner.damping,
-        clip=learner.clip,
-        data=data,
-        weight=work["weight"],
-        steps=batch.steps,
-        squares=batch.size if learner.curvature == "squares" else 0,
-    )
-    beliefs = Gaussians(state["mean"], state["precision"], state["momentum"])
-    natural_step(beliefs, gradient, weights, step, cavity=cavity, following=batch.noise(ahead=1))
-    return loss
-
-
-def natural(state: State, into: State | None) -> dict[str, Tensor]:
-    """Precision, and precision times mean."""
-    shift = None if into is None else into["shift"]
-    precision = state["precision"]
-    return {"precision": precision, "shift": torch.mul(precision, state["mean"], out=shift)}
-
-
-def take_in(state: State, pooled: Mapping[str, Tensor]) -> None:
-    """The mean and precision that natural parameters are of, in place."""
-    torch.div(pooled["shift"], pooled["precision"], out=state["mean"])
-    state["precision"].copy_(pooled["precision"])
-
-
-def gaussian(state: State, temperature: float) -> Belief:
-    """N(m, T/(n s)) as a belief."""
-    variance = (state["precision"] * (state["data"] / temperature)).reciprocal_()
-    return Belief(state["mean"], variance)
-
-
-def check_settings(learner: Settings) -> None:
-    """Refuse settings that are out of range."""
-    for name in ("rate", "initial_curvature", "prior_std"):
-        as_positive(name, getattr(learner, name))
-    if learner.prior_precision is not None:
-        as_positive("prior_precision", learner.prior_precision)
-        if learner.prior_std != PRIOR_STD:
-            got = f"prior_std and prior_precision = {learner.prior_precision}"
-            raise fail("prior_std", "one prior", got, "leave prior_precision out")
-    if learner.clip != float("inf"):
-        as_positive("clip", learner.clip)
-    at_least_zero("damping", learner.damping)
-    below_one("momentum", learner.momentum)
-    below_one("curvature_memory", learner.curvature_memory)
-    at_most_one("temperature", learner.temperature)
-    one_of("curvature", learner.curvature, ("draws", "squares"))
+        return self.descend(state, work, batch, share)
 
 
 # Natural gradients with sites --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Sites:
+class Sites(Variational):
     """Variational learning of one global posterior, for many local steps.
 
     Parameters
     ----------
     rate, momentum, curvature_memory, initial_curvature, prior_std, prior_precision
-        As of :class:`~empirical.train.learners.natural_gradient.NaturalGradient`.
+        As of :class:`~empirical.train.natural_gradient.NaturalGradient`.
     curvature, damping, clip, temperature
         Likewise.
     trust
@@ -300,26 +252,19 @@ class Sites:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         at_least_zero("trust", self.trust)
         if not 0.0 <= self.standing <= 1.0:
             raise fail("standing", "a number from 0 to 1", self.standing, "give such a number")
 
     name = "sites"
 
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """What is kept, in memory during steps, and sent, in vectors of d numbers."""
-        return {"kept": 6, "steps": 9, "message": 3}
-
-    words = words_of
-
     def start(self, weights: Tensor, share: Share) -> State:
         """What is believed before round 1 is spread over the sites in the proportion of the data.
 
         So the first weights' curvature is replaced by that of the data.
         """
-        state = begin_belief(weights, share, self.initial_curvature + least(self, share))
+        state = super().start(weights, share)
         mean = state["mean"]
         site = torch.empty_like(mean).copy_(share.of_data * self.initial_curvature)
         state["site_curvature"] = site
@@ -343,11 +288,11 @@ class Sites:
             "first_precision": state["precision"].clone(),
             "cavity_gradient": state["all_gradient"] - scale * state["site_gradient"],
             "cavity_precision": (state["precision"] - state["site_curvature"]).clamp_(
-                min=least(self, share)
+                min=self.least(share)
             ),
         }
 
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step towards cavity times own data."""
         work["steps"].add_(1.0)
         cavity = Cavity(
@@ -358,7 +303,7 @@ class Sites:
             self.trust * (1.0 - self.standing),
             work["scale"],
         )
-        return natural_descent(self, state, work, batch, share, cavity)
+        return self.descend(state, work, batch, share, cavity)
 
     def end(self, state: State, work: State, share: Share) -> None:
         """The new site, and the sum that is said: s_i + Δh_i/v_i and y_i + Δc_i/v_i."""
@@ -374,13 +319,9 @@ class Sites:
 
     def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters for one datum, s and s m, and y."""
-        return {**natural(state, into), "gradient": state["all_gradient"]}
+        return {**super().message(state, into), "gradient": state["all_gradient"]}
 
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """The mean and precision that these are of, and the pooled sum of gradients."""
-        take_in(state, pooled)
+        super().hear(state, pooled)
         state["all_gradient"].copy_(pooled["gradient"])
-
-    def belief(self, state: State) -> Belief:
-        """N(m, T/(n s))."""
-        return gaussian(state, self.temperature)

@@ -6,16 +6,16 @@ No belief, no prior. What it converges to is on docs: mathematics/learners.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from torch import Tensor
 
-from empirical.kernels.noise import Noise
-from empirical.kernels.sweeps import Rate, adam_step, momentum_step
-from empirical.nets.update import Adam, Tensors
+from empirical.kernels.sweeps import adam_step, momentum_step
+from empirical.train.steps import Steps
 from theory.validation import as_positive, fail
 
 # What a learner has to say -----------------------------------------------------------------------
@@ -62,70 +62,6 @@ class Share:
         return Share(self.held.to(device), self.influence.to(device), self.total)
 
 
-class Batch(Protocol):
-    """What the engine offers in one step of k agents."""
-
-    @property
-    def rate(self) -> Rate:
-        """What learning rates are multiplied by in this round: the schedule."""
-        ...
-
-    @property
-    def steps(self) -> Tensor:
-        """How many steps each agent has taken, this one included; shape (k, 1), float64."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """B, the number of examples in each agent's batch."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """How many steps an agent takes in a round."""
-        ...
-
-    @property
-    def done(self) -> int:
-        """Which of them this is, from 1."""
-        ...
-
-    @property
-    def first(self) -> bool:
-        """Whether this is the first step since the last consensus."""
-        ...
-
-    def gradient(self, weights: Tensor, into: Tensor) -> Tensor:
-        """Each agent's mean −log ℓ on its batch, shape (k,); its gradient goes to `into`."""
-        ...
-
-    def normals(self, like: Tensor) -> Tensor:
-        """Standard normal numbers of this step, shape (k, d), the same at every call."""
-        ...
-
-    def noise(self, *, ahead: int = 0) -> Noise:
-        """What :meth:`normals` of this step, or of a step so much later, depend on."""
-        ...
-
-    def local_gradient(
-        self, mean: Tensor, variance: Tensor, into: tuple[Tensor, Tensor]
-    ) -> Tensor | None:
-        """By local reparameterisation, the derivatives by means and variances.
-
-        None, and nothing written, where the net knows no local reparameterisation.
-        """
-        ...
-
-    def local_step(
-        self, tensors: Tensors, adam: Adam, columns: Tensor, *, prior: bool
-    ) -> Tensor | None:
-        """:meth:`local_gradient` and :func:`empirical.nets.update.update` in one compiled pass.
-
-        None, and nothing moved, where there is none for such a net, device or type.
-        """
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Belief:
     """What n agents believe of the weights.
@@ -146,8 +82,30 @@ class Belief:
         variance = None if self.variance is None else self.variance.clone()
         return Belief(self.mean.clone(), variance)
 
+    def of(self, agents: Sequence[int]) -> Belief:
+        """That of some agents, copied."""
+        rows = torch.as_tensor(list(agents), device=self.mean.device)
+        return Belief(self.mean[rows], None if self.variance is None else self.variance[rows])
 
-class Learner(Protocol):
+    def divergence(self, prior: Belief) -> Tensor:
+        """KL(q_i ‖ p_i) of each agent, shape (n,), float64, in nats; exact up to rounding.
+
+            ½ Σ_k [ r_k − 1 − log r_k + (μ_k − m_k)² / s_k² ],   r_k = σ_k² / s_k²
+
+        for q = N(μ, diag σ²) and the prior p = N(m, diag s²).
+        """
+        assert self.variance is not None
+        assert prior.variance is not None
+        total = torch.empty(len(self.mean), dtype=torch.float64, device=self.mean.device)
+        for agent, variance in enumerate(self.variance):
+            narrow = prior.variance[agent].double()
+            ratio = variance.double() / narrow
+            gap = self.mean[agent].double() - prior.mean[agent].double()
+            total[agent] = 0.5 * (ratio - 1.0 - ratio.log() + gap * gap / narrow).sum()
+        return total
+
+
+class Learner(ABC):
     """How agents learn: settings alone, no state.
 
     A round of an agent is :meth:`begin`, its local steps, :meth:`end`; then all agents'
@@ -155,54 +113,60 @@ class Learner(Protocol):
     neither begin nor step.
     """
 
-    @property
-    def name(self) -> str:
-        """One of ``LEARNERS``."""
-        ...
+    name: ClassVar[str]
+    """One of ``LEARNERS``."""
 
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """How many vectors of d numbers an agent takes: kept, in its steps, in its message."""
-        ...
+    younger: ClassVar[tuple[str, ...]] = ()
+    """Settings that records name only where they are not as they are by default."""
 
     def words(self) -> dict[str, Any]:
-        """All settings in plain values, and the name: JSON, kept in records."""
-        ...
+        """All settings in plain values, after the name: JSON, kept in records; None for infinity.
 
+        Of the two ways to give a prior the one that counts.
+        """
+        found = asdict(cast(Any, self))
+        if "prior_precision" in found:
+            del found["prior_precision" if found["prior_precision"] is None else "prior_std"]
+        plain = {
+            name: None if value == math.inf else value
+            for name, value in found.items()
+            if name not in self.younger or value != getattr(type(self), name)
+        }
+        return {"learner": self.name, **plain}
+
+    @abstractmethod
     def start(self, weights: Tensor, share: Share) -> State:
         """Before round 1, with these weights: shape (d,) for every agent alike, or (n, d)."""
-        ...
 
+    @abstractmethod
     def begin(self, state: State, share: Share) -> State:
         """What the coming local steps need besides the state; forgotten after the round."""
-        ...
 
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    @abstractmethod
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step of every agent, in place; the losses, shape (k,)."""
-        ...
 
-    def end(self, state: State, work: State, share: Share) -> None:
-        """What follows the last local step of a round, in place."""
-        ...
+    def end(self, state: State, work: State, share: Share) -> None:  # noqa: B027  # most leave it
+        """What follows the last local step of a round, in place; by default nothing."""
 
+    @abstractmethod
     def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """What agents say, in coordinates that pooling is linear in; may be views of the state.
 
         `into` is an earlier message, which may be overwritten: fresh memory costs more than the
         sums.
         """
-        ...
 
+    @abstractmethod
     def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
         """Take in Σ_j W_ij (message of j), in place."""
-        ...
 
+    @abstractmethod
     def belief(self, state: State) -> Belief:
         """Mean and variance of the weights; the mean is a view of the state."""
-        ...
 
 
-# Checks that the settings of learners share, and how they are written down -----------------------
+# Checks that the settings of learners share ------------------------------------------------------
 
 
 def below_one(name: str, value: float) -> None:
@@ -229,26 +193,40 @@ def one_of(name: str, value: str, words: Sequence[str]) -> None:
         raise fail(name, " or ".join(map(repr, words)), repr(value), "choose one of them")
 
 
-def words_of(learner: Any) -> dict[str, Any]:
-    """All settings of a learner as JSON takes them, after its name; None for infinity.
-
-    Of the two ways to give a prior the one that counts.
-    """
-    found = asdict(learner)
-    if "prior_precision" in found:
-        del found["prior_precision" if learner.prior_precision is None else "prior_std"]
-    plain = {name: None if value == math.inf else value for name, value in found.items()}
-    return {"learner": learner.name, **plain}
-
-
 # Averaging ---------------------------------------------------------------------------------------
 
 
 Weighting = Literal["data", "agents"]
 
 
+class Averaged(Learner):
+    """What learners have in common whose weights are averaged, and who keep no belief."""
+
+    weighting: Weighting
+
+    def begin(self, state: State, share: Share) -> State:
+        """An empty tensor for the gradient."""
+        return {
+            "gradient": torch.empty_like(state["mean"]),
+            "weight": weight(self.weighting, share, state["mean"]),
+        }
+
+    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
+        """The weights."""
+        return {"mean": state["mean"]}
+
+    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
+        """The averages take their place."""
+        for name, values in pooled.items():
+            state[name].copy_(values)
+
+    def belief(self, state: State) -> Belief:
+        """The weights."""
+        return Belief(state["mean"], None)
+
+
 @dataclass(frozen=True)
-class Averaging:
+class Averaging(Averaged):
     """Stochastic gradient descent with momentum, weights averaged: u ← m u + a_i g, w ← w − r u.
 
     Parameters
@@ -281,26 +259,12 @@ class Averaging:
 
     name = "averaging"
 
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """Weights and momentum; a gradient; one or both of the former."""
-        return {"kept": 2, "steps": 1, "message": 2 if self.pool_momentum else 1}
-
-    words = words_of
-
     def start(self, weights: Tensor, share: Share) -> State:
         """The weights, and no momentum."""
         mean = weights.expand(len(share.held), -1).clone()
         return {"mean": mean, "momentum": torch.zeros_like(mean)}
 
-    def begin(self, state: State, share: Share) -> State:
-        """An empty tensor for the gradient."""
-        return {
-            "gradient": torch.empty_like(state["mean"]),
-            "weight": weight(self.weighting, share, state["mean"]),
-        }
-
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step of descent."""
         gradient, momentum = work["gradient"], state["momentum"]
         loss = batch.gradient(state["mean"], gradient)
@@ -314,26 +278,14 @@ class Averaging:
         )
         return loss
 
-    def end(self, state: State, work: State, share: Share) -> None:
-        """Does nothing: a round leaves nothing to settle."""
-
     def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """The weights, and the momentum if it is pooled."""
         names = ("mean", "momentum") if self.pool_momentum else ("mean",)
         return {name: state[name] for name in names}
 
-    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
-        """The averages take their place."""
-        for name, values in pooled.items():
-            state[name].copy_(values)
-
-    def belief(self, state: State) -> Belief:
-        """The weights."""
-        return Belief(state["mean"], None)
-
 
 @dataclass(frozen=True)
-class AveragingAdam:
+class AveragingAdam(Averaged):
     """Adam (Kingma & Ba 2015) on each agent's own data, weights averaged, moments kept.
 
     Adam's normalisation is not linear: the average of many Adams is no Adam.
@@ -369,18 +321,7 @@ class AveragingAdam:
         one_of("weighting", self.weighting, ("data", "agents"))
 
     name = "averaging-adam"
-
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """Weights and two moments; a gradient; the weights."""
-        return {"kept": 3, "steps": 1, "message": 1}
-
-    def words(self) -> dict[str, Any]:
-        """All settings in plain values; `forget` where it is not as it is by default."""
-        found = words_of(self)
-        if not self.forget:
-            del found["forget"]
-        return found
+    younger = ("forget",)
 
     def start(self, weights: Tensor, share: Share) -> State:
         """The weights; no moments yet."""
@@ -388,15 +329,12 @@ class AveragingAdam:
         return {"mean": mean, "first": torch.zeros_like(mean), "second": torch.zeros_like(mean)}
 
     def begin(self, state: State, share: Share) -> State:
-        """An empty tensor for the gradient."""
+        """An empty tensor for the gradient, and moments that begin anew if they do."""
         if self.forget:
             state["first"].zero_(), state["second"].zero_()
-        return {
-            "gradient": torch.empty_like(state["mean"]),
-            "weight": weight(self.weighting, share, state["mean"]),
-        }
+        return super().begin(state, share)
 
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step of Adam."""
         gradient = work["gradient"]
         loss = batch.gradient(state["mean"], gradient)
@@ -413,21 +351,6 @@ class AveragingAdam:
         )
         return loss
 
-    def end(self, state: State, work: State, share: Share) -> None:
-        """Does nothing: a round leaves nothing to settle."""
-
-    def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
-        """The weights."""
-        return {"mean": state["mean"]}
-
-    def hear(self, state: State, pooled: Mapping[str, Tensor]) -> None:
-        """The average takes their place."""
-        state["mean"].copy_(pooled["mean"])
-
-    def belief(self, state: State) -> Belief:
-        """The weights."""
-        return Belief(state["mean"], None)
-
 
 def weight(weighting: Weighting, share: Share, like: Tensor) -> Tensor:
     """a_i, shape (n, 1)."""
@@ -436,7 +359,7 @@ def weight(weighting: Weighting, share: Share, like: Tensor) -> Tensor:
     return share.weight.to(like)
 
 
-def steps_of(batch: Batch, *, forget: bool) -> Tensor:
+def steps_of(batch: Steps, *, forget: bool) -> Tensor:
     """How many steps Adam's moments have seen at each step of a round, shape (steps, k, 1).
 
     Parameters

@@ -6,9 +6,9 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from empirical.train.learners.averaging import Averaging, AveragingAdam, Learner
-from empirical.train.learners.backprop import Backprop
-from empirical.train.learners.natural_gradient import NaturalGradient, Sites
+from empirical.train.averaging import Averaging, AveragingAdam, Learner
+from empirical.train.backprop import Backprop
+from empirical.train.natural_gradient import NaturalGradient, Sites
 from theory.validation import fail, meant
 
 _KINDS = (Backprop, Averaging, AveragingAdam, NaturalGradient, Sites)

@@ -20,17 +20,17 @@ import torch
 from torch import Tensor
 
 from empirical.nets.update import Adam, Tensors, update
-from empirical.train.learners.averaging import (
-    Batch,
+from empirical.train.averaging import (
     Belief,
+    Learner,
     Share,
     State,
     at_least_zero,
     below_one,
     one_of,
     steps_of,
-    words_of,
 )
+from empirical.train.steps import Steps
 from theory.validation import as_positive
 
 # What of a state a step moves, and what of a round's work it reads, in the order of `Tensors`.
@@ -39,7 +39,7 @@ _MOMENTS = _MOVED[2:]
 
 
 @dataclass(frozen=True)
-class Backprop:
+class Backprop(Learner):
     """Bayes by backprop; one draw of the noise a step.
 
     Parameters
@@ -92,19 +92,7 @@ class Backprop:
             as_positive("prior_std", self.prior_std)
 
     name = "backprop"
-
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """Mean, variance and Adam's four; prior, weights and two gradients; precision and shift."""
-        return {"kept": 6, "steps": 6, "message": 2}
-
-    def words(self) -> dict[str, Any]:
-        """All settings in plain values; the last two where they are not as they are by default."""
-        found = words_of(self)
-        for name, usual in (("prior_std", None), ("forget", False)):
-            if found[name] == usual:
-                del found[name]
-        return found
+    younger = ("prior_std", "forget")
 
     def start(self, weights: Tensor, share: Share) -> State:
         """All weights alike in σ."""
@@ -142,7 +130,7 @@ class Backprop:
         mean = torch.zeros_like(before.mean)
         return Belief(mean, torch.full_like(mean, self.prior_std**2))
 
-    def step(self, state: State, work: State, batch: Batch, share: Share) -> Tensor:
+    def step(self, state: State, work: State, batch: Steps, share: Share) -> Tensor:
         """One step of Adam of means and log σ (:mod:`empirical.nets.update`)."""
         tensors: Any = (
             *(state[name] for name in _MOVED), work["prior_mean"], work["prior_variance"],
@@ -171,7 +159,7 @@ class Backprop:
         update(tensors, gradients, adam, columns, prior=counts)
         return loss
 
-    def _gradient(self, tensors: Tensors, work: State, batch: Batch) -> Tensor:
+    def _gradient(self, tensors: Tensors, work: State, batch: Steps) -> Tensor:
         """Losses, and the derivatives by mean and variance."""
         mean, variance = tensors[:2]
         gradient, scale = work["gradient"], work["by_variance"]
@@ -185,9 +173,6 @@ class Backprop:
         torch.mul(gradient, noise, out=weights)
         torch.mul(weights, torch.rsqrt(variance, out=scale).mul_(0.5), out=scale)
         return loss
-
-    def end(self, state: State, work: State, share: Share) -> None:
-        """Does nothing: a round leaves nothing to settle."""
 
     def message(self, state: State, into: State | None = None) -> dict[str, Tensor]:
         """Natural parameters: 1/σ² and μ/σ²."""
