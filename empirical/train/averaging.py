@@ -113,8 +113,8 @@ class Learner(ABC):
     neither begin nor step.
     """
 
+    # One of LEARNERS.
     name: ClassVar[str]
-    """One of ``LEARNERS``."""
 
     younger: ClassVar[tuple[str, ...]] = ()
     """Settings that records name only where they are not as they are by default."""

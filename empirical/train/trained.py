@@ -401,8 +401,7 @@ class TrainedNetwork(Value):
         if array.shape[1:] != self.input_shape or array.dtype.kind not in kinds or not array.ndim:
             shape = ", ".join(map(str, ("n", *self.input_shape)))
             columns = f", features {listed(self.features, 8)}" if self.features else ""
-            coded = any("=" in name for name in self.features or ())
-            whole = "whole " if kinds == "biu" else ""
+            coded, whole = any("=" in n for n in self.features or ()), "whole " * (kinds == "biu")
             raise fail(
                 "x",
                 f"{whole}numbers of shape ({shape}), as the training data{columns}",

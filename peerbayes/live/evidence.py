@@ -221,12 +221,9 @@ class Claims:
         x, y = self._parsed(line)
         if isinstance(y, list):
             return self._given(y)
-        if x is None:
-            if self.inputs > 1:
-                text = line.strip()[:40]
-                raise UnreadableError(f"{text!r} has no input, of which there are several")
-            x = 0
-        place = _whole("input", x, self.inputs)
+        if x is None and self.inputs > 1:
+            raise UnreadableError(f"{line.strip()[:40]!r} has no input, of which there are several")
+        place = _whole("input", x or 0, self.inputs)
         if self.form == "normal":
             if not math.isfinite(y) or abs(y) > 1e100:
                 raise UnreadableError(f"the label {y!r}")

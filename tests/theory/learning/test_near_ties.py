@@ -24,7 +24,6 @@ from theory.certified import certify_learning
 from theory.design.edges.quick_chernoff import learning_effects
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
-from theory.design.samples.cover import Evidence
 from theory.learnability.cover import silent_exponents
 from theory.numbers import exact_distribution
 from theory.rational import RationalFiniteAgent, RationalModel
@@ -148,7 +147,6 @@ def test_every_home_of_the_exponent_keeps_its_digits(seed: int) -> None:
     near = {"rel": 1e-10, "abs": 0.0}
     assert rate.rates[wrong] == pytest.approx(K, **near)
     assert error_exponent(network, model).exponents[wrong] == pytest.approx(E, **near)
-    assert [Evidence.of(model, best, m).exponent(v) for m in wrong] == pytest.approx(E, **near)
     assert learning_effects(model, v[None]).exponent[0] == pytest.approx(E.min(), **near)
     problem = PlacementProblem(model, v)
     assert Exponents(problem).values(problem.original[None])[0] == pytest.approx(E.min(), **near)
