@@ -23,7 +23,9 @@ from peerbayes.experiments.gae_rows import (
     TABLE_1,
     TRIALS,
     GaeContent,
+    GaePart,
     looks,
+    recipe_of,
 )
 from peerbayes.experiments.run import run_experiment
 from peerbayes.experiments.setting import Setting, parts_folder
@@ -143,6 +145,13 @@ def test_what_a_part_depends_on() -> None:
     quick = replace(GAE, is_quick=True)
     assert not any(FEW in name for name in quick.parts)
     assert quick.part_settings("central seed 0") != GAE.part_settings("central seed 0")
+
+
+def test_a_record_says_that_a_gpu_multiplied_in_bfloat16() -> None:
+    for part in (GaePart(TABLE_1[3]), GaePart(None)):
+        here, there = (recipe_of(part, is_quick=False, device=one) for one in ("cpu", "cuda"))
+        assert "products" not in here.as_json()
+        assert there.as_json() == {**here.as_json(), "products": "bfloat16"}
 
 
 def test_autoencoders_have_files_of_their_own() -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical.data import Images
-from empirical.gae.net import SIZE, Passes, blocks, initial, scores
+from empirical.gae.net import SIZE, Passes, as_inputs, blocks, initial, scores, windows_of
 from empirical.messages.autoencoder import Autoencoder, load_autoencoder, untrained, weights_of
 from empirical.messages.codec import Block, Coder, Layout
 from empirical.messages.codecs import codec_from_words, codec_of
@@ -71,6 +71,18 @@ def some() -> tuple[Tensor, Images]:
     # More than two chunks of images, the last of them not full.
     pixels = generator.integers(0, 256, (150, 28, 28)).astype(np.uint8)
     return weights, Images(pixels, generator.integers(0, 10, 150), "", tuple("0123456789"))
+
+
+def test_windows_that_a_gpu_multiplies_are_the_images() -> None:
+    random = np.random.default_rng(3)
+    pixels, weights = random.integers(0, 256, (5, 28, 28)).astype(np.uint8), initial(random)
+    windows = windows_of(pixels, device="cpu")
+    assert windows.shape == (5, 26, 26, 16)
+    whole = torch.from_numpy(pixels)
+    assert torch.equal(windows[2, 4, 7, :9].reshape(3, 3), whole[2, 4:7, 7:10].bfloat16())
+    assert not windows[..., 9:].any()
+    said, expected = scores(weights, windows), scores(weights, as_inputs(pixels))
+    assert torch.allclose(said, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_sizes_are_those_of_the_paper() -> None:
