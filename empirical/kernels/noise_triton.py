@@ -25,12 +25,12 @@ except ModuleNotFoundError:
 PLACES = 256
 
 
-def _for_device(function: Any) -> Any:
+def for_device(function: Any) -> Any:
     """The function as Triton compiles it, or itself where there is no Triton."""
     return function if triton is None else triton.jit(function)
 
 
-@_for_device
+@for_device
 def _mixed(a, b, c, d, left: tl.constexpr, right: tl.constexpr):
     a, c = a + b, c + d
     b = (b << left) | (b >> (32 - left))
@@ -38,7 +38,7 @@ def _mixed(a, b, c, d, left: tl.constexpr, right: tl.constexpr):
     return a, b ^ a, c, d ^ c
 
 
-@_for_device
+@for_device
 def _rounds_1_to_4(a, b, c, d):
     a, b, c, d = _mixed(a, b, c, d, 10, 26)
     a, d, c, b = _mixed(a, d, c, b, 11, 21)
@@ -47,7 +47,7 @@ def _rounds_1_to_4(a, b, c, d):
     return a, b, c, d
 
 
-@_for_device
+@for_device
 def _rounds_5_to_8(a, b, c, d):
     a, b, c, d = _mixed(a, b, c, d, 6, 20)
     a, d, c, b = _mixed(a, d, c, b, 17, 11)
@@ -56,7 +56,7 @@ def _rounds_5_to_8(a, b, c, d):
     return a, b, c, d
 
 
-@_for_device
+@for_device
 def _words(a, b, c, d, j, k, m, n):
     """The words of counters (a, b, c, d) under the key (j, k, m, n), all uint32."""
     o = j ^ k ^ m ^ n ^ 0x1BD11BDA
@@ -68,12 +68,12 @@ def _words(a, b, c, d, j, k, m, n):
     return a + j, b + k, c + m, d + n + 5
 
 
-@_for_device
+@for_device
 def _uniform(word):
     return word.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10  # 2⁻³², 2⁻³³
 
 
-@_for_device
+@for_device
 def _pair(first, second):
     """Two normals of two words: quarter turns apart, the angle is at most an eighth of a turn."""
     radius = tl.sqrt(tl.maximum(-2.0 * tl.log(_uniform(first)), 0.0))
@@ -87,7 +87,7 @@ def _pair(first, second):
     return radius * one, radius * other
 
 
-@_for_device
+@for_device
 def _draw(
     keys, steps, out, blocks, count, apart, places: tl.constexpr, lanes: tl.constexpr
 ):  # fmt: skip

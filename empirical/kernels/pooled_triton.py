@@ -18,22 +18,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from empirical.kernels.noise_triton import for_device
+
 try:
-    import triton
     from triton import language as tl
 except ModuleNotFoundError:
-    triton = tl = None
+    tl = None
 
 # Outputs of a program.
 OUTPUTS = 1024
 
 
-def _for_device(function: Any) -> Any:
-    """The function as Triton compiles it, or itself where there is no Triton."""
-    return function if triton is None else triton.jit(function)
-
-
-@_for_device
+@for_device
 def _corner(output, side, channels):
     """Where the first of an output's four inputs stands; all are counted image, row, column."""
     channel, place = output % channels, output // channels
@@ -41,14 +37,14 @@ def _corner(output, side, channels):
     return ((image * 2 * side + 2 * row) * 2 * side + 2 * column) * channels + channel
 
 
-@_for_device
+@for_device
 def _later(best, which, other, number: tl.constexpr):
     """The larger of two, of equal ones the first; not a number wins, as in torch."""
     wins = (other > best) | (other != other)
     return tl.where(wins, other, best), tl.where(wins, number, which)
 
 
-@_for_device
+@for_device
 def _forward(
     values, bias, drawn, out, passed, count, least, scale, side, channels,
     drops: tl.constexpr, outputs: tl.constexpr,
@@ -72,7 +68,7 @@ def _forward(
     tl.store(passed + output, tl.where(passes, which, 4).to(tl.uint8), mask=here)
 
 
-@_for_device
+@for_device
 def _backward(
     gradient, passed, out, count, scale, side, channels, outputs: tl.constexpr
 ):  # fmt: skip

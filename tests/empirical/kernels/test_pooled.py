@@ -30,7 +30,7 @@ def gradients(way, values, bias):
 
 @pytest.mark.parametrize("drops", [False, True])
 def test_one_launch_gives_what_torch_gives(drops: bool, monkeypatch) -> None:
-    if pooled_triton.triton is not None:
+    if pooled_triton.tl is not None:
         pytest.skip("Triton compiles its kernels for GPUs")
     for name in ("_forward", "_backward"):
         kernel = Launched(getattr(pooled_triton, name), pooled_triton, monkeypatch)
