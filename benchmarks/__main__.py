@@ -31,18 +31,19 @@ def main() -> int:
         if name not in CASES:
             print(f"benchmarks: expected one of {', '.join(CASES)}, got {name}", file=sys.stderr)
             return 2
-    single = len(given.names) == 1
+    single, code = len(given.names) == 1, 0
     for name in given.names or usual():
         if not single:
             print(f"benchmarks/{name}", flush=True)
         out = given.out if single or given.out is None else given.out / f"{name}.json"
         repeats = given.repeats or CASES[name]["repeats"]
         how = Options(given.quick, repeats, out, given.only, finished=given.finished)
-        _run(name, how)
-    return 0
+        code = max(code, _run(name, how))
+    return code
 
 
-def _run(name: str, how: Options) -> None:
+def _run(name: str, how: Options) -> int:
+    """Measure and report; 2 if no case was chosen, which leaves a record as it is."""
     packages, begin = CASES[name].get("packages", ()), time.perf_counter()
     if "torch" in packages:
         import torch
@@ -53,8 +54,13 @@ def _run(name: str, how: Options) -> None:
             found = list(rows(name, how))
     except Unavailable as reason:
         print(f"{reason}: nothing is measured")
-        return
+        return 0
+    if not found:
+        wanted = f"a pattern that fits a case of {name}"
+        print(f"benchmarks: --only: expected {wanted}, got {how.only!r}", file=sys.stderr)
+        return 2
     report(found, how=how, packages=packages, seconds=time.perf_counter() - begin)
+    return 0
 
 
 if __name__ == "__main__":

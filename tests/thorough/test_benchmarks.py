@@ -117,6 +117,18 @@ def test_a_benchmark_that_there_is_not_is_one_line() -> None:
     assert done.stderr.startswith("benchmarks: expected one of consensus, ")
 
 
+def test_a_pattern_that_fits_no_case_leaves_the_record(tmp_path: Path) -> None:
+    out = tmp_path / "laws.json"
+    out.write_text("kept", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "laws", "--quick", "--only=none", f"--out={out}"],
+        capture_output=True, encoding="utf-8", cwd=ROOT, check=False,
+    )  # fmt: skip
+    line = "benchmarks: --only: expected a pattern that fits a case of laws, got 'none'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    assert out.read_text(encoding="utf-8") == "kept"
+
+
 def test_elimination_is_accurate_where_its_peers_are_not() -> None:
     """The page's claim, at toy size."""
     found = dense(tables.Options(quick=True, repeats=1), kind="halves", agents=10)["error"]
