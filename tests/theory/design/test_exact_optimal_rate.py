@@ -27,8 +27,12 @@ from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.exact_optimal_rate import exact_optimal_rate
-from theory.design.rate.exact_program import BasisError, Game, exact_information
+from theory.design.rate.exact_optimal_rate import (
+    BasisError,
+    Game,
+    exact_information,
+    exact_optimal_rate,
+)
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.rate.rate_program import (
     LeastProgram,

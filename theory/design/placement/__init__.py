@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
+    from theory.design.placement.local import ProvedPlacement, prove_placement
     from theory.design.placement.place import Placement, place
-    from theory.design.placement.proved import ProvedPlacement, prove_placement
 else:
     show_lazily(__name__)
 

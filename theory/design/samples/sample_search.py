@@ -9,6 +9,7 @@ import numpy as np
 
 from theory.bounds import sample_sizes
 from theory.design.constraints import Constraints, expected_network
+from theory.design.directed.flow_descent import SmoothErrors, descend
 from theory.design.directed.flow_weights import FlowWeights, UnbalancedError
 from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
@@ -29,7 +30,6 @@ from theory.design.samples.mixing_descent import (
     influences_to_try,
     starts_for,
 )
-from theory.design.samples.smooth_errors import SmoothErrors, descend
 from theory.design.search import Search, is_spent, until_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents, error_exponent, learning_rate

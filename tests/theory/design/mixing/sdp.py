@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
+from theory.design.mixing.barrier import product
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.mixing.newton import product
 from theory.scientific import sparse
 from theory.validation import FloatArray
 
