@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from theory.design.directed.flow_weights import FlowWeights, Measured, Point, UnbalancedError
-from theory.design.mixing import fastest_mixing
-from theory.design.realisation import realise
+from theory.design.mixing.fastest import fastest_mixing
+from theory.design.realisation.weights import realise
 from theory.design.search import DesignFailed, descended, is_spent
 from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel

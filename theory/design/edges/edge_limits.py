@@ -27,10 +27,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csgraph, csr_array, diags_array, hstack, vstack
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.graph import DesignGraph, parts_joined
 from theory.design.mixing.fastest import MixingBound, edge_stress
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.search import DesignFailed
@@ -126,12 +126,7 @@ class EdgeLimits:
 
     def parts(self, chosen: Mask) -> IntArray:
         """Labels of the parts that a set of edges connects, shape (N,)."""
-        edges = self.graph.edges[chosen]
-        pattern = csr_array(
-            (np.ones(len(edges)), (edges[:, 0], edges[:, 1])),
-            shape=(self.graph.agents, self.graph.agents),
-        )
-        return np.asarray(csgraph.connected_components(pattern, directed=False)[1], dtype=np.int64)
+        return parts_joined(self.graph.edges[chosen], agents=self.graph.agents)
 
     def allows(self, chosen: Mask) -> bool:
         """Whether a set of edges is within all budgets and connected, with all that is required."""

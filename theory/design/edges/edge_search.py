@@ -24,8 +24,7 @@ from theory.design.edges.edge_limits import (
     without_budgets,
 )
 from theory.design.graph import DesignGraph
-from theory.design.mixing import FastestMixing, fastest_mixing
-from theory.design.mixing.fastest import edge_stress
+from theory.design.mixing.fastest import FastestMixing, edge_stress, fastest_mixing
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.search import Certificate, DesignFailed, Search, is_spent, seconds_left
 from theory.showing import Shown

@@ -25,7 +25,6 @@ from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
     Kept,
     Start,
-    Tried,
     faster_starts,
     influences_to_try,
     starts_for,
@@ -152,13 +151,13 @@ class SampleSearch:
             found.insert(0, fewer)
             search.offer(fewer.order[0], fewer)
         search.finish()
-        strong = max((one.v for one in tried), key=self.exponent.value)
+        strong = max(tried.values(), key=self.exponent.value)
         return self._result(tuple(sorted(found, key=_ORDER)), tuple(compared), strong, search)
 
     def _starts(
         self,
         given: Network | None,
-        tried: tuple[Tried, ...],
+        tried: dict[str, FloatArray],
         search: Search[SampleStart],
         *,
         seed: int,
@@ -168,11 +167,11 @@ class SampleSearch:
         if given is not None and self._fits(given, self.graph):
             starts.append(Start("given", given, self.graph))
         some = bool(starts) or search.best is not None
-        for influence in until_spent(tried, least=0 if some else 1):
-            starts += starts_for(self.graph, influence, self.limits, seed=seed)
+        for name, v in until_spent(tried.items(), least=0 if some else 1):
+            starts += starts_for(self.graph, v, self.limits, name=name, seed=seed)
             search.step()
         if not is_spent():
-            strong = max((one.v for one in tried), key=self.exponent.value)
+            strong = max(tried.values(), key=self.exponent.value)
             starts += faster_starts(
                 self.graph, strong, self.exponent, self.allowed, self.limits, seed=seed
             )
