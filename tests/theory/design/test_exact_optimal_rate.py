@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import rational_models
-from tests.theory.design.rate_oracles import (
+from tests.theory.design.oracles import (
     best_rate,
     fractions_of,
     model_of,
