@@ -131,17 +131,17 @@ def test_no_maximum_is_claimed_without_evidence_in_favour() -> None:
 
 
 def test_copies_of_a_sum_are_as_many_of_its_terms() -> None:
-    law = BallLaw.from_rational(
-        RationalLogRatio(
-            (Fraction(1, 3), Fraction(2, 3)),
-            (Fraction(0), Fraction(1, 8)),
-            (Fraction(2), Fraction(1, 2)),
-            (Fraction(0), Fraction(0)),
-        )
+    law = RationalLogRatio(
+        (Fraction(1, 3), Fraction(2, 3)),
+        (Fraction(0), Fraction(1, 8)),
+        (Fraction(2), Fraction(1, 2)),
+        (Fraction(0), Fraction(0)),
     )
     with precision(128):
-        one = Weighed(((arb(0.5), law, 1), (arb(0.25), law, 2)), arb(0))
-        many, copies = Weighed(((arb(0.5), law, 7), (arb(0.25), law, 14)), arb(0)), Copies(one, 7)
+        balls = BallLaw.from_rational(law)
+        one = Weighed(((arb(0.5), balls, 1), (arb(0.25), balls, 2)), arb(0))
+        many = Weighed(((arb(0.5), balls, 7), (arb(0.25), balls, 14)), arb(0))
+        copies = Copies(one, 7)
         assert copies.mean.overlaps(many.mean)
         assert copies.variance.overlaps(many.variance)
         assert copies.minimum.overlaps(many.minimum)
