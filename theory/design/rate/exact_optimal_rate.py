@@ -127,7 +127,8 @@ def exact_optimal_rate(
         start = program.solve()
         try:
             game = Game.of(allowed, groups, program, information)
-            found = _proved(model, aim, groups, game, *game.solve(start.basis, most_refinements))
+            proof = game.solve(start.solution.basis, most_refinements)
+            found = _proved(model, aim, groups, game, *proof)
         except (BasisError, DesignFailed) as reason:
             found = _interval(model, aim, groups, allowed, start, information, str(reason))
             break
