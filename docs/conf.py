@@ -34,6 +34,7 @@ extensions = [
     "key_tables",
     "settings_tables",
     "benchmark_tables",
+    "figure_sections",
 ]
 exclude_patterns = [
     "_build",
@@ -49,8 +50,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 outputs_pages = [
-    *("index", "quickstart", "which-command", "concepts"),
-    *("tutorials/*", "how-to/*", "reference/*"),
+    *("index", "quickstart", "concepts", "tutorials/*", "how-to/*", "reference/*"),
 ]
 
 # Python ---------------------------------------------------------------------------------------
