@@ -193,6 +193,18 @@ def test_a_reader_sees_whole_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert filled.count("```python") == 3
 
 
+def test_pages_are_filled_in_processes_of_their_own(tmp_path: Path) -> None:
+    texts = ["```python\nx = 1\nprint(x)\n```\n", "```python\nprint('x' in globals())\n```\n"]
+    pages = [tmp_path / f"{k}.md" for k in range(3)]
+    for page, text in zip(pages, [*texts, "```python\nassert x == 1\n```\n"], strict=True):
+        page.write_text(text)
+    first, second = outputs.fill_in_processes(pages[:2])
+    assert "\n1\n````" in first
+    assert "\nFalse\n````" in second
+    with pytest.raises(RuntimeError, match=r"2\.md:\n(.*\n)*NameError: name 'x' is not defined"):
+        outputs.fill_in_processes(pages)
+
+
 PICTURE = """\
 ```python
 from pathlib import Path
