@@ -86,7 +86,7 @@ def lagrangian_bound(rows: LinearRows, coefficients: FloatArray, multipliers: Fl
     above, equal = np.maximum(multipliers[:first], 0.0), multipliers[first:]
     c = np.zeros(rows.variables)
     c[: rows.agents] = coefficients
-    used = rows.A_ub.T @ above + rows.A_eq.T @ equal
+    used = rows.weighed(np.append(above, equal))
     sizes = abs(rows.A_ub).T @ above + abs(rows.A_eq).T @ np.abs(equal)
     terms = first + rows.b_eq.size + 4
     rest = c - used

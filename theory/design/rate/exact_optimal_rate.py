@@ -14,14 +14,14 @@ mathematics/optimal-rate).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import flint
 import numpy as np
 
-from theory.design.influences.flow_rows import LinearProgram, LinearSolution
+from theory.design.influences.flow_rows import Basis, LinearProgram
 from theory.design.influences.influence_set import UNIT, InfluenceSet
 from theory.design.rate.optimal_rate import achieved, proved_bound
 from theory.design.rate.rate_program import (
@@ -191,7 +191,7 @@ class Game:
         rows = [{k: as_fmpq(c) for k, c in row.items()} for row in both]
         return cls(program, information, kinds, lower, rows, len(exact.inequalities))
 
-    def solve(self, start: LinearSolution, most: int) -> tuple[BasicPoint, int]:
+    def solve(self, start: Basis, most: int) -> tuple[BasicPoint, int]:
         """The optimum over all hypotheses, and how often it was refined.
 
         Raises
@@ -204,7 +204,8 @@ class Game:
             point = self.at(found)
             if more := self._violated(point):
                 self.program.add(np.array(more))
-                better = self.program.program.solve()
+                again = self.program.program.solve()
+                better = None if again is None else again.basis
             elif not (point.short or point.over):
                 return point, refined
             else:
@@ -218,7 +219,7 @@ class Game:
             found = better
         raise BasisError(f"not optimal after {most} refinements")
 
-    def at(self, found: LinearSolution) -> BasicPoint:
+    def at(self, basis: Basis) -> BasicPoint:
         """The point and the multipliers of a basis.
 
         Raises
@@ -227,7 +228,7 @@ class Game:
             If it is singular.
         """
         table, sides, last = self._table(), self._sides(), len(self.lower)
-        basic, tight = found.basic_variables.tolist(), found.tight_rows.tolist()
+        basic, tight = basis.basic_variables.tolist(), basis.tight_rows.tolist()
         x = [*self.lower, _ZERO]
         for k in basic:
             x[k] = _ZERO
@@ -255,7 +256,7 @@ class Game:
         short, over = max([_ZERO, *(-a for a in room), *both_ways]), max(abs(gains[last]), *gains)
         return BasicPoint(x, multipliers, room, gains, short, over)
 
-    def _refined(self, point: BasicPoint, nearer: float, dearer: float) -> LinearSolution | None:
+    def _refined(self, point: BasicPoint, nearer: float, dearer: float) -> Basis | None:
         """The basis that HiGHS ends with where the point is the origin, and its faults are large.
 
         For steps z from it, A z + slack = 0: so many times `nearer` it to the bounds, and gains
@@ -282,9 +283,9 @@ class Game:
         found = magnified.solve()
         if found is None:
             return None
-        basic = columns[found.basic_variables]
-        tight = np.setdiff1d(found.tight_rows, basic - last - 1)
-        return replace(found, basic_variables=basic[basic <= last], tight_rows=tight)
+        basic = columns[found.basis.basic_variables]
+        tight = np.setdiff1d(found.basis.tight_rows, basic - last - 1)
+        return Basis(basic[basic <= last], tight)
 
     def _table(self) -> flint.fmpq_mat:
         """The rows' coefficients of x and t: Σ_j x_j G_jθ ≥ t reads t − Σ_j x_j G_jθ ≤ 0."""
@@ -409,7 +410,7 @@ def exact_optimal_rate(
         start = program.solve()
         try:
             game = Game.of(allowed, groups, program, information)
-            proof = _verified(game, groups, *game.solve(start.basis, most_refinements))
+            proof = _verified(game, groups, *game.solve(start.solution.basis, most_refinements))
         except (BasisError, DesignFailed) as reason:
             proof = _bracket(allowed, groups, start, information, str(reason))
         found = _result(model, aim, groups, proof)
@@ -457,11 +458,7 @@ def _verified(game: Game, groups: Groups, found: BasicPoint, refinements: int) -
 
 
 def _bracket(
-    allowed: InfluenceSet,
-    groups: Groups,
-    start: RateSolution,
-    information: Information,
-    reason: str,
+    allowed: InfluenceSet, groups: Groups, start: RateSolution, information: Information, why: str
 ) -> _Proof:
     """What weak duality proves of the floating-point solution."""
     shares = start.point[: groups.counts.size]
@@ -473,7 +470,7 @@ def _bracket(
     low = Fraction(achieved(below, shares).lower) - apart
     bound = proved_bound(allowed, above, start.multipliers, membership=groups.membership)
     multipliers = {m: Fraction(x) for m, x in enumerate(start.multipliers.tolist())}
-    note = f"weak duality, as the basis was not verified: {reason}"
+    note = f"weak duality, as the basis was not verified: {why}"
     ends = (low, max(low, Fraction(bound) + apart))
     return _Proof(ends, [Fraction(x) for x in shares.tolist()], multipliers, note, None)
 
