@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from tests.models import coins
+from tests.models import coin, coins
 from tests.strategies import mixed_models
 from tests.theory.design.oracles import (
     atoms,
@@ -270,7 +270,7 @@ def test_the_table_at_scales_that_plain_logarithms_lose() -> None:
 def test_a_compromise_that_needs_influence() -> None:
     """At uniform v the network settles on `south`; the target must be helped, or is refused."""
     fair = [0.75, 0.25]
-    north = FiniteAgent.from_tables(inputs=[1.0], truth=[fair], likelihood=[[fair], [fair[::-1]]])
+    north = coin(fair, fair[::-1], truth=fair)
     south = FiniteAgent.from_tables(
         inputs=[1.0], truth=[fair[::-1]], likelihood=[[fair], [fair[::-1]]]
     )

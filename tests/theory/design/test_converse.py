@@ -15,7 +15,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom, norm
 
-from tests.models import COIN, coins, error_probability
+from tests.models import COIN, coin, coins, error_probability
 from tests.strategies import networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, LogRatioLaw, Network, account
 from theory.design.constraints import Constraints
@@ -70,7 +70,7 @@ def test_perfect_mixing_has_the_fewest_errors(network: Network, rounds: int) -> 
 
 
 def test_one_informed_agent_decides_whatever_the_design() -> None:
-    blind = FiniteAgent.from_tables(inputs=[1.0], truth=[FAIR], likelihood=[[FAIR], [FAIR]])
+    blind = coin(FAIR, FAIR, truth=FAIR)
     model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 3])
     bound = bound_for(model, 0.05, InfluenceSet(4))
     alone = account(Network([[1.0]]), coins(1)).sample_size(0.05)
@@ -192,9 +192,7 @@ def test_moments_of_mixtures() -> None:
 
 
 def test_without_a_bound_it_says_so() -> None:
-    sure = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[FAIR], [[0.4, 0.6]]]
-    )
+    sure = coin(FAIR, [0.4, 0.6], truth=[1.0, 0.0])
     model = FiniteModel.from_agents(["even", "odd"], [sure], counts=[2])
     allowed = InfluenceSet(2)
     bound = every_design_bound(

@@ -165,9 +165,9 @@ def test_cuts_and_frobenius_hold_for_every_flow(data: st.DataObject) -> None:
             W = np.asarray(network.weights)
             for bound in (relaxed.bound, whole.bound, frobenius.value):
                 assert bound <= network.slem + 1e-9
-            for cut in master._cuts:
+            for constant, stress in master._cuts:
                 flows = v[i] * W[i, j] / problem.unit
-                assert network.slem >= cut.constant - cut.stress @ flows - 1e-9
+                assert network.slem >= constant - stress @ flows - 1e-9
     assert whole.bound >= relaxed.bound - 2 * SOLVER_TOLERANCE
 
 

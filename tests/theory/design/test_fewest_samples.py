@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from tests.models import coin
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
 from theory.design.constraints import expected_network
@@ -117,12 +118,8 @@ def test_directed_graphs() -> None:
 
 
 def test_a_target_where_no_hypothesis_is_best_for_all() -> None:
-    north = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.8, 0.2]], likelihood=[[LEFT], [[0.3, 0.7]]]
-    )
-    south = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.3, 0.7]], likelihood=[[LEFT], [[0.3, 0.7]]]
-    )
+    north = coin(LEFT, [0.3, 0.7], truth=[0.8, 0.2])
+    south = coin(LEFT, [0.3, 0.7], truth=[0.3, 0.7])
     model = FiniteModel.from_agents(["left", "right"], [north, south])
     for target in (0, 1):
         found = fewest_samples(PAIR, model, delta=0.2, target=target, effort=0.1)

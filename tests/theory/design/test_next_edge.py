@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models import coin
 from tests.strategies.models import finite_models
 from tests.strategies.networks import connected_edges
 from theory import (
@@ -155,9 +156,7 @@ def test_laws_without_bounds_and_evidence_that_never_misleads() -> None:
     found = rank_edges(path, model)
     ladder = sample_sizes(path, model, delta=0.05, certify=False).chernoff.rounds
     assert ladder <= found.base.samples <= 1.03 * ladder + 1
-    sure = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[[1.0, 0.0]], [[0.25, 0.75]]]
-    )
+    sure = coin([1.0, 0.0], [0.25, 0.75], truth=[1.0, 0.0])
     certain = FiniteModel.from_agents(["one", "other"], [sure], counts=[4])
     effect = rank_edges(path, certain).base
     assert effect.exponent == np.inf
@@ -167,12 +166,8 @@ def test_laws_without_bounds_and_evidence_that_never_misleads() -> None:
 
 
 def test_the_compromise_may_change_with_an_edge() -> None:
-    north = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.7, 0.3]], likelihood=[[[0.7, 0.3]], [[0.3, 0.7]]]
-    )
-    south = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[0.3, 0.7]], likelihood=[[[0.7, 0.3]], [[0.3, 0.7]]]
-    )
+    north = coin([0.7, 0.3], [0.3, 0.7], truth=[0.7, 0.3])
+    south = coin([0.7, 0.3], [0.3, 0.7], truth=[0.3, 0.7])
     model = FiniteModel.from_agents(["north", "south"], [north, south], counts=[2, 3])
     edges = [[0, 2], [0, 3], [0, 4], [1, 2], [1, 3], [1, 4]]
     found = rank_edges(DesignGraph.from_edges(edges, agents=5), model, order="rate")

@@ -7,8 +7,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from tests.models import coins
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
+from tests.models import coin, coins
+from theory import FiniteModel, GaussianAgent, Network
 from theory.bounds import account
 from theory.bounds.accounting.inversion import EventCurve
 from theory.changing import DelayedNetwork
@@ -26,9 +26,7 @@ from theory.design.mixing.barrier import solve_barrier
 from theory.design.search import Search, Sense, is_spent, seconds_left, time_budget
 
 COMPLETE = DesignGraph.from_edges([(i, j) for i in range(7) for j in range(i)], agents=7)
-BIASED = FiniteAgent.from_tables(
-    inputs=[1.0], truth=[[0.5, 0.5]], likelihood=[[[0.5, 0.5]], [[0.9, 0.1]]]
-)
+BIASED = coin([0.5, 0.5], [0.9, 0.1])
 
 
 def test_a_budget_is_over_when_the_clock_says_so() -> None:

@@ -120,6 +120,11 @@ class EdgeLimits:
         agents = self.graph.agents
         return np.concatenate([[agents - 1.0], np.full(agents, min(1.0, agents - 1.0)), [-np.inf]])
 
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The least and the largest part of each edge in a program: those of fixed rows stay."""
+        return Bounds(self.required.astype(float), 1.0 - self.forbidden.astype(float))
+
     def within_budgets(self, chosen: Mask) -> bool:
         """Whether a set of edges is within all budgets."""
         return bool((self.budgets @ chosen <= self.most).all())
@@ -249,7 +254,7 @@ class EdgeLimits:
                 -wish / max(float(np.abs(wish).max()), 1e-300),
                 constraints=LinearConstraint(matrix, np.array(lower), np.array(upper)),
                 integrality=np.ones(count, dtype=np.int64),
-                bounds=Bounds(self.required.astype(float), 1.0 - self.forbidden.astype(float)),
+                bounds=self.bounds,
                 options={"node_limit": _NODES, "presolve": False},
             )
             if found.status == 2:
@@ -373,14 +378,6 @@ _VIOLATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """slem ≥ `constant` − Σ_e `stress`_e g_e, with g_e = f_e / min(v_i, v_j); stress (E,)."""
-
-    constant: float
-    stress: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class MasterSolution:
     """What a program came to.
 
@@ -406,7 +403,8 @@ class EdgeMaster:
         self.problem = problem
         self.limits = limits
         edges = len(problem.graph.edges)
-        self._cuts: list[Cut] = []
+        # slem ≥ constant − Σ_e stress_e g_e, with g_e = f_e / min(v_i, v_j).
+        self._cuts: list[tuple[float, FloatArray]] = []
         self._connections: list[Mask] = []
         v = problem.v
         known = np.nan_to_num(problem.known) / problem.unit
@@ -447,7 +445,7 @@ class EdgeMaster:
         # Of one agent: nothing to mix, and nothing to cut off.
         if total := slow + fast:
             stress = edge_stress(self.problem, h, k) * self.problem.unit
-            self._cuts.append(Cut((slow - fast) / total, stress / total))
+            self._cuts.append(((slow - fast) / total, stress / total))
 
     def connect(self, labels: np.ndarray) -> None:
         """Forbid that the parts with these `labels`, shape (N,), are left unconnected."""
@@ -457,8 +455,8 @@ class EdgeMaster:
     def solve(self, *, whole: bool, nodes: int, seconds: float = np.inf) -> MasterSolution:
         """The least slem that the cuts allow: x relaxed, or whole to so many nodes and seconds."""
         edges = len(self.limits.costs)
-        cuts = csr_array(np.array([cut.stress for cut in self._cuts]).reshape(-1, edges))
-        constants = np.array([cut.constant for cut in self._cuts])
+        cuts = csr_array(np.array([stress for _, stress in self._cuts]).reshape(-1, edges))
+        constants = np.array([constant for constant, _ in self._cuts])
         parts = csr_array(np.array(self._connections, dtype=np.float64).reshape(-1, edges))
         slems = csr_array(np.ones((len(constants), 1)))
         rows = [
@@ -473,8 +471,8 @@ class EdgeMaster:
             constraints=LinearConstraint(vstack(rows), lower, upper),
             integrality=np.repeat([0, int(whole)], [1 + edges, edges]),
             bounds=Bounds(
-                np.concatenate([[0.0], self._least, self.limits.required.astype(float)]),
-                np.concatenate([[1.0], self._most, 1.0 - self.limits.forbidden.astype(float)]),
+                np.concatenate([[0.0], self._least, self.limits.bounds.lb]),
+                np.concatenate([[1.0], self._most, self.limits.bounds.ub]),
             ),
             # Presolving, HiGHS prints to the terminal where it repairs a solution.
             options={"node_limit": nodes, "presolve": False, "time_limit": seconds}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import LinearConstraint, milp
 
 from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import (
@@ -172,12 +172,11 @@ def frobenius_bound(limits: EdgeLimits, v: FloatArray) -> FrobeniusBound:
     agents = len(v)
     finite = np.isfinite(limits.most)
     matrix, most = limits.budgets[np.flatnonzero(finite)], limits.most[finite]
-    least, largest = limits.required.astype(float), 1.0 - limits.forbidden.astype(float)
     best = FrobeniusBound(0.0, read_only(np.zeros(agents)), 0.0)
     # The same part of every edge, as much as budgets allow: for symmetric graphs the optimum.
-    used = np.asarray(matrix @ largest)
+    used = np.asarray(matrix @ limits.bounds.ub)
     part_of_all = float(np.min(most / np.maximum(used, 1e-300), initial=1.0))
-    share = part_of_all * largest
+    share = part_of_all * limits.bounds.ub
     for step in range(_STEPS):
         Q = np.diag(v * v)
         part = share * v[i] * v[j] / 2
@@ -192,7 +191,7 @@ def frobenius_bound(limits: EdgeLimits, v: FloatArray) -> FrobeniusBound:
         found = milp(
             -weight / max(float(weight.max()), 1e-300),
             constraints=LinearConstraint(matrix, np.full(len(most), -np.inf), most),
-            bounds=Bounds(least, largest),
+            bounds=limits.bounds,
         )
         if found.x is None:
             break

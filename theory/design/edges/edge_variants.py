@@ -280,8 +280,7 @@ class Variants:
         if self.rule == FASTEST:
             graph = DesignGraph(self.agents, links)
             return as_dense(fastest_mixing(graph, self.influence).network.weights)
-        matrix = weights_on_links(links, agents=self.agents, rule=self.rule, sparse_result=False)
-        return as_dense(matrix)
+        return _by_rule(links, self.agents, self.rule)
 
 
 def variants_of(
@@ -329,7 +328,7 @@ def followed_rule(network: Network, graph: DesignGraph) -> str:
     """
     weights = as_dense(network.weights)
     for rule in RULES if graph.is_undirected else RULES[:1]:
-        if abs(weights - as_dense(_by_rule(graph, rule))).max() <= _SAME_RULE:
+        if abs(weights - _by_rule(graph.links, graph.agents, rule)).max() <= _SAME_RULE:
             return rule
     raise fail(
         "rule",
@@ -379,6 +378,5 @@ def chosen_candidates(variants: Variants, candidates: Iterable[Sequence[int]] | 
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)
 
 
-def _by_rule(graph: DesignGraph, rule: str) -> FloatArray:
-    matrix = weights_on_links(graph.links, agents=graph.agents, rule=rule, sparse_result=False)
-    return as_dense(matrix)
+def _by_rule(links: IntArray, agents: int, rule: str) -> FloatArray:
+    return as_dense(weights_on_links(links, agents=agents, rule=rule, sparse_result=False))

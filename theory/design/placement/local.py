@@ -47,11 +47,11 @@ class Answer:
 
     filling: IntArray
     value: float
-    bound: float | None
-    kind: Kind
-    method: str
     evaluated: int
     note: str
+    bound: float | None = None
+    kind: Kind = "local"
+    method: str = "local"
     worst: float | None = None
     worst_filling: IntArray | None = None
     classes: int | None = None

@@ -158,8 +158,6 @@ def best_exponent(problem: PlacementProblem, settings: Settings) -> Answer:
         filling=found.filling,
         value=found.value,
         bound=upper if np.isfinite(upper) else None,
-        kind="local",
-        method="local",
         evaluated=found.evaluated,
         note="exchanges of pairs; bound by assignment problems over tilts",
     )
@@ -324,9 +322,6 @@ def _searched(rounds: Rounds, starts: list[IntArray], settings: Settings) -> Ans
     return Answer(
         filling=candidates[top][1],
         value=sizes[top][1],
-        bound=None,
-        kind="local",
-        method="local",
         evaluated=len(rounds.known),
         note=_rounds_note(sizes[top], note),
     )

@@ -458,11 +458,7 @@ def _verified(game: Game, groups: Groups, found: BasicPoint, refinements: int) -
 
 
 def _bracket(
-    allowed: InfluenceSet,
-    groups: Groups,
-    start: RateSolution,
-    information: Information,
-    reason: str,
+    allowed: InfluenceSet, groups: Groups, start: RateSolution, information: Information, why: str
 ) -> _Proof:
     """What weak duality proves of the floating-point solution."""
     shares = start.point[: groups.counts.size]
@@ -474,7 +470,7 @@ def _bracket(
     low = Fraction(achieved(below, shares).lower) - apart
     bound = proved_bound(allowed, above, start.multipliers, membership=groups.membership)
     multipliers = {m: Fraction(x) for m, x in enumerate(start.multipliers.tolist())}
-    note = f"weak duality, as the basis was not verified: {reason}"
+    note = f"weak duality, as the basis was not verified: {why}"
     ends = (low, max(low, Fraction(bound) + apart))
     return _Proof(ends, [Fraction(x) for x in shares.tolist()], multipliers, note, None)
 

@@ -12,7 +12,7 @@ all free agents keep some. On undirected graphs F_ij = F_ji is tried first, then
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -275,7 +275,7 @@ def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError
 
 def _relaxations(
     graph: DesignGraph, limits: Constraints
-) -> dict[str, Callable[[Constraints], Constraints]]:
+) -> Mapping[str, Callable[[Constraints], Constraints]]:
     """What is left without each of the constraints, in the order in which to drop them."""
     binds = {
         "availability": bool(np.any(limits.availability_on(graph) < 1)),

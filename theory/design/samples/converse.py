@@ -22,6 +22,7 @@ Proofs are in docs: mathematics/fewest-samples.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -187,10 +188,13 @@ def _certified(
     influences: InfluenceSet,
 ) -> _Known:
     """What the account of one network with perfect mixing proves of every design."""
-    found = _Known()
+    found = [_Known()]
+
+    def judge(network: Network, model: FiniteModel, note: str) -> None:
+        found.append(_Known(_size(network, model, delta).lower or 1, note))
+
     if influences.is_point:
-        only_v = perfect_mixing(influences.centre)
-        found = _larger(found, only_v, model, delta, "perfect mixing at the only v")
+        judge(perfect_mixing(influences.centre), model, "perfect mixing at the only v")
     alone: dict[int, list[int]] = {}
     # Who sees some log-ratio that is not always zero.
     speaks = (table.facts.spreads > 0) | (table.facts.information != 0)
@@ -204,13 +208,8 @@ def _certified(
         )
         if single.optimal_hypotheses == (0,):
             note = f"agent {agent} alone tells {model.hypotheses[only[0]]} apart"
-            found = _larger(found, Network(np.ones((1, 1))), single, delta, note)
-    return found
-
-
-def _larger(found: _Known, network: Network, model: FiniteModel, delta: float, note: str) -> _Known:
-    lower = _size(network, model, delta).lower
-    return _Known(lower, note) if lower is not None and lower > found.rounds else found
+            judge(Network(np.ones((1, 1))), single, note)
+    return max(found, key=attrgetter("rounds"))  # the first of several
 
 
 def _restricted(agent: Agent, chosen: list[int]) -> Agent:

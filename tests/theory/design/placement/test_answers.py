@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models import coin
 from tests.strategies import rational_models, rational_networks
 from tests.theory.design.placement.oracles import coins
-from theory import FiniteAgent, FiniteModel, Network
+from theory import FiniteModel, Network
 from theory.design import place, prove_placement
 from theory.numbers import LogSum
 from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
@@ -59,10 +60,7 @@ def test_all_places_alike() -> None:
 def divided() -> FiniteModel:
     """One agent's data speak for "left", three agents' for "right"; one cannot tell."""
     left, right, fair = [0.75, 0.25], [0.25, 0.75], [0.5, 0.5]
-    kinds = [
-        FiniteAgent.from_tables(inputs=[1.0], truth=[truth], likelihood=[[left], [right]])
-        for truth in (left, right, fair)
-    ]
+    kinds = [coin(left, right, truth=truth) for truth in (left, right, fair)]
     return FiniteModel.from_agents(["left", "right"], kinds, counts=[1, 3, 1])
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models import coin
 from tests.strategies import mixed_models, networks
 from tests.theory.design.placement.oracles import (
     coin_models,
@@ -18,7 +19,7 @@ from tests.theory.design.placement.oracles import (
     wrong_of,
 )
 from tests.theory.learning.decay import largest_decay
-from theory import FiniteAgent, FiniteModel, Network, error_exponent
+from theory import FiniteModel, Network, error_exponent
 from theory.design import place
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
@@ -130,13 +131,9 @@ def test_identical_agents_but_one_are_the_same_everywhere() -> None:
 
 def test_where_errors_become_impossible() -> None:
     """An agent whose data never mislead outweighs the others where it is heard most."""
-    sure = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[[1.0, 0.0]], likelihood=[[[0.9, 0.1]], [[0.1, 0.9]]]
-    )
+    sure = coin([0.9, 0.1], [0.1, 0.9], truth=[1.0, 0.0])
     fair = [0.5, 0.5]
-    unsure = FiniteAgent.from_tables(
-        inputs=[1.0], truth=[fair], likelihood=[[fair], [[0.75, 0.25]]]
-    )
+    unsure = coin(fair, [0.75, 0.25], truth=fair)
     model = FiniteModel.from_agents(["true", "false"], [unsure, sure, unsure])
     v = [0.8, 0.1, 0.1]
     found = place(v, model, objective="exponent")
