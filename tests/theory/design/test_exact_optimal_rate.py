@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import rational_models
-from tests.theory.design.rate_oracles import (
+from tests.theory.design.oracles import (
     best_rate,
     fractions_of,
     model_of,
@@ -27,8 +27,12 @@ from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import Basis
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.exact_optimal_rate import exact_optimal_rate
-from theory.design.rate.exact_program import BasisError, Game, exact_information
+from theory.design.rate.exact_optimal_rate import (
+    BasisError,
+    Game,
+    exact_information,
+    exact_optimal_rate,
+)
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.rate.rate_program import (
     LeastProgram,

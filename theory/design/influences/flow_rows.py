@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.graph import DesignGraph, parts_along
 from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
-from theory.scientific import csgraph, sparse
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Linear programs that grow -----------------------------------------------------------------------
@@ -446,15 +446,12 @@ def check_reached(graph: DesignGraph, used: NDArray[np.bool_]) -> None:
     ValueError
         If they do not: fixed rows leave out the others.
     """
-    links = graph.links[used]
-    places = (np.ones(len(links)), (links[:, 0], links[:, 1]))
-    pattern = sparse.csr_array(places, shape=(graph.agents, graph.agents))
-    parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-    if parts > 1:
+    labels = parts_along(graph.links[used], agents=graph.agents)
+    if labels.any():
         raise fail(
             "fixed_rows",
             "rows that leave every agent reached from every other",
-            f"{parts} parts: {name_groups(labels.astype(np.int64))}",
+            f"{labels.max() + 1} parts: {name_groups(labels)}",
             "let a fixed row listen to another part, or free it",
         )
 
