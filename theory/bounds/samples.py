@@ -196,13 +196,13 @@ def _printed(
     return SampleSize(max(1, int(np.ceil(value))), False, note)
 
 
-def _smallest(bounds: Sequence[Bound], delta: float, *, reason: str) -> SampleSize:
+Sized = tuple[int | None, str]
+"""The rounds that a bound asks for, None if there are none, and its name."""
+
+
+def _smallest(sized: Sequence[Sized], *, reason: str) -> SampleSize:
     """The smallest of several rigorous sample sizes, with the name of the bound that gave it."""
-    found = [
-        (rounds, bound.name)
-        for bound in bounds
-        if (rounds := bound.smallest_rounds(delta)) is not None
-    ]
+    found = [(rounds, name) for rounds, name in sized if rounds is not None]
     if not found:
         return SampleSize(None, True, reason)
     rounds, name = min(found)
@@ -334,11 +334,12 @@ def sample_sizes(
     # Hoeffding's inequality is Chernoff's with a coarser cumulant: where the grid of tilts is too
     # narrow, as for agents that hear little for long, it may still be the better bound.
     both = bounds.chernoff + bounds.hoeffding
-    smallest = _smallest(both, delta, reason=_OUT_OF_REACH)
+    sized: list[Sized] = [(bound.smallest_rounds(delta), bound.name) for bound in both]
+    smallest = _smallest(sized, reason=_OUT_OF_REACH)
     return SampleSizes(
         delta=delta,
         printed=_printed(events, delta),
-        repaired=_smallest(bounds.hoeffding, delta, reason=reason),
+        repaired=_smallest(sized[len(bounds.chernoff) :], reason=reason),
         chernoff=smallest,
         certified=(
             _certified(events, delta, bounds.chernoff, pilot=smallest.rounds)

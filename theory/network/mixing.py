@@ -49,6 +49,9 @@ _ALL_MODES, _MOST_MODES = 512, 128
 # that takes so many products.
 _NEGLIGIBLE, _MOST_MODAL = 1e-6, 4e7
 
+# Rows of a product that are summed together.
+_ROWS = 64
+
 # Strides double up to 2^_OCTAVES rounds; float64 resolves no gap that takes longer.
 _OCTAVES = 60
 
@@ -258,7 +261,14 @@ class _Modes:
         )
         root = np.sqrt(self.stationary)
         left_vectors = self.vectors[:, :left] * (decay[:left] / root[:, None])
-        sums = np.abs(left_vectors @ (self.vectors[:, :left] * root[:, None]).T).sum(axis=1)
+        right = (self.vectors[:, :left] * root[:, None]).T
+        # Some rows at a time: all of the product would be far larger than a cache.
+        sums = np.concatenate(
+            [
+                np.abs(left_vectors[i : i + _ROWS] @ right).sum(axis=1)
+                for i in range(0, len(root), _ROWS)
+            ]
+        )
         return np.maximum(sums - small, 0.0), np.minimum(sums + small, 2.0)
 
 
@@ -272,6 +282,13 @@ def _slow_modes(weights: Weights, stationary: FloatArray) -> _Modes:
         values, vectors = np.linalg.eigh(S)
         order = np.argsort(-np.abs(values[:-1]), kind="stable")
         return _Modes(values[order], vectors[:, order], 0.0, stationary)
+    # No eigenvalue of a stochastic matrix is below 2 min_i W_ii − 1, by Gershgorin: where that is
+    # no large modulus, the slowest modes are those at the top.
+    least = 2 * float(S.diagonal().min()) - 1 - ROUNDING
+    if agents > _MOST_MODES + 1:
+        values, vectors = eigh(S, subset_by_index=(agents - 2 - _MOST_MODES, agents - 2))
+        if -least < values[0]:
+            return _Modes(values[:0:-1], vectors[:, :0:-1], float(values[0]), stationary)
     values = np.linalg.eigvalsh(S)[:-1]
     order = np.argsort(-np.abs(values), kind="stable")
     held = order[:_MOST_MODES]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # Up to so many agents a network computes v to show it.
 _SHOWN = 200
+# Entries of a stack of powers, and powers: enough that their number no longer matters.
+_STACK, _MOST_TOGETHER = 1 << 15, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,6 +419,13 @@ class Network(Value):
         while True:
             yield power
             power = np.asarray(power @ self.compact)
+
+    def power_stacks(self) -> Iterator[FloatArray]:
+        """The same, some powers at a time: arrays of shape (k, N, N), of 256 KiB or one power."""
+        together = min(_MOST_TOGETHER, max(1, _STACK // self.agents**2))
+        powers = self.powers()
+        while True:
+            yield np.array(list(islice(powers, together)))
 
     @cached_property
     def _balanced(self) -> FloatArray | None:

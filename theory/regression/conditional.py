@@ -28,6 +28,8 @@ from theory.validation import FloatArray, IntArray, as_float_array, as_integer, 
 
 # A hundredth of the draws that carries more of the mean than this makes its scatter doubtful.
 _HEAVY = 0.1
+# Numbers in the squares of the inputs of the draws that are taken together.
+_MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,53 +121,113 @@ def conditional_error(
             f"shape {x.shape}",
             "draw inputs for every round and agent",
         )
-    T, N, d = len(wanted), model.agents, model.dimension
-    centred, turn = centring(model)
-    x = x @ turn.T
-    gram = (x.swapaxes(2, 3) @ x).reshape(len(x), N, d * d)
-    weight = np.array([kind.weight for kind in model.kinds])[model.assignment]
-    over = np.array([kind.overweight for kind in model.kinds])[model.assignment]
-    information = np.zeros((T, N, d * d))
-    # `gram` times weight is what a round adds to Ω, times weight·over what it adds to V.
-    noise = np.zeros((T, N, d * d))
-    powers = network.powers()
-    power = np.eye(N)
-    prior_at: dict[int, FloatArray] = {}
-    ends = np.array(wanted)
-    longest, lag, mixed = wanted[-1], 0, False
-    while lag < longest and not mixed:
-        power = next(powers)
-        lag += 1
-        if lag in wanted:
-            prior_at[lag] = power
-        live = np.flatnonzero(ends >= lag)
-        seen = gram[ends[live] - lag]
-        information[live] += (power * weight) @ seen
-        noise[live] += (power**2 * (weight * over)) @ seen
-        mixed = is_mixed(power)
-    if lag < longest:
-        older = np.cumsum(gram, axis=0)
-        live = np.flatnonzero(ends > lag)
-        seen = older[ends[live] - lag - 1]
-        information[live] += (power * weight) @ seen
-        noise[live] += (power**2 * (weight * over)) @ seen
-    mixings = [prior_at.get(n, power) for n in wanted]
-    prior, S = turn @ model.prior_precision @ turn.T, centred.test_second_moment
-    if prior.ndim == 3:
-        prior = np.array([np.tensordot(mixing, prior, axes=1) for mixing in mixings])
-    factor = Factor.of(prior + information.reshape(T, N, d, d))
-    errors = np.array([mixing @ model.prior_errors for mixing in mixings]) @ turn.T
-    b = factor.solve(errors[..., None])[..., 0]
-    C = factor.sandwich(noise.reshape(T, N, d, d))
-    R = factor.inverse()
+    found = _Moments.of(network, model, wanted).given(x[None, : wanted[-1]])
+    turn = found.turn
     return ConditionalError(
         np.array(wanted, dtype=np.int64),
-        read_only(b @ turn),
-        read_only(turn.T @ C @ turn),
-        read_only(turn.T @ R @ turn),
-        read_only(((b @ S) * b).sum(axis=-1) + (S * C).sum(axis=(-2, -1))),
-        read_only((S * R).sum(axis=(-2, -1))),
+        read_only(found.bias[0] @ turn),
+        read_only(turn.T @ found.covariance[0] @ turn),
+        read_only(turn.T @ found.reported_covariance[0] @ turn),
+        read_only(found.excess_error[0]),
+        read_only(found.reported_error[0]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What `ConditionalError` has, for R draws of the inputs: shapes (R, T, N, …).
+
+    Bias and covariances are those of x' = L x, L being `turn`.
+    """
+
+    turn: FloatArray
+    bias: FloatArray
+    covariance: FloatArray
+    reported_covariance: FloatArray
+    excess_error: FloatArray
+    reported_error: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """What all draws of inputs have in common.
+
+    Attributes
+    ----------
+    wanted
+        The rounds.
+    turn, test
+        L, and S_test of x' = L x; shape (d, d) each.
+    powers
+        W, W², … until it is mixed, or as far as is asked for.
+    weight, over
+        Shape (N,): by what squares of inputs add to Ω and, in its units, to V.
+    prior, errors
+        Ω and the errors that the prior leaves at the rounds: shapes (d, d) or (T, N, d, d), and
+        (T, N, d).
+    """
+
+    wanted: tuple[int, ...]
+    turn: FloatArray
+    test: FloatArray
+    powers: tuple[FloatArray, ...]
+    weight: FloatArray
+    over: FloatArray
+    prior: FloatArray
+    errors: FloatArray
+
+    @classmethod
+    def of(cls, network: Network, model: RegressionModel, wanted: Sequence[int]) -> _Moments:
+        """Of a network and a model that fit, at some rounds."""
+        centred, turn = centring(model)
+        powers: list[FloatArray] = []
+        for power in network.powers():
+            powers.append(power)
+            if len(powers) == wanted[-1] or is_mixed(power):
+                break
+        mixings = [powers[min(n, len(powers)) - 1] for n in wanted]
+        prior = turn @ model.prior_precision @ turn.T
+        if prior.ndim == 3:
+            prior = np.array([np.tensordot(mixing, prior, axes=1) for mixing in mixings])
+        return cls(
+            tuple(wanted),
+            turn,
+            centred.test_second_moment,
+            tuple(powers),
+            np.array([kind.weight for kind in model.kinds])[model.assignment],
+            np.array([kind.overweight for kind in model.kinds])[model.assignment],
+            prior,
+            np.array([mixing @ model.prior_errors for mixing in mixings]) @ turn.T,
+        )
+
+    def given(self, inputs: FloatArray) -> _Given:
+        """The moments given inputs of shape (R, n, N, batch, d), n the last round wanted."""
+        S, weight, over = self.test, self.weight, self.over
+        x = inputs @ self.turn.T
+        draws, longest, N, _, d = x.shape
+        gram = (x.swapaxes(-1, -2) @ x).reshape(draws, longest, N, d * d)
+        information = np.zeros((draws, len(self.wanted), N, d * d))
+        # `gram` times weight is what a round adds to Ω, times weight·over what it adds to V.
+        noise = np.zeros(information.shape)
+        ends = np.array(self.wanted)
+        for past, power in enumerate(self.powers, start=1):
+            live = np.flatnonzero(ends >= past)
+            seen = gram[:, ends[live] - past]
+            information[:, live] += (power * weight) @ seen
+            noise[:, live] += (power**2 * (weight * over)) @ seen
+        lag = len(self.powers)
+        if lag < longest:
+            older = np.cumsum(gram, axis=1)
+            live = np.flatnonzero(ends > lag)
+            seen = older[:, ends[live] - lag - 1]
+            information[:, live] += (power * weight) @ seen
+            noise[:, live] += (power**2 * (weight * over)) @ seen
+        factor = Factor.of(self.prior + information.reshape(*information.shape[:3], d, d))
+        b = factor.solve(self.errors[..., None])[..., 0]
+        C = factor.sandwich(noise.reshape(*noise.shape[:3], d, d))
+        R = factor.inverse()
+        excess = ((b @ S) * b).sum(axis=-1) + (S * C).sum(axis=(-2, -1))
+        return _Given(self.turn, b, C, R, excess, (S * R).sum(axis=(-2, -1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,10 +295,14 @@ def averaged_error(
     wanted = as_rounds(rounds)
     generator = np.random.default_rng(seed)
     excess, reported = np.empty((2, count, len(wanted), model.agents))
-    for r in range(count):
-        x = draw_inputs(model, wanted[-1], generator)
-        result = conditional_error(network, model, x, wanted)
-        excess[r], reported[r] = result.excess_error, result.reported_error
+    moments = _Moments.of(network, model, wanted)
+    size = model.agents * model.dimension * max(model.batch, model.dimension)
+    together = max(1, _MOST_NUMBERS // (wanted[-1] * size))
+    for start in range(0, count, together):
+        some = slice(start, min(start + together, count))
+        x = [draw_inputs(model, wanted[-1], generator) for _ in range(some.stop - start)]
+        result = moments.given(np.array(x))
+        excess[some], reported[some] = result.excess_error, result.reported_error
     scale = np.sqrt(count)
     return AveragedError(
         np.array(wanted, dtype=np.int64),

@@ -17,6 +17,7 @@ from theory.regression import (
     conditional_error,
     draw_inputs,
 )
+from theory.regression import conditional as conditional_module
 from theory.regression.rational_model import two_nodes
 
 
@@ -74,6 +75,16 @@ def test_averages_are_unbiased() -> None:
     assert (result.standard_error[0] < 0.03 * total).all()
     once, again = (averaged_error(network, model, [2], draws=20, seed=3) for _ in "ab")
     assert np.array_equal(again.excess_error, once.excess_error)
+
+
+def test_draws_taken_together_are_averages_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, rounds = two_nodes().as_floats(), [1, 3, 40]
+    monkeypatch.setattr(conditional_module, "_MOST_NUMBERS", 4 * 40 * 8)  # a few draws at a time
+    found = averaged_error(case.network, case.model, rounds, draws=11, seed=7)
+    generator = np.random.default_rng(7)
+    draws = [draw_inputs(case.model, 40, generator) for _ in range(11)]
+    errors = [conditional_error(case.network, case.model, x, rounds).excess_error for x in draws]
+    assert np.array_equal(found.excess_error, np.mean(errors, axis=0))
 
 
 def test_ratios_at_finite_rounds() -> None:

@@ -47,11 +47,14 @@ class Powers:
         """Shape (m, N, N), in floating point; an entry of W^k is right to k·`error`, relatively."""
         kept: list[FloatArray] = []
         most = int(min(_MOST_ROUNDS, max(1.0, _MOST_NUMBERS / self.network.agents**2)))
-        for power in self.network.powers():
-            kept.append(power)
-            if len(kept) == most or float(np.ptp(power, axis=0).sum()) <= _SETTLED:
+        for stack in self.network.power_stacks():
+            some = stack[:most]
+            near = np.flatnonzero(np.ptp(some, axis=1).sum(axis=1) <= _SETTLED)
+            kept.append(some[: int(near[0]) + 1] if near.size else some)
+            most -= len(some)
+            if near.size or not most:
                 break
-        return read_only(np.array(kept))
+        return read_only(np.concatenate(kept))
 
     @property
     def count(self) -> int:

@@ -52,22 +52,25 @@ def _hoeffding_union(events: ErrorEvents) -> ErrorBound | None:
     """
     if not (events.is_bounded and events.can_take_powers):
         return None
-    squared_ranges = events.squared_ranges
-    drift = np.zeros_like(events.information)
-    squares = np.zeros_like(drift)
-    terms = []
-    for power in events.powers(settled=_HOEFFDING_SETTLED):
-        increment = power @ events.information
-        priors = power @ events.priors
-        added = (power * power) @ squared_ranges
-        drift = drift + increment
-        squares = squares + added
-        terms.append(log_bound(drift + priors, squares).ravel())
-    horizon = len(terms)
-    later_mean, later_square = increment.min(axis=0), added.max(axis=0)
+    drift = squares = np.zeros_like(events.information)
+    terms: list[FloatArray] = []
+    for stack in events.powers(settled=_HOEFFDING_SETTLED):
+        increments, added = stack @ events.information, (stack * stack) @ events.squared_ranges
+        later_mean, later_square = increments[-1].min(axis=0), added[-1].max(axis=0)
+        increments[0] += drift
+        added[0] += squares
+        drifts, sums, shares = (
+            np.cumsum(increments, axis=0),
+            np.cumsum(added, axis=0),
+            stack @ events.priors,
+        )
+        terms.append(log_bound(drifts + shares, sums).reshape(len(stack), -1))
+        drift, squares, priors = drifts[-1], sums[-1], shares[-1]
+    logs = np.concatenate(terms)
+    horizon = len(logs)
     offset = drift + priors.min(axis=0)
     tail = partial(_tail, offset, squares, later_mean, later_square, horizon)
-    return ErrorBound("Hoeffding, union over agents", np.array(terms), tail)
+    return ErrorBound("Hoeffding, union over agents", logs, tail)
 
 
 def _hoeffding_single(events: ErrorEvents) -> ErrorBound | None:
@@ -235,7 +238,7 @@ class UnionTerms:
     @cached_property
     def _powers(self) -> FloatArray:
         """Shape (m, N, N): W, W², …, until their rows agree."""
-        return np.array(list(self.events.powers(settled=_SETTLED)))
+        return np.concatenate(list(self.events.powers(settled=_SETTLED)))
 
     @cached_property
     def _weights(self) -> list[tuple[FloatArray, IntArray]]:

@@ -272,12 +272,14 @@ class ErrorEvents(Shown):
         return per_kind[self.model.assignment]
 
     def powers(self, *, settled: float) -> Iterator[FloatArray]:
-        """W, W², … until their rows agree to `settled` or the work allowed is done."""
-        size = self.network.agents
-        most = min(_MOST_ROUNDS, max(1, int(_MOST_WORK / (2.0 * size**3))))
-        for count, power in enumerate(self.fixed.powers(), start=1):
-            yield power
-            if count >= most or float(np.ptp(power, axis=0).max()) <= settled:
+        """W, W², … in stacks, shape (k, N, N), until rows agree to `settled` or work is done."""
+        most = min(_MOST_ROUNDS, max(1, int(_MOST_WORK / (2.0 * self.network.agents**3))))
+        for stack in self.fixed.power_stacks():
+            some = stack[:most]
+            near = np.flatnonzero(np.ptp(some, axis=1).max(axis=1) <= settled)
+            yield some[: int(near[0]) + 1] if near.size else some
+            most -= len(some)
+            if near.size or not most:
                 return
 
     @cached_property

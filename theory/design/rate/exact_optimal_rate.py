@@ -204,8 +204,7 @@ class Game:
             point = self.at(found)
             if more := self._violated(point):
                 self.program.add(np.array(more))
-                again = self.program.program.solve()
-                better = None if again is None else again.basis
+                better = (again := self.program.program.solve()) and again.basis
             elif not (point.short or point.over):
                 return point, refined
             else:
