@@ -205,9 +205,12 @@ class Settings(SphinxDirective):
         source, line = self.get_source_info()
         tables = {"commands": overview, "experiments": experiments}
         tables |= {"builtins": builtins, "claims": claims, "kinds": kinds}
-        words = " ".join([*self.arguments, *self.content]).split()
-        makers = {"settings": table, "modules": modules}
-        found = tables[self.name]() if self.name in tables else makers[self.name](*words)
+        if self.name in tables:
+            found = tables[self.name]()
+        elif self.name == "modules":
+            found = modules(self.arguments[0], *" ".join(self.content).split())
+        else:
+            found = table(self.arguments[0])
         lines = StringList("\n".join(found).split("\n"), source=f"{source}:{line}")
         self.state.nested_parse(lines, self.content_offset, holder)
         return holder.children
