@@ -10,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 # Of each package most lines and most files. They are lowered when a package gets smaller; one that
 # grows needs a reason that is worth its weight.
 BUDGETS = {
-    "theory": (56_340, 202),
+    "theory": (56_353, 202),
     "exact": (14_500, 56),
-    "empirical": (24_980, 91),
+    "empirical": (24_971, 91),
     "peerbayes": (53_400, 213),
     "benchmarks": (4_150, 20),
 }
