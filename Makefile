@@ -65,7 +65,7 @@ bench: $(VENV)/.test  ## measure the speed of this machine; writes docs/benchmar
 	$(BIN)/python -m benchmarks --out docs/benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation; a warning is an error
-	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -j $(WORKERS) -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
 clean:  ## remove the environment and everything that was built

@@ -203,7 +203,7 @@ def ask_mixing(graph: DesignGraph, contender: str) -> Answer:
     v = np.full(graph.agents, 1 / graph.agents)
     if contender == "ours":
         return {"gap": fastest_mixing(graph, v).certificate.gap}
-    from tests.theory.design.mixing.sdp import solve_sdp
+    from tests.theory.design.mixing.support import solve_sdp
 
     problem = mixing_problem(graph, v)
     found = solve_sdp(problem, solver=contender.upper())

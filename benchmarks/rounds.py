@@ -26,6 +26,7 @@ from exact.compression import evidence_basis
 from exact.learning import chunks
 from exact.propagation import (
     COMPILED_AGENTS,
+    COUNTED_ROUNDS,
     DensePropagation,
     agent_order,
     batch_of,
@@ -34,7 +35,7 @@ from exact.propagation import (
 )
 from exact.regression.beliefs import GaussianBeliefs
 from exact.regression.state import DRAWS_AT_ONCE, Carrier, Observer, add_product, steps
-from exact.sampling import Draws, ObservationTable, Sampler, group_size
+from exact.sampling import Draws, ObservationTable, Sampler, features_of, group_size
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
     ChangingNetwork,
@@ -48,12 +49,13 @@ from theory.regression import RegressionAgent, RegressionModel
 from theory.validation import FloatArray, IntArray
 
 
-def alike(agents: int, hypotheses: int, outcomes: int) -> FiniteModel:
-    """One kind of agent, random likelihoods; hypothesis 0 is true."""
+def random_model(agents: int, hypotheses: int, outcomes: int, *, kinds: int = 1) -> FiniteModel:
+    """As many of each kind of agent, random likelihoods; hypothesis 0 is true."""
     rng = np.random.default_rng(1)
-    table = rng.dirichlet(np.full(outcomes, 2.0), size=(hypotheses, 1))
-    kind = FiniteAgent.from_tables(truth=table[0], likelihood=table)
-    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], [kind], counts=[agents])
+    tables = rng.dirichlet(np.full(outcomes, 2.0), size=(kinds, hypotheses, 1))
+    each = [FiniteAgent.from_tables(truth=table[0], likelihood=table) for table in tables]
+    counts = [agents // kinds] * kinds
+    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], each, counts=counts)
 
 
 def dense(agents: int) -> Network:
@@ -74,18 +76,23 @@ class NoObservations(ObservationTable):
 
 def carried(
     law: FiniteModel, graph: Network, *, replicates: int, rounds: int, observe: bool,
-    basis: FloatArray | None = None,
+    shortened: bool = False,
 ) -> Task:  # fmt: skip
     """All replicates through some rounds, chunk by chunk, as a simulation does.
 
-    Without a basis that fewer columns do with is left out (`exact.compression`): it lifts a share
-    far above 100 % and says nothing of how well a product runs.
+    What is `shortened` carries fewer columns (`exact.compression`) or counts of observations
+    (`exact.propagation`) where that pays: it lifts a share far above 100 % and says nothing of how
+    well a product runs.
     """
+    basis = evidence_basis(law, best=0) if shortened else None
     columns = len(law.hypotheses) - 1 if basis is None else len(basis)
     group = 1
     if not graph.is_sparse:
         group = group_size(law, columns=columns, replicates=replicates)
-    plan, order = plan_for(graph, columns=columns, group=group), agent_order(graph)
+    plan, order = plan_for(
+        graph, columns=columns, group=group, features=features_of(law) if shortened else 0,
+        stretch=rounds, amount=rounds * replicates,
+    ), agent_order(graph)  # fmt: skip
     largest = plan.replicates
     rooms = [plan.storage(min(largest, replicates - d)) for d in range(0, replicates, largest)]
     seeds = np.random.SeedSequence(3).spawn(len(rooms))
@@ -103,7 +110,7 @@ def carried(
             graph, table, replicates=room, plan=plan, order=order, compiled=compiled
         )
         if isinstance(engine, DensePropagation):
-            engine._stack[:] = 0.0  # so that nothing overflows, however often it is carried
+            engine._layers[:] = 0.0  # so that nothing overflows, however often it is carried
         engine.start(np.zeros((law.agents, columns)), Draws(drawn.symbols[:1], drawn.noise[:1]))
         ready[room] = engine, drawn
 
@@ -144,10 +151,10 @@ def agent_loop(graph: Network, hypotheses: int, part: int) -> Task:
 
 def consensus(
     how: Options, *, agents: int, hypotheses: int, replicates: int, outcomes: int,
-    sparse: bool = False,
+    sparse: bool = False, kinds: int = 1,
 ) -> Row:  # fmt: skip
     """The product of consensus, without and with observations."""
-    law = alike(agents, hypotheses, outcomes)
+    law = random_model(agents, hypotheses, outcomes, kinds=kinds)
     graph = Network.from_topology("ring", agents=agents, sparse=True) if sparse else dense(agents)
     state = agents * hypotheses * replicates
     flops, rng = 2.0 * agents * state, np.random.default_rng(0)
@@ -168,24 +175,27 @@ def consensus(
         else:
             graph.weights @ before
 
-    def engine(*, observe: bool, basis: FloatArray | None = None) -> Task:
+    def engine(observe: bool, *, shortened: bool = False, rounds: int = rounds) -> Task:
         return carried(
-            law, graph, replicates=replicates, rounds=rounds, observe=observe, basis=basis
+            law, graph, replicates=replicates, rounds=rounds, observe=observe, shortened=shortened
         )
+
+    long = max(rounds, 2 * COUNTED_ROUNDS) if kinds > 1 else rounds
 
     found = contest(
         how,
         {
             "core": lambda: multiply_adds(),
-            "product": engine(observe=False),
-            "observed": engine(observe=True),
-            "simulated": engine(observe=True, basis=evidence_basis(law, best=0)),
+            "product": engine(False),
+            "observed": engine(True),
+            "simulated": engine(True, shortened=True, rounds=long),
             "one round": one_round,
             "papers": lambda: bayes_update(pooled(graph.weights, public), observed),
             "loop": agent_loop(graph, hypotheses, looped),
         },
         per={
-            **dict.fromkeys(("product", "observed", "simulated"), rounds),
+            **dict.fromkeys(("product", "observed"), rounds),
+            "simulated": long,
             "papers": part / replicates,
             "loop": looped / agents / replicates,
         },
@@ -229,7 +239,7 @@ def changing(
     Agents have as many outcomes as there are hypotheses, so that all M − 1 columns are carried.
     """
     network, hypotheses = CHANGES[change](size), 4
-    law, process = alike(network.agents, hypotheses, hypotheses), process_for(network)
+    law, process = random_model(network.agents, hypotheses, hypotheses), process_for(network)
     run = Run(rounds=rounds, replicates=replicates, seed=0, record=[rounds])
     footprint = Footprint(process.layers, process.links, process.draws)
     task = process_task(process, law, run=run, reference=[0], footprint=footprint, linear=True)

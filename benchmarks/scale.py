@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contest import MIB, family_seconds, grown, in_a_process, timed
-from benchmarks.rounds import alike
+from benchmarks.rounds import random_model
 from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
@@ -45,7 +45,7 @@ def alone(agents: int, rounds: int, replicates: int, hypotheses: int, dimension:
     law: Callable[[int], Any] = partial(seeing, dimension)
     how: tuple[Callable[..., Any], Callable[..., Any]] = prepare_regression, simulate_regression
     if hypotheses:
-        law, how = lambda agents: alike(agents, hypotheses, 4), (prepare, simulate)
+        law, how = lambda agents: random_model(agents, hypotheses, 4), (prepare, simulate)
     ready, go = how
     # Loads what is compiled.
     few = min(agents, 3000 if hypotheses else 5)
@@ -71,7 +71,7 @@ def cost(
 
 def workers(how: Options, *, agents: int, replicates: int, rounds: int) -> Row:
     """Seconds with one worker and with two; the first runs start the processes."""
-    network, law = ring(agents), alike(agents, 10, 4)
+    network, law = ring(agents), random_model(agents, 10, 4)
     clock: dict[int, list[float]] = {1: [], 2: []}
     busy: dict[int, list[float]] = {1: [], 2: []}
     means = {}
@@ -111,7 +111,7 @@ def predicted(hypotheses: int) -> SampleSizes:
 
 WORK: Mapping[str, Callable[[int], object]] = {
     "ring of N agents: v, eigenvalues": lambda n: ring(n).prepare(),
-    "ring of N agents: v, K, E": lambda n: error_exponent(ring(n), alike(n, 10, 4)),
+    "ring of N agents: v, K, E": lambda n: error_exponent(ring(n), random_model(n, 10, 4)),
     "directed expander of N agents: v": lambda n: expander(n).stationary,
     "ring of 10 agents, M hypotheses: K, E, sample sizes": predicted,
 }

@@ -34,6 +34,7 @@ extensions = [
     "key_tables",
     "settings_tables",
     "benchmark_tables",
+    "figure_sections",
 ]
 exclude_patterns = [
     "_build",
@@ -49,8 +50,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 outputs_pages = [
-    *("index", "quickstart", "which-command", "concepts"),
-    *("tutorials/*", "how-to/*", "reference/*"),
+    *("index", "quickstart", "concepts", "tutorials/*", "how-to/*", "reference/*"),
 ]
 
 # Python ---------------------------------------------------------------------------------------
@@ -132,8 +132,16 @@ def share_navigation(*arguments: Any) -> None:
         context["toctree"] = shared
 
 
+def load_once(app: Any, env: Any, docnames: list[str]) -> None:
+    """Load what the documented modules import, before processes that read pages part ways."""
+    del env
+    if app.parallel > 1 and any(name.startswith("reference/api/") for name in docnames):
+        import empirical.train.run  # noqa: F401 - torch
+
+
 def setup(app: Any) -> None:
     """Connect what is defined here."""
+    app.connect("env-before-read-docs", load_once)
     app.connect("autodoc-process-docstring", keep_bars)
     app.connect("autodoc-process-signature", shorten)
     app.connect("html-page-context", share_navigation, priority=400)  # before the theme's

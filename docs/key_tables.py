@@ -8,10 +8,18 @@ As a Sphinx extension it gives pages written in Markdown a directive,
 which becomes a table of the keys of that object in the schema ``analyse``: what each is, as its
 declaration says. Keys of objects inside it follow, joined by dots (``learning.rate``, and
 ``lines[].what`` of each of a list). Objects that are named after the first, with a minus, are left
-to tables of their own. Without an object it is the whole of what is printed.
+to tables of their own. Without an object it is the whole of what is printed. What has no schema of
+its own goes by the place of its class, ``peerbayes.live.watch.reports.Report``.
 
 Of the schemas of files, ``problem`` and ``net``, a row says besides which words a key may have,
 what it is where it is left out, and whether it may be; objects inside have tables of their own.
+
+    ```{variants} problem behaviour
+    ```
+
+becomes a table of the objects of a schema that a word under the key ``behaviour`` tells apart, each
+with its other keys but those that all of them have. A third word is how their names end, where one
+key tells apart objects of several kinds.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from docutils import nodes
@@ -61,6 +70,30 @@ def table(schema: str, of: str | None = None, *apart: str) -> Iterator[str]:
         return
     for key, meaning in _rows(top.get("items", top), objects, frozenset(apart)):
         yield f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |"
+
+
+def variants(schema: str, key: str, ending: str = "") -> Iterator[str]:
+    """Yield the lines of the table of objects that a word under `key` tells apart, in Markdown.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    found = {
+        one["properties"][key]["const"]: one
+        for name, one in _schema(schema)["$defs"].items()
+        if "const" in one.get("properties", {}).get(key, ()) and name.endswith(ending)
+    }
+    if not found:
+        raise ValueError(f"variants: expected a key of objects of {schema}, got {key!r}")
+    shared = set.intersection(*(set(one["properties"]) for one in found.values()))
+    yield f"| `{key}` | | keys |"
+    yield "|---|---|---|"
+    for word, one in found.items():
+        own = {k: v for k, v in one["properties"].items() if k not in shared}
+        keys = " ".join(f"`{name}`: {value.get('description', '')}" for name, value in own.items())
+        yield f"| `{word}` | {one.get('description', '')} | {keys} |".replace("\n", " ")
 
 
 def _of_file(top: Schema, objects: Schema) -> Iterator[str]:
@@ -121,6 +154,10 @@ def _seen(schema: Schema, objects: Schema) -> tuple[Schema, str, str]:
 
 @cache
 def _schema(name: str) -> Schema:
+    if name not in SCHEMAS and "." in name:
+        module, _, model = name.rpartition(".")
+        found: Schema = getattr(import_module(module), model).model_json_schema()
+        return found
     return read_schema(name)
 
 
@@ -131,7 +168,7 @@ def read_all(_: Any) -> None:
 
 
 class Keys(SphinxDirective):
-    """The directive."""
+    """The directives."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -139,7 +176,10 @@ class Keys(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         schema, *objects = self.arguments[0].split()
-        lines = list(table(schema, *(name.lstrip("-") for name in objects)))
+        if self.name == "variants":
+            lines = list(variants(schema, *objects))
+        else:
+            lines = list(table(schema, *(name.lstrip("-") for name in objects)))
         holder = nodes.container()
         source, line = self.get_source_info()
         self.state.nested_parse(
@@ -149,7 +189,8 @@ class Keys(SphinxDirective):
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Tell Sphinx of the directive."""
-    app.add_directive("keys", Keys)
+    """Tell Sphinx of the directives."""
+    for name in ("keys", "variants"):
+        app.add_directive(name, Keys)
     app.connect("builder-inited", read_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

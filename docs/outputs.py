@@ -20,12 +20,14 @@ import io
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,12 @@ CODE_BLOCK = re.compile(
 PICTURE = re.compile(r"^!\[(?P<description>[^\]]*)\]\((?P<name>[\w-]+\.svg)\)$", re.MULTILINE)
 DESCRIPTION = re.compile(r"!\[[^\]`]*\]\(")
 SECONDS = 300  # a page's command that takes minutes does not belong on the page
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
+# What takes long to import, and what nearly every page does; a page may be without some of it.
+PRELOADED = (
+    *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "numba", "sympy", "flint"),
+    *("networkx", "pydantic", "rich.console", "matplotlib.pyplot", "sklearn.datasets", "torch"),
+)
 
 
 # A page's terminal ------------------------------------------------------------------------------
@@ -214,22 +222,77 @@ def fenced(language: str, text: str) -> str:
 # Sphinx -----------------------------------------------------------------------------------------
 
 
-def fill_in_a_process(page: Path) -> str:
-    """Return a page filled by an interpreter of its own; pages share nothing."""
-    done = subprocess.run(
-        [sys.executable, __file__, str(page)],
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{page}:\n{done.stderr}")
-    return done.stdout
+def fill_in_processes(pages: Sequence[Path]) -> list[str]:
+    """Return pages filled, each by a process of its own, as many at once as there are cores.
+
+    Pages share nothing but what is imported before: one interpreter loads the libraries, and every
+    page is a fork of it, on one thread.
+
+    Raises
+    ------
+    RuntimeError
+        If a page fails, with what went wrong on the first that did.
+    """
+    with tempfile.TemporaryDirectory(prefix="peerbayes-pages-") as folder:
+        done = subprocess.run(
+            [sys.executable, __file__, *map(str, pages), "--into", folder],
+            capture_output=True,
+            encoding="utf-8",
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return [Path(folder, str(k)).read_text(encoding="utf-8") for k in range(len(pages))]
+
+
+def fill_in_forks(pages: Sequence[Path], into: Path, *, at_once: int) -> str:
+    """Fill pages in forks of this process, each into a file called by its number.
+
+    Returns
+    -------
+    str
+        The page that failed first and why; empty if none did. No page is begun after it.
+    """
+    # Few pages import what they need themselves.
+    for library in PRELOADED if len(pages) > 2 * at_once else ():
+        with contextlib.suppress(ImportError):
+            import_module(library)
+    waiting, running = list(enumerate(pages)), {}
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            number, page = waiting.pop(0)
+            child = os.fork()
+            if not child:
+                os._exit(_fill_one(page, into / str(number)))
+            running[child] = number
+        ended, status = os.wait()
+        number = running.pop(ended)
+        if status:
+            for child in running:
+                os.kill(child, signal.SIGTERM)
+                os.waitpid(child, 0)
+            file = into / f"{number}.error"
+            why = file.read_text(encoding="utf-8") if file.is_file() else f"status {status}"
+            return f"{pages[number]}:\n{why}"
+    return ""
+
+
+def _fill_one(page: Path, target: Path) -> int:
+    """Fill a page into a file; 1 if it fails, with the reason in a file beside."""
+    try:
+        text = page.read_text(encoding="utf-8")
+        with page_folder():
+            filled = fill(text)
+        target.write_text(filled, encoding="utf-8")
+    except BaseException:
+        target.with_suffix(".error").write_text(traceback.format_exc(), encoding="utf-8")
+        return 1
+    return 0
 
 
 def fill_pages(app: Any, env: Any, docnames: list[str]) -> None:
-    """Run all pages that are to be read and filled, as many at once as there are cores."""
+    """Run all pages that are to be read and filled."""
     pages = {}
     if app.config.outputs_run:
         for name in docnames:
@@ -238,10 +301,8 @@ def fill_pages(app: Any, env: Any, docnames: list[str]) -> None:
                 text = path.read_text(encoding="utf-8")
                 if CODE_BLOCK.search(text) and not text.startswith("---"):  # a notebook runs itself
                     pages[name] = path
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
-        app.filled_pages = dict(
-            zip(pages, workers.map(fill_in_a_process, pages.values()), strict=True)
-        )
+    filled = fill_in_processes(list(pages.values())) if pages else []
+    app.filled_pages = dict(zip(pages, filled, strict=True))
 
 
 def put_filled(app: Any, name: str, source: list[str]) -> None:
@@ -269,11 +330,23 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("env-before-read-docs", fill_pages)
     app.connect("source-read", put_filled)
     app.connect("doctree-read", check_pictures)
-    return {"parallel_read_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def main(*pages: str, into: str | None = None) -> int:
+    """Print a page as its reader will see it; fill many into files of a folder."""
+    if into is not None:
+        failed = fill_in_forks([*map(Path, pages)], Path(into), at_once=os.cpu_count() or 1)
+        sys.stderr.write(failed)
+        return int(bool(failed))
+    text = Path(pages[0]).read_text(encoding="utf-8")
+    with page_folder():
+        filled = fill(text)
+    sys.stdout.write(filled)
+    return 0
 
 
 if __name__ == "__main__":
-    source_text = Path(sys.argv[1]).read_text(encoding="utf-8")
-    with page_folder():
-        filled = fill(source_text)
-    sys.stdout.write(filled)
+    given = sys.argv[1:]
+    several = given[-2:-1] == ["--into"]
+    sys.exit(main(*given[:-2], into=given[-1]) if several else main(*given))

@@ -18,7 +18,7 @@ from decimal import Decimal
 from math import ceil
 
 from exact.parallel import AHEAD
-from exact.propagation import Plan, batch_of
+from exact.propagation import Plan, batch_of, counted_work
 from theory.showing import Shown
 from theory.validation import as_integer, fail
 
@@ -176,6 +176,8 @@ class Extent:
         Seconds for a number that is heard; what a multiplication and an addition take if left out.
     stationary
         Seconds for the stationary distribution, by which it is known who is right.
+    features
+        Counts and sums of an agent's observations, where they are counted.
     """
 
     agents: int
@@ -193,6 +195,7 @@ class Extent:
     gaussian: bool
     hearing: float | None = None
     stationary: float = 0.0
+    features: int = 0
 
     @property
     def room(self) -> int:
@@ -219,10 +222,14 @@ class Extent:
         """How long a chunk takes: an estimate."""
         rows = float(self.agents * self.room)
         drawn = DRAW / self.group + (NORMAL + LOOK_UP * self.columns) * self.gaussian
-        looked_up = LOOK_UP * self.columns
+        numbers, work = self.columns, float(self.columns)
+        if self.plan.counted:
+            numbers = self.features
+            work = counted_work(columns=self.columns, features=numbers, rounds=self.plan.counted)
+        looked_up = LOOK_UP * numbers
         hearing = SPARSE if self.sparse else DENSE
         hearing = hearing if self.hearing is None else self.hearing
-        heard = self.links / self.agents * self.columns * hearing
+        heard = self.links / self.agents * work * hearing
         batch = batch_of(self.plan, self.agents * max(1, self.room // self.group))
         calls = CALL * self.rounds / min(batch, self.plan.depth)
         recorded = RECORD_CALL + RECORD * rows * self.hypotheses
@@ -274,11 +281,15 @@ class Extent:
         if self.gaussian and not self.sparse:
             draws += 2 * min(batch, self.plan.depth) * rows * self.columns
         private = rows * self.columns if self.sparse else 0
-        # W: its powers side by side, for going up and for going down, and elimination's copy; or
-        # with agents in another order, and with its transpose.
-        weights = 6 * self.links if self.sparse else (2 * self.plan.depth + 2) * self.links
+        # W and elimination's copy; or with agents in another order, and with its transpose.
+        weights = (6 if self.sparse else 3) * self.links
         prior = 3 * self.agents * self.columns + 6 * self.agents
         numbers = layers * rows * self.columns + max(chunk, ceil(draws), private)
+        # Powers of W, and one of them; what first outcomes add; counts, and what is counted.
+        counted = self.plan.counted
+        if counted:
+            numbers += self.agents * (counted + 2) * (self.agents + self.columns)
+            numbers += self.features * rows * (self.agents + 2 * counted)
         return NUMBER * (numbers + weights + prior + 3 * self.table) + SMALL
 
 

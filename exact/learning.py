@@ -24,7 +24,15 @@ from numpy.typing import ArrayLike
 from exact.beliefs import check_log_likelihoods, normalise, prior_rows
 from exact.checkpoint import Arrays
 from exact.compression import evidence_basis, round_scale
-from exact.propagation import Plan, Propagation, agent_order, batch_of, plan_for, propagation
+from exact.propagation import (
+    Plan,
+    Propagation,
+    agent_order,
+    batch_of,
+    is_compiled,
+    plan_for,
+    propagation,
+)
 from exact.results import recorded_rounds
 from exact.sampling import Given, Sampler, Source, ratios
 from exact.statistics import Tally, merge_tallies
@@ -344,7 +352,14 @@ def learn_fast(
         chunk = rows[:, begin : begin + plan.replicates].swapaxes(1, 2)
         size = chunk.shape[2]
         source = Given(ratios(chunk, 0), order=order)
-        engine = propagation(network, source.table, replicates=size, plan=plan, order=order)
+        engine = propagation(
+            network,
+            source.table,
+            replicates=size,
+            plan=plan,
+            order=order,
+            compiled=is_compiled(agents, numbers=rounds * replicates * (hypotheses - 1)),
+        )
         states = propagate(engine, source, prior, recorded, batch=batch_of(plan, size * agents))
         for index, private in enumerate(states):
             log_ratios[index, begin : begin + size] = with_best(private, 0).swapaxes(0, 1)

@@ -7,17 +7,20 @@ With Λ(best, θ) = log b(best) − log b(θ) and observations' log-ratios z, th
 so that no round needs normalising. A state B holds the N agents' rows of R·C numbers, replicates
 times the C = M − 1 hypotheses other than `best`: one product with W serves them all.
 
-*Dense W of few agents.* A band of columns goes through several rounds while it stays in the core's
-first cache, by a compiled loop (:mod:`exact.dense_kernel`).
+*Dense W.* A round is one product by a library. In long runs of few agents that would be bound by
+reading and writing: a band of columns then goes through several rounds while it stays in the core's
+first cache, by a compiled loop (:mod:`exact.dense_kernel`). The replicates are cut into chunks
+which stay in the core's own cache for the whole run, and rows start on cache lines (without that,
+up to a third is lost).
 
-*Dense W of more agents.* A product with W alone is bound by reading and writing its operands.
-Unrolled,
+*Dense W of many agents who differ.* Between two recorded rounds only sums matter: s rounds on,
 
-    B_{t+s} = z_{t+s} + [Wˢ ⋯ W²  W] · (B_t; z_{t+1}; …; z_{t+s−1}),
+    B_{t+s} = Wˢ B_t + Σ_j Σ_k n_jk ℓ_jk,   n_jk = Σ_u Wᵘ[·, j] [j observes k in round t + s − u],
 
-s rounds are one product with the same number of operations and a single write; s is chosen so
-that an agent hears about 80 rows. The replicates are cut into chunks which stay in the core's own
-cache for the whole run, and rows start on cache lines (without that, up to a third is lost).
+with ℓ_jk the row of agent j's observation k. So a replicate needs two products as wide as the
+hypotheses are many, Wˢ B_t and the sum over j and k, every s rounds instead of every round; in
+each round only the counts n_jk grow, and these have no hypotheses. Whoever draws normal numbers
+counts by them: n_jk is then a sum of Wᵘ[·, j] times the number.
 
 *Sparse W.* The product is bound by memory. Agents are ordered by reverse Cuthill–McKee if that
 brings neighbours closer, and several rounds then share one sweep (:func:`kernels.sparse_rounds`).
@@ -25,7 +28,7 @@ brings neighbours closer, and several rounds then share one sweep (:func:`kernel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, lcm
 from typing import Protocol
 
@@ -41,8 +44,9 @@ from theory.validation import FloatArray, IntArray
 # How a simulation is cut up ----------------------------------------------------------------------
 
 
-# What a stack of operands may take of a core's own cache, commonly 1 to 2 MiB.
+# What a chunk's operands may take of a core's own cache, commonly 1 to 2 MiB.
 STACK_BYTES = 5 << 17
+# Rows of a band that a compiled product goes through with, all its rounds together.
 STACK_ROWS = 80
 DEEPEST = 16
 CACHE_LINE = 8  # numbers
@@ -52,6 +56,11 @@ DRAWS_AT_ONCE = 1 << 15
 # library's being as wide; and saves more than loading it takes from so many multiply-adds on.
 COMPILED_AGENTS = 64
 COMPILED_WORK = 1 << 31
+# Rounds carried by counts: at most so many at once, by tables that take so much; and how many times
+# as long as one in a large product a multiply-add of the counts takes, the matrices being small.
+COUNTED_ROUNDS = 64
+COUNTED_BYTES = 1 << 26
+COUNTING = 3
 
 
 @dataclass(frozen=True)
@@ -66,11 +75,14 @@ class Plan:
         A chunk's storage is rounded up to a multiple of this many replicates.
     depth
         Rounds of one product or sweep, s.
+    counted
+        Rounds carried at once by counts of observations; 0 where nothing is counted.
     """
 
     replicates: int
     quantum: int
     depth: int
+    counted: int = 0
 
     def storage(self, replicates: int) -> int:
         """Replicates to keep room for (and to draw), those beyond the wanted ones ignored."""
@@ -82,14 +94,41 @@ def is_swept(network: Network) -> bool:
     return not isinstance(network.compact, np.ndarray)
 
 
-def plan_for(network: Network, *, columns: int, group: int = 1) -> Plan:
-    """The plan for a network, C = `columns`, and `group` replicates to a symbol."""
+def plan_for(
+    network: Network,
+    *,
+    columns: int,
+    group: int = 1,
+    features: int = 0,
+    stretch: int = 1,
+    amount: int = 1,
+) -> Plan:
+    """The plan for a network, C = `columns`, and `group` replicates to a symbol.
+
+    `features` as from :func:`exact.sampling.features_of`, 0 where observations are given; `stretch`
+    is the number of rounds between two recorded ones, roughly, and `amount` that of rounds times
+    replicates.
+    """
     agents = network.agents
     if is_swept(network):
         # Rows of a few cache lines at least, if memory allows.
         numbers = max(STACK_BYTES // (8 * agents), min(64, (1 << 24) // agents))
         return Plan(max(1, numbers // columns), 1, DEEPEST)
-    return dense_plan(agents, columns=columns, group=group)
+    plan = dense_plan(agents, columns=columns, group=group)
+    counts = features * plan.replicates + columns / agents
+    fits = int((COUNTED_BYTES / (8 * agents**2) - counts) / (1 + columns / agents))
+    rounds = min(COUNTED_ROUNDS, stretch, fits)
+    if agents <= COMPILED_AGENTS or features == 0 or rounds < 1:
+        return plan
+    # Powers of W are made twice, the last replicates being fewer.
+    powers = 2 * COUNTING * rounds * agents / amount
+    work = powers + counted_work(columns=columns, features=features, rounds=rounds)
+    return replace(plan, counted=rounds if columns > 2 * work else 0)
+
+
+def counted_work(*, columns: int, features: int, rounds: int) -> float:
+    """Multiply-adds of a round by counts, for each agent that is heard; C without counts."""
+    return columns * (1 + features) / rounds + COUNTING * features
 
 
 def dense_plan(agents: int, *, columns: int, group: int = 1) -> Plan:
@@ -106,7 +145,7 @@ def dense_plan(agents: int, *, columns: int, group: int = 1) -> Plan:
 def batch_of(plan: Plan, symbols: int) -> int:
     """How many rounds to draw at once, of `symbols` symbols each: a multiple of the depth."""
     rounds = DRAWS_AT_ONCE // symbols
-    return max(1, rounds // plan.depth) * plan.depth
+    return plan.counted or max(1, rounds // plan.depth) * plan.depth
 
 
 def is_compiled(agents: int, *, numbers: int) -> bool:
@@ -149,92 +188,132 @@ def propagation(
     if is_swept(network):
         rows = np.arange(network.agents) if order is None else order
         return SparsePropagation(network, table, replicates=replicates, plan=plan, order=rows)
+    engine: type[DensePropagation | CompiledPropagation]
     engine = CompiledPropagation if compiled else DensePropagation
+    if plan.counted:
+        engine = CountedPropagation
     return engine(network, table, replicates=replicates, plan=plan)
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Views for one product of several rounds."""
-
-    rows: FloatArray  # where the look-up goes, shape (s, N, R·C)
-    operand: FloatArray
-    weights: FloatArray
-    out: FloatArray
-
-
 class DensePropagation:
-    """Dense W: one matrix product for up to `plan.depth` rounds.
+    """Dense W: a matrix product a round, by a library.
 
-    The stack has depth + 1 layers. A block of s rounds starts from B at one layer, fills the next
-    s with observations, and adds the product of all but the last to the last, which is the new B:
-    upwards, then down again, so that nothing is ever moved.
+    One of depth + 1 layers holds B; observations of the next rounds are looked up into layers
+    beside it, and each takes in W times the layer before. Nothing is ever moved.
     """
 
     def __init__(
         self, network: Network, table: ObservationTable, *, replicates: int, plan: Plan
     ) -> None:
-        weights = dense(network)
-        power, powers = weights, [weights]
-        for _ in range(plan.depth - 1):
-            power = weights @ power
-            powers.append(power)
-        columns = replicates * table.columns
-        self._powers = powers
-        self._depth = plan.depth
+        self._weights = dense(network)
         self._table = table
         self._shape = (network.agents, replicates, table.columns)
-        self._stack = aligned((plan.depth + 1, network.agents, columns))
-        self._private = aligned((network.agents, columns))
+        self._layers = aligned((plan.depth + 1, network.agents, replicates * table.columns))
+        # As BLAS sees them.
+        self._transposed = [layer.T for layer in self._layers]
         self._at = 0
-        self._blocks: dict[tuple[int, int], Block] = {}
 
     def start(self, prior: FloatArray, draws: Draws) -> None:
         """Set B_1 from the prior log-ratios, shape (N, C), and one round of draws."""
         self._at = 0
-        self._table.look_up(draws.symbols, draws.noise, self._stack[:1])
-        self._stack[0].reshape(self._shape)[:] += prior[:, None, :]
+        self._table.look_up(draws.symbols, draws.noise, self._layers[:1])
+        self._layers[0].reshape(self._shape)[:] += prior[:, None, :]
 
     def advance(self, draws: Draws) -> None:
         """Carry B on through the rounds of `draws`."""
-        rounds = len(draws.symbols)
-        done = 0
+        done, rounds = 0, len(draws.symbols)
         while done < rounds:
-            up = self._depth - self._at
-            step = min(rounds - done, max(up, self._at))
-            end = self._at + step if step <= up else self._at - step
-            block = self._block(self._at, end)
-            symbols, noise = draws.symbols[done : done + step], draws.noise[done : done + step]
-            if end < self._at:
-                symbols, noise = symbols[::-1], noise[::-1]
-            self._table.look_up(symbols, noise, block.rows)
-            dgemm(1.0, block.operand, block.weights, 1.0, block.out, overwrite_c=True)
-            self._at = end
-            done += step
+            above, below = len(self._layers) - 1 - self._at, self._at
+            begin = self._at + 1 if above >= below else 0
+            end = begin + min(rounds - done, max(above, below))
+            part = slice(done, done + end - begin)
+            self._table.look_up(draws.symbols[part], draws.noise[part], self._layers[begin:end])
+            for layer in range(begin, end):
+                self._hear(self._weights.T, layer, 1.0)
+                self._at = layer
+            done = part.stop
 
     def private(self) -> FloatArray:
         """W B, shape (N, R, C): valid until the next call."""
-        operand = self._stack[self._at]
-        dgemm(1.0, operand.T, self._powers[0].T, 0.0, self._private.T, overwrite_c=True)
-        return self._private.reshape(self._shape)
+        self._hear(self._weights.T, self._at - 1, 0.0)
+        return np.asarray(self._layers[self._at - 1].reshape(self._shape))
 
-    def _block(self, begin: int, end: int) -> Block:
-        """From the layer `begin` to the layer `end`; BLAS sees the transposes of our rows."""
-        if (begin, end) not in self._blocks:
-            step = abs(end - begin)
-            if end > begin:
-                rows, operand = self._stack[begin + 1 : end + 1], self._stack[begin:end]
-                powers = self._powers[:step][::-1]
+    def _hear(self, weights: FloatArray, layer: int, kept: float) -> None:
+        """Put into a layer W B, for the transpose of W, and `kept` times what is there."""
+        dgemm(1.0, self._transposed[self._at], weights, kept, self._transposed[layer], 0, 0, 1)
+
+
+class CountedPropagation(DensePropagation):
+    """Dense W: up to `plan.counted` rounds by counts of observations, where that is less work.
+
+    A feature of agent j is the count of an outcome other than its first, or a sum of normal numbers
+    at one; agents with fewer outcomes than others have features that stay zero. What first outcomes
+    say is the same in all replicates.
+    """
+
+    def __init__(
+        self, network: Network, table: ObservationTable, *, replicates: int, plan: Plan
+    ) -> None:
+        super().__init__(network, table, replicates=replicates, plan=plan)
+        agents, columns = network.agents, table.columns
+        power, first = np.eye(agents), table.offsets[table.begin]
+        # [j, i, u] is Wᵘ[i, j]; [s] is what s rounds add where all observe their first outcome.
+        self._reached = np.empty((agents, agents, plan.counted + 1))
+        self._constant = np.zeros((plan.counted + 1, agents, columns))
+        for u in range(plan.counted + 1):
+            self._reached[:, :, u] = power.T
+            if u < plan.counted:
+                self._constant[u + 1] = self._constant[u] + power @ first
+                power = self._weights @ power
+        outcomes = range(table.outcomes.max())
+        self._symbols = [table.begin + k for k in outcomes]
+        rows = [
+            self._rows(table.offsets, k) - first * (k < table.outcomes)[:, None]
+            for k in outcomes[1:]
+        ]
+        for k in outcomes if table.slopes.size else ():
+            rows += np.split(self._rows(table.slopes, k), table.channels, axis=1)
+        self._said = np.concatenate(rows)
+        self._counts = np.empty((len(rows), agents, agents, replicates))
+        features, rounds = len(rows), range(1, plan.counted + 1)
+        work = [counted_work(columns=columns, features=features, rounds=s) for s in rounds]
+        self._least = 1 + sum(one > columns for one in work)
+
+    def _rows(self, values: FloatArray, outcome: int) -> FloatArray:
+        """The row of everyone's outcome of that number, shape (N, C); zero for whoever has none."""
+        table = self._table
+        has = outcome < table.outcomes
+        return values[table.begin + outcome * has] * has[:, None]
+
+    def advance(self, draws: Draws) -> None:
+        """Carry B on through the rounds of `draws`."""
+        most = self._reached.shape[2] - 1
+        for begin in range(0, len(draws.symbols), most):
+            part = slice(begin, begin + most)
+            few = Draws(draws.symbols[part], draws.noise[part])
+            if len(few.symbols) < self._least:
+                super().advance(few)
             else:
-                rows, operand = self._stack[end:begin], self._stack[end + 1 : begin + 1]
-                powers = self._powers[:step]
-            self._blocks[begin, end] = Block(
-                rows=rows,
-                operand=operand.reshape(-1, self._stack.shape[2]).T,
-                weights=np.ascontiguousarray(np.hstack(powers)).T,
-                out=self._stack[end].T,
-            )
-        return self._blocks[begin, end]
+                self._count(few)
+
+    def _count(self, draws: Draws) -> None:
+        # Agent by agent, the last round first.
+        symbols = draws.symbols[::-1].transpose(1, 0, 2)
+        noise = draws.noise[::-1].transpose(1, 0, 2)
+        rounds, channels = len(draws.symbols), self._table.channels
+        reached = self._reached[:, :, :rounds]
+        is_outcome = [symbols == symbol[:, None, None] for symbol in self._symbols]
+        seen = [one.astype(float) for one in is_outcome[1:]]
+        if noise.size:
+            seen += [one * noise[..., c::channels] for one in is_outcome for c in range(channels)]
+        for one, counts in zip(seen, self._counts, strict=True):
+            np.matmul(reached, one, out=counts)
+        self._hear(np.asfortranarray(self._reached[:, :, rounds]), self._at - 1, 0.0)
+        after = self._layers[self._at - 1]
+        counts, out = self._counts.reshape(len(self._said), -1), after.reshape(-1, self._shape[2])
+        dgemm(1.0, self._said.T, counts.T, 1.0, out.T, trans_b=True, overwrite_c=True)
+        after.reshape(self._shape)[:] += self._constant[rounds][:, None, :]
+        self._at = (self._at - 1) % len(self._layers)
 
 
 class CompiledPropagation:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_RECORDS = 20
+MANY_RECORDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,14 @@ class Run(Shown):
     def recorded(self) -> IntArray:
         """The T rounds that are recorded, increasing; shape (T,)."""
         return recorded_rounds(self.record, self.rounds)
+
+    @property
+    def stretch(self) -> int:
+        """Rounds between the recorded ones before and after a round, in the mean over rounds."""
+        if self.times > MANY_RECORDS:  # perhaps too many to be written out
+            return self.last // self.times
+        gaps = np.diff(self.recorded, prepend=0)
+        return int(gaps / self.last @ gaps)
 
     def sums(self, work: Work, identity: Callable[[], tuple[object, ...]]) -> Arrays:
         """Run all units of some work and return their sums.

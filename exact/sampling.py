@@ -16,7 +16,8 @@ again a finite law, of Oᵍ outcomes whose rows have g·M entries. That pays whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -64,12 +65,17 @@ class ObservationTable:
         How many replicates one symbol stands for, g; 1 where an agent is Gaussian.
     channels
         How many normal numbers n one observation takes, q.
+    begin, outcomes
+        Shape (N,): each agent's first row and how many it has; empty where every observation is
+        given, and has a row of its own.
     """
 
     offsets: FloatArray
     slopes: FloatArray
     group: int = 1
     channels: int = 1
+    begin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    outcomes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def columns(self) -> int:
@@ -140,6 +146,18 @@ def _gaussian_rows(kind: GaussianAgent) -> tuple[FloatArray, FloatArray, FloatAr
     return law, counts @ offsets[used], np.sqrt(counts)[:, :, None] * slopes[used]
 
 
+def features_of(model: FiniteModel) -> int:
+    """Counts and sums of one agent's observations, at most, that what they say is linear in.
+
+    All outcomes but the first, and every normal number at each.
+    """
+    rows = kind_rows(model)
+    outcomes = max(probabilities.size for probabilities, _, _ in rows)
+    gaussian = any(isinstance(kind, GaussianAgent) for kind in model.kinds)
+    channels = max(slopes.shape[1] for _, _, slopes in rows) if gaussian else 0
+    return int(outcomes - 1 + outcomes * channels)
+
+
 class Sampler:
     """Draws every agent's observations, round by round.
 
@@ -178,6 +196,8 @@ class Sampler:
         laws = [joint_law(p, group) for p, _, _ in kinds]
         alias = [alias_table(law) for law in laws]
         assignment = model.assignment if order is None else model.assignment[order]
+        sizes = np.array([law.size for law in laws])
+        rows = starts(sizes)
 
         self.table = ObservationTable(
             offsets=np.concatenate([joint_rows(a, group) for _, a, _ in kinds]),
@@ -186,6 +206,8 @@ class Sampler:
             else np.empty((0, 0)),
             group=group,
             channels=channels,
+            begin=rows[assignment],
+            outcomes=sizes[assignment],
         )
         self._gaussian = gaussian
         self._agents = assignment.size
@@ -193,7 +215,6 @@ class Sampler:
         columns = starts([table.thresholds.size for table in alias])
         self._columns = columns.astype(np.uint64)[assignment]
         self._thresholds = np.concatenate([table.thresholds for table in alias])
-        rows = starts([law.size for law in laws])
         self._choices = np.concatenate(
             [table.choices + row for table, row in zip(alias, rows, strict=True)]
         )
@@ -316,7 +337,7 @@ def ratios(values: FloatArray, best: int) -> FloatArray:
     return np.delete(values[..., [best]] - values, best, axis=-1)
 
 
-def starts(sizes: list[int]) -> IntArray:
+def starts(sizes: Sequence[int] | IntArray) -> IntArray:
     """Where each of several pieces begins once they are laid end to end."""
     return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
 

@@ -20,7 +20,7 @@ from exact.learning import FixedNetwork, Replicates, Runner
 from exact.parallel import Work
 from exact.propagation import dense_plan, is_compiled, is_swept, plan_for
 from exact.results import Run, Simulation, measured
-from exact.sampling import group_size, kind_rows
+from exact.sampling import features_of, group_size, kind_rows
 from exact.statistics import Proportion, proportion
 from theory import FiniteModel, Network, QuantisedRegression, RiskCurve, RiskPoint
 from theory.showing import Shown
@@ -124,7 +124,7 @@ def extent_of(
     group = 1
     if network is None or not is_swept(network):
         group = group_size(model, columns=columns, replicates=run.replicates)
-    rows = kind_rows(model)
+    rows, features = kind_rows(model), features_of(model)
     return Extent(
         agents=model.agents,
         links=links,
@@ -137,8 +137,16 @@ def extent_of(
         paths=run.paths,
         plan=dense_plan(model.agents, columns=columns, group=group)
         if network is None
-        else plan_for(network, columns=columns, group=group),
+        else plan_for(
+            network,
+            columns=columns,
+            group=group,
+            features=features,
+            stretch=run.stretch,
+            amount=run.last * run.replicates,
+        ),
         group=group,
+        features=features,
         table=sum(2 * a.size + group * columns * p.size**group for p, a, _ in rows),
         gaussian=any(b.any() for _, _, b in rows),
         hearing=hearing,
@@ -273,7 +281,7 @@ def fixed_task(network: Network, model: FiniteModel, *, run: Run) -> FixedTask:
 
 
 def _links(network: Network) -> int:
-    weights = network.weights
+    weights = network.compact  # what a run goes through
     return int(weights.size if isinstance(weights, np.ndarray) else weights.nnz)
 
 

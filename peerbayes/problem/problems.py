@@ -359,13 +359,14 @@ ModelledProblem: TypeAlias = FiniteProblem | RegressionProblem
 AnyProblem: TypeAlias = ModelledProblem | NetworkAlone
 _Wanted = TypeVar("_Wanted", bound=AnyProblem)
 
-_WORDS: Mapping[type[Posed], str] = {
+WORDS: Mapping[type[Posed], str] = {
     Problem: "finitely many hypotheses on a fixed network",
     ChangingProblem: "a network that changes",
     FaultyProblem: "faulty agents",
     RegressionProblem: "a regression",
     NetworkAlone: "a network alone",
 }
+"""What each kind of problem is called."""
 
 
 def with_model(problem: AnyProblem) -> ModelledProblem:
@@ -392,6 +393,6 @@ def of_kind(problem: AnyProblem, kind: type[_Wanted], command: str) -> _Wanted:
     """
     if isinstance(problem, kind):
         return problem
-    wanted = f"{_WORDS[kind]} for '{command}'"
+    wanted = f"{WORDS[kind]} for '{command}'"
     remedy = "leave the option out, or use another command ('peerbayes --help')"
-    raise input_error(problem.name, (), wanted, _WORDS[type(problem)], remedy)
+    raise input_error(problem.name, (), wanted, WORDS[type(problem)], remedy)

@@ -149,7 +149,11 @@ def _specified(
         wanted = "exactly one of the tables model, regression"
         raise refused((), wanted, "both", "keep one of them")
     if set(document) <= {"name", "title", "network"} and "network" in document:
-        raise refused(("model",), "the key 'model', or 'regression'", "none", "add it")
+        remedy = (
+            'add what agents see: [model], hypotheses = ["fair", "loaded"] and [[model.agents]]; '
+            "of a network alone 'analyse' takes a graph file, such as net.edges"
+        )
+        raise refused(("model",), "a table [model], or [regression]", "[network] alone", remedy)
     kind = RegressionSpecification if is_regression else ProblemSpecification
     try:
         specification = kind.model_validate(document)

@@ -24,9 +24,14 @@ PAIR = Network([[0.9, 0.1], [0.6, 0.4]])
 
 
 def model(hypotheses: int, agents: int, *, outcomes: int = 3) -> FiniteModel:
-    """One kind of agent; Gaussian with no outcomes."""
-    rng = np.random.default_rng(0)
+    """One kind of agent; Gaussian with no outcomes, all different with a negative number."""
+    rng, names = np.random.default_rng(0), [f"h{m}" for m in range(hypotheses)]
     kind: FiniteAgent | GaussianAgent
+    if outcomes < 0:
+        laws = rng.dirichlet(np.ones(-outcomes), size=(agents, hypotheses, 1))
+        return FiniteModel.from_agents(
+            names, [FiniteAgent.from_tables(truth=law[0], likelihood=law) for law in laws]
+        )
     if outcomes:
         table = np.log(rng.dirichlet(np.ones(outcomes), size=hypotheses))
         kind = FiniteAgent(np.full(outcomes, 1 / outcomes), table)
@@ -38,7 +43,13 @@ def model(hypotheses: int, agents: int, *, outcomes: int = 3) -> FiniteModel:
             means=rng.normal(size=(hypotheses, 2)),
             std=1.0,
         )
-    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], [kind], counts=[agents])
+    return FiniteModel.from_agents(names, [kind], counts=[agents])
+
+
+def graph(agents: int, outcomes: int, *, sparse: bool) -> Network:
+    """A ring; where all agents differ, all hear all."""
+    topology = "complete" if outcomes < 0 else "ring"
+    return Network.from_topology(topology, agents=agents, sparse=sparse)
 
 
 EVERY = range(1, 301)
@@ -49,6 +60,7 @@ CASES = {
     "sparse draws": (80_000, 2, 2, True, {"rounds": 20, "replicates": 40, "record": [20]}),
     "dense": (1500, 150, 3, False, {"rounds": 5, "replicates": 6}),
     "chunks of Λ": (100, 400, 3, False, {"rounds": 4, "replicates": 400, "record": [1, 4]}),
+    "counted": (400, 200, -2, False, {"rounds": 300, "replicates": 60, "record": [300]}),
     "paths": (10, 10, 3, False, {"rounds": 20, "replicates": 9000, "paths": 9000}),
     "recorded rounds": (30, 400, 40, False, {"rounds": 300, "replicates": 9, "record": EVERY}),
 }
@@ -74,8 +86,7 @@ def measure(names: Sequence[str]) -> None:
             assert status == 0
             continue
         law = model(hypotheses, agents, outcomes=outcomes)
-        ring = Network.from_topology("ring", agents=agents, sparse=sparse)
-        task = prepare(ring, law, run=Run(seed=0, **options))
+        task = prepare(graph(agents, outcomes, sparse=sparse), law, run=Run(seed=0, **options))
         predicted = task.cost()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         before = pages * resource.getpagesize()
@@ -103,15 +114,15 @@ def measured(names: Sequence[str]) -> dict[str, tuple[int, int]]:
     return {name: (int(predicted), int(grown)) for predicted, grown, name in lines}
 
 
-@pytest.mark.parametrize("name", ["paths", "sparse statistics"])
+@pytest.mark.parametrize("name", ["paths", "sparse statistics", "counted"])
 def test_predicted_bytes_hold_what_python_allocates(name: str) -> None:
     """In this process; the peaks of whole processes, for all cases, in tests/thorough."""
     agents, hypotheses, outcomes, sparse, options = CASES[name]
-    ring = Network.from_topology("ring", agents=agents, sparse=sparse)
+    network = graph(agents, outcomes, sparse=sparse)
     law = model(hypotheses, agents, outcomes=outcomes)
     # Loads what is compiled.
-    simulate(ring, law, run=Run(rounds=2, replicates=2, seed=0))
-    task = prepare(ring, law, run=Run(seed=0, **options))
+    simulate(network, law, run=Run(rounds=2, replicates=2, seed=0))
+    task = prepare(network, law, run=Run(seed=0, **options))
     tracemalloc.start()
     task.simulate()
     _, peak = tracemalloc.get_traced_memory()

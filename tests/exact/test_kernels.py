@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from exact.dense_kernel import (
 from exact.propagation import (
     COMPILED_AGENTS,
     CompiledPropagation,
+    CountedPropagation,
     DensePropagation,
     SparsePropagation,
     agent_order,
@@ -32,6 +35,7 @@ from exact.propagation import (
     reach,
 )
 from exact.sampling import Draws, ObservationTable, Sampler
+from exact.task import fixed_task
 from tests.models import COIN, coins
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.validation import FloatArray
@@ -59,19 +63,23 @@ def grid(*shape: int) -> Network:
     return Network.from_topology("grid", shape=list(shape), sparse=True)
 
 
-CASES: dict[str, tuple[type, Callable[[], Network]]] = {
-    "grid": (SparsePropagation, partial(grid, 50, 50)),
-    "grid-in-disorder": (SparsePropagation, lambda: shuffled(grid(30, 30))),
-    "ring": (
-        SparsePropagation,
-        partial(Network.from_topology, "ring", agents=3000, sparse=True),
-    ),
-    "hub": (SparsePropagation, partial(around_a_hub, 700)),
-} | {
-    f"{name}-{agents}": (engine, partial(dense, agents))
-    for name, engine in (("compiled", CompiledPropagation), ("library", DensePropagation))
-    for agents in (1, 2, 6, 33, 64)
-}
+CASES: dict[str, tuple[type, Callable[[], Network]]] = (
+    {
+        "grid": (SparsePropagation, partial(grid, 50, 50)),
+        "grid-in-disorder": (SparsePropagation, lambda: shuffled(grid(30, 30))),
+        "ring": (
+            SparsePropagation,
+            partial(Network.from_topology, "ring", agents=3000, sparse=True),
+        ),
+        "hub": (SparsePropagation, partial(around_a_hub, 700)),
+    }
+    | {
+        f"{name}-{agents}": (engine, partial(dense, agents))
+        for name, engine in (("compiled", CompiledPropagation), ("library", DensePropagation))
+        for agents in (1, 2, 6, 33, 64)
+    }
+    | {f"counted-{agents}": (CountedPropagation, partial(dense, agents)) for agents in (65, 70)}
+)
 
 
 def plain_rounds(
@@ -96,6 +104,8 @@ def test_every_engine_carries_what_plain_rounds_do(
     network = build()
     model = FiniteModel.from_agents(["a", "b"], [kind], counts=[network.agents])
     plan, order = plan_for(network, columns=1), agent_order(network)
+    if engine is CountedPropagation:
+        plan = replace(plan, counted=7)
     rows = np.arange(network.agents) if order is None else order
     sampler = Sampler(model, best=0, order=order)
     prior = np.random.default_rng(2).normal(size=(network.agents, 1))
@@ -249,6 +259,59 @@ def test_a_compiled_run_measures_what_another_does(monkeypatch: pytest.MonkeyPat
         # Forty rounds of log-ratios of order one, summed over five thousand replicates.
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
     np.testing.assert_array_equal(runs[0].errors, runs[1].errors)
+
+
+def varied(agents: int, hypotheses: int) -> FiniteModel:
+    """Agents of one to four outcomes and Gaussian ones, of one label a round and of two."""
+    rng = np.random.default_rng(0)
+    kinds: list[FiniteAgent | GaussianAgent] = []
+    for agent in range(agents):
+        if agent % 3:
+            law = rng.dirichlet(np.full(1 + agent % 4, 2.0), size=(hypotheses, 1))
+            kinds.append(FiniteAgent.from_tables(truth=law[0], likelihood=law))
+        else:
+            means = rng.normal(size=(hypotheses, 2))
+            kinds.append(GaussianAgent([0.4, 0.6], means[0], 1.0, means, 1.0, batch=1 + agent % 2))
+    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], kinds)
+
+
+@pytest.mark.parametrize("record", [[60], [1, 2, 3, 9, 10, 60]], ids=["last", "some"])
+def test_a_counted_run_measures_what_another_does(
+    record: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents that all differ; blocks of rounds cut by records, several chunks, a short last one."""
+    monkeypatch.setattr("exact.propagation.COUNTING", 0.01)  # so that few hypotheses are enough
+    network, model = dense(66), varied(66, 40)
+    run = Run(rounds=60, replicates=60, seed=1, paths=3, record=record)
+    counted = fixed_task(network, model, run=run)
+    assert counted.extent.plan.counted == (60 if len(record) == 1 else 42)
+    monkeypatch.setattr("exact.propagation.COUNTED_BYTES", 0)
+    plain = fixed_task(network, model, run=run)
+    assert plain.extent.plan.counted == 0
+    one, other = counted.simulate(), plain.simulate()
+    for name in ("mean", "standard_error", "network_mean", "paths"):
+        # Sixty rounds of log-ratios of order one.
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(one.errors, other.errors)
+
+
+def test_what_is_counted() -> None:
+    """Many agents who differ, many hypotheses, many rounds between records."""
+
+    def counted(agents: int, hypotheses: int, **run: Any) -> int:
+        asked = Run(seed=0, **run)
+        plan = fixed_task(dense(agents), varied(agents, hypotheses), run=asked).extent.plan
+        assert plan.replicates == plan_for(dense(agents), columns=hypotheses - 1).replicates
+        return plan.counted
+
+    long: dict[str, Any] = {"rounds": 100, "replicates": 1000, "record": [100]}
+    assert counted(66, 200, **long) == 64
+    assert counted(66, 20, **long) == 0
+    assert counted(66, 200, rounds=100, replicates=1000, record=range(1, 101)) == 0
+    assert counted(66, 200, rounds=30, replicates=1, record=[30]) == 0
+    assert counted(COMPILED_AGENTS, 200, **long) == 0
+    alike = fixed_task(dense(66), coins(66), run=Run(seed=0, **long))
+    assert alike.extent.plan.counted == 0
 
 
 def test_workers_do_not_change_a_compiled_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from docs import outputs
 from docs.outputs import fill, own_arguments, run_command, split_session
+from docs.settings_tables import modules
 from tests.pages import ROOT
 
 CONFTEST = """
@@ -138,11 +139,14 @@ def test_every_page_of_the_documentation_runs_something_or_says_why_not() -> Non
 @pytest.mark.parametrize("package", ["empirical", "peerbayes"])
 def test_the_page_on_architecture_names_every_room(package: str) -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = text.split(f"| in `{package}` |", 1)[1].split("\n\n", 1)[0]
-    named = set(re.findall(r"`(\w+)/`", table))
+    words = text.split(f"```{{modules}} {package}\n", 1)[1].split("```", 1)[0].split()
+    table = [*modules(package, *words)][2:]
     folders = [path.parent for path in (ROOT / package).rglob("__init__.py")]
     rooms = {folder.name for folder in folders if folder.parent == ROOT / package}
-    assert rooms <= named <= {folder.name for folder in folders}
+    assert rooms <= {word for word in words if (ROOT / package / word).is_dir()}
+    assert all(re.fullmatch(r"\| `[\w/]+` \| [^|]{20,}\. \|", line) for line in table)
+    with pytest.raises(ValueError, match=f"a module of {package}, got 'cellar'"):
+        list(modules(package, "cellar"))
 
 
 PATTERNS = """\
@@ -187,6 +191,18 @@ def test_a_reader_sees_whole_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "one\ntwo\none\ntwo\n````" in filled
     assert "ONE\nTWO\n````" in filled  # names are shared, also by blocks with prompts
     assert filled.count("```python") == 3
+
+
+def test_pages_are_filled_in_processes_of_their_own(tmp_path: Path) -> None:
+    texts = ["```python\nx = 1\nprint(x)\n```\n", "```python\nprint('x' in globals())\n```\n"]
+    pages = [tmp_path / f"{k}.md" for k in range(3)]
+    for page, text in zip(pages, [*texts, "```python\nassert x == 1\n```\n"], strict=True):
+        page.write_text(text)
+    first, second = outputs.fill_in_processes(pages[:2])
+    assert "\n1\n````" in first
+    assert "\nFalse\n````" in second
+    with pytest.raises(RuntimeError, match=r"2\.md:\n(.*\n)*NameError: name 'x' is not defined"):
+        outputs.fill_in_processes(pages)
 
 
 PICTURE = """\

@@ -144,7 +144,7 @@ MODELS: list[Case] = [
     ("model.zzz", 1, "model.zzz … hypotheses, agents … remove it"),
     ("model.agents.0.likelihood", REMOVE,
      "model.agents[0].likelihood: expected the key 'likelihood', got none … add it"),
-    ("model", REMOVE, "model: expected the key 'model' … add it"),
+    ("model", REMOVE, "model: expected a table [model], or [regression] … add what agents see"),
     ("regression", {}, "exactly one of the tables … both … keep one"),
     ("model.agents", {}, "model.agents: expected a list, got a table"),
     ("model.agents.0", 7, "model.agents[0]: expected a table, got 7"),
@@ -271,7 +271,13 @@ BESIDE_MESSAGES: list[Case] = [
 
 REGRESSIONS: list[Case] = [
     ("model", {}, "tables model, regression … got both … keep one"),
-    ("regression", REMOVE, "model: expected the key 'model', or 'regression', got none; add it"),
+    (
+        "regression",
+        REMOVE,
+        "model: expected a table [model], or [regression], got [network] alone; "
+        'add what agents see: [model], hypotheses = ["fair", "loaded"] and [[model.agents]]; '
+        "of a network alone 'analyse' takes a graph file, such as net.edges",
+    ),
     ("regresion", {}, "regression'"),
     ("regression.theta", [], "regression.theta … at least one entry"),
     ("regression.theta", REMOVE, "regression.theta: expected the key 'theta' … add it"),

@@ -15,7 +15,8 @@ from peerbayes.schemas import SCHEMAS, read_schema
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "reference/json.md"
 PRINTED = tuple(name for name in SCHEMAS if name not in {"problem", "net", "record"})
-key_table = runpy.run_path(str(DOCS / "key_tables.py"))["table"]
+MADE = runpy.run_path(str(DOCS / "key_tables.py"))
+key_table, variants = MADE["table"], MADE["variants"]
 DIRECTIVES = re.findall(r"^```\{keys\} (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
 
 
@@ -46,6 +47,8 @@ def test_every_table_of_the_page_can_be_made(directive: str) -> None:
 def test_the_page_of_a_file_has_every_section(name: str) -> None:
     """By a table made from the schema, or, of what differs by a word alone, a row with its keys."""
     page = (DOCS / f"reference/{name}-files.md").read_text("utf-8")
+    apart = re.findall(r"^```\{variants\} (.+)$", page, re.MULTILINE)
+    page += "\n".join(row for words in apart for row in variants(*words.split()))
     made = set(re.findall(rf"^```\{{keys\}} {name} (\w+)$", page, re.MULTILINE))
     schema = read_schema(name)
     assert f"```{{keys}} {name}\n" in page
@@ -69,7 +72,19 @@ def test_a_table_of_a_file_has_words_and_what_is_left_out() -> None:
 
 
 def test_the_page_has_a_table_for_everything_that_is_printed() -> None:
-    assert {directive.split()[0] for directive in DIRECTIVES} == set(PRINTED)
+    named = {directive.split()[0] for directive in DIRECTIVES}
+    assert named == {*PRINTED, "peerbayes.live.watch.reports.Report"}
+
+
+def test_objects_that_a_word_tells_apart_are_rows_with_their_own_keys() -> None:
+    rows = list(variants("problem", "behaviour"))
+    (push,) = (row for row in rows if row.startswith("| `push` |"))
+    assert "`hypothesis`: The hypothesis it speaks for. `strength`: " in push
+    assert not any("`agents`" in row for row in rows)  # all have it
+    likelihoods = [row.split("`")[1] for row in list(variants("net", "kind", "Section"))[2:]]
+    assert likelihoods == ["classes", "counts", "gaussian", "heads"]
+    with pytest.raises(ValueError, match="variants: expected a key of objects of net, got 'type'"):
+        list(variants("net", "type"))
 
 
 def test_keys_of_inner_objects_follow_by_their_path() -> None:

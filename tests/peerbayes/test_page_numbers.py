@@ -1,14 +1,12 @@
 """Numbers in the words of pages about experiments are those of the records.
 
-Tables and figures are made from records when a page is built; sentences are written by hand. Each
-decimal number in them has to be one that the records give, rounded to as many digits; with a
-standard error, both have to be of one estimate. What comes from elsewhere is named here.
+Most pages hold their own (docs/experiments/words); what comes from elsewhere is named here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,19 +17,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("IPython")
 
+from docs.experiments.words import numbers, without_source, words_of
 from peerbayes.experiments.gae_rows import FEW, TABLE_1, TRIALS
 from peerbayes.experiments.net_lines import Printed, accuracy_tolerance
-from peerbayes.experiments.net_rows import ROWS
 from tests.peerbayes.commands import Patch
 from theory.claims.compressed_gossip import CODED, FULL, PRUNED
 
 DOCS = Path(__file__).parents[2] / "docs"
-# A number with a point, and its standard error; not part of a name, a formula or a section.
-_NUMBER = re.compile(r"(?<![\w.$=/·−-])(\d*\.\d+)(?: ± (\d*\.\d+))?(?![\w·])(?!\.\d)")
-_NO_WORDS = re.compile(
-    r"```.*?```|^---.*?^---|\$[^$]*\$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE
-)
-Found = tuple[float | None, float | None]
 
 
 @pytest.fixture
@@ -43,40 +35,6 @@ def scripts(monkeypatch: Patch) -> Callable[[str], ModuleType]:
     return importlib.import_module
 
 
-def numbers(text: str) -> Iterator[tuple[str, str | None]]:
-    """Every decimal number of a text, and the error that stands with it."""
-    for match in _NUMBER.finditer(_NO_WORDS.sub(" ", text)):
-        yield match[1], match[2]
-
-
-def is_rounded(shown: str | None, value: float | None) -> bool:
-    """Whether a number is what is shown, to as many digits; an error may be left out."""
-    if shown is None:
-        return True
-    half = 0.5 * 10.0 ** -len(shown.partition(".")[2])
-    # Means of floats: a tie may be rounded to either side.
-    return value is not None and abs(float(shown) - abs(value)) <= half * (1 + 1e-6)
-
-
-def without_source(text: str, found: Iterable[Found], others: Iterable[str] = ()) -> list[str]:
-    """The numbers of a text that the records do not give."""
-    known = list(found)
-    return [
-        number
-        for number, error in numbers(text)
-        if number not in others
-        and not any(is_rounded(number, one) and is_rounded(error, other) for one, other in known)
-    ]
-
-
-def words_of(page: str, begin: str, end: str = "") -> str:
-    """A page from one piece of text to another, a paragraph a line."""
-    text = re.sub(r"(?<!\n)\n(?!\n)", " ", (DOCS / page).read_text(encoding="utf-8"))
-    assert text.count(begin) == 1, begin
-    rest = text[text.index(begin) :]
-    return rest[: rest.index(end)] if end else rest
-
-
 def test_a_number_is_held_to_its_digits_and_its_error() -> None:
     found = [(84.514, 0.131), (0.0747, None)]
     good = "Of `a.5` sites have 84.51 ± .13, or 84.5, and .075 nats at $a=.7$ ([P1 5.1](x.2))."
@@ -85,32 +43,30 @@ def test_a_number_is_held_to_its_digits_and_its_error() -> None:
     assert without_source("84.52 ± .13, 84.51 ± .14, .0748", found) == ["84.52", "84.51", ".0748"]
 
 
-# Rows, figures and rates ------------------------------------------------------------------------
-
-
-def of_lines(lines: Iterable[Any]) -> Iterator[Found]:
-    """What is measured and predicted, by how much one number is missed, and what remarks say."""
-    for line in lines:
-        yield line["measured"], line["standard_error"]
-        yield line["predicted"], None
-        if re.fullmatch(r"\d*\.\d+", line["printed"]) and line["measured"] is not None:
-            yield line["measured"] - float(line["printed"]), None
-        yield from ((float(one), None) for one in re.findall(r"\d*\.\d+", line["remark"]))
-
-
-def sections(page: str, begin: str) -> list[str]:
-    """The sections of a page from one on: each is held to what it is about."""
-    return words_of(page, begin).split("\n## ")
+# Pages that check themselves ----------------------------------------------------------------------
 
 
 def test_words_on_rows(scripts: Callable[[str], Any]) -> None:
-    show = scripts("show")
-    for section in sections("reference/net-experiments.md", "## Two nodes, Fashion-MNIST"):
-        rows = [row for row in ROWS if row in section]
-        found = list(of_lines(line for row in rows for line, _ in show.lines_of(row)))
-        # The widths that nets begin with are settings.
-        others = [".03", ".05"] if section.startswith("Did σ learn?") else []
-        assert without_source(section, found, others) == []
+    scripts("words").rows()
+
+
+def test_the_build_refuses_a_number_that_no_record_has(
+    scripts: Callable[[str], Any], monkeypatch: Patch, tmp_path: Path
+) -> None:
+    """A page's cell raises, as any that fails; a record's own number passes."""
+    words, show = scripts("words"), scripts("show")
+    (tmp_path / "reference").mkdir()
+    page = tmp_path / "reference/net-experiments.md"
+    monkeypatch.setattr(words, "DOCS", tmp_path)
+    line = next(line for line, _ in show.lines_of("star-mnist-1") if line["measured"] is not None)
+    text = "## Two nodes, Fashion-MNIST\n\nOf `star-mnist-1` it is {}.\n"
+    page.write_text(text.format(f"{line['measured']:.3f}"), encoding="utf-8")
+    words.rows()
+    page.write_text(text.format("12.3456"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"net-experiments.*the records give, got \['12.3456'\]"):
+        words.rows()
+    for name in ("net-experiments", "source-figures", "rate-link", "tuned-alike"):
+        assert "\nwords." in (DOCS / f"reference/{name}.md").read_text(encoding="utf-8")
 
 
 # GAE's ring -------------------------------------------------------------------------------------

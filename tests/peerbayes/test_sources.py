@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from docs.figure_sections import expanded
 from peerbayes.cli import main
 from peerbayes.experiments import find_experiment
 from peerbayes.experiments.gae import GaeExperiment
@@ -553,12 +554,14 @@ def test_the_page_shows_every_figure_of_the_sources() -> None:
         "p2-7", "p2-8", "p2-9", "p2-remark-7", "slides-4a", "slides-4b", "gae-4",
     }  # fmt: skip
     assert set(FIGURES) == wanted
-    page = (ROOT / "docs/reference/source-figures.md").read_text(encoding="utf-8")
+    page = expanded((ROOT / "docs/reference/source-figures.md").read_text(encoding="utf-8"))
     shown = re.findall(r'^\((.+)\)=\n### (.+)\n\n.*\n.*show\("(.+)"\)', page, re.MULTILINE)
     assert [(name, source) for name, source, _ in shown] == [
         (name, figure.source) for name, figure in FIGURES.items()
     ]
     assert all(name == called for name, _, called in shown)
+    with pytest.raises(ValueError, match=r"expected a source of .*got 'p3'"):
+        expanded("```{figures} p3\n```\n")
 
 
 @pytest.fixture

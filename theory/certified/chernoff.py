@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from flint import arb
 
-from theory.certified.cumulant import BallLaw, Part, Sum, Weighed, extreme
+from theory.certified.cumulant import BallLaw, Copies, Part, Sum, Weighed, extreme
 from theory.certified.history import Alike, RoundedPowers, Weighing, alike, union
 from theory.certified.maximum import Maximum, concave_maximum
 from theory.numbers import precision
@@ -189,6 +189,7 @@ class ChernoffUnion:
     name: str = "Chernoff, union over agents"
     _tilts: dict[tuple[int, int], arb] = field(default_factory=dict)
     _sorts: list[list[Alike]] = field(default_factory=list)
+    _rest: dict[int, _Later] = field(default_factory=dict)
     _round: tuple[int, list[_Event]] = (0, [])
 
     def value(self, rounds: int) -> arb:
@@ -216,11 +217,18 @@ class ChernoffUnion:
                 self._sorts = [alike(self.powers, e.laws, e.priors, most) for e in self.events]
             events = []
             for index, (event, sorts) in enumerate(zip(self.events, self._sorts, strict=True)):
-                later = _Later(self.powers, event, sorts, known)
+                later = self._later(index, event, known)
                 for sort, group in enumerate(sorts):
                     events.append(self._event((index, sort), group, later, rounds - known))
             self._round = rounds, events
         return self._round[1]
+
+    def _later(self, index: int, event: AgentEvents, known: int) -> _Later:
+        """What later rounds have in common; that of the last known round is kept."""
+        later = self._rest.get(index)
+        if later is None or later.known != known or later.sorts is not self._sorts[index]:
+            later = self._rest[index] = _Later(self.powers, event, self._sorts[index], known)
+        return later
 
     def _event(self, key: tuple[int, int], group: Alike, later: _Later, more: int) -> _Event:
         """One agent's event, `more` rounds after the last power."""
@@ -254,7 +262,7 @@ class _Later:
     def __init__(
         self, powers: RoundedPowers, event: AgentEvents, sorts: Sequence[Alike], known: int
     ) -> None:
-        self.known = known
+        self.known, self.sorts = known, sorts
         shares = Weighing.of(event.priors).at(powers, known)
         self.shares = [union([shares[i] for i in group.agents]) for group in sorts]
         self.all_shares = union(shares)
@@ -262,10 +270,9 @@ class _Later:
         self.hull = Weighed(heard(powers.hull(known), event.laws), arb(0))
         self._rows = [[one.only(known) for one in group.histories] for group in sorts]
 
-    def again(self, rounds: int) -> Weighed:
+    def again(self, rounds: int) -> Copies:
         """A sum around what so many later rounds add."""
-        terms = tuple((w, law, rounds * count) for w, law, count in self.hull.terms)
-        return Weighed(terms, arb(0))
+        return Copies(self.hull, rounds)
 
     def falls(self, t: arb) -> bool:
         """Whether κ̄(t) ≤ 0: at this tilt no later round raises the bound."""
@@ -309,8 +316,7 @@ class ChernoffSingle:
             return total
 
     def _ratio(self, index: int, rounds: int) -> Weighed:
-        terms = self.ratios[index].terms
-        return Weighed(tuple((w, law, c * rounds) for w, law, c in terms), -self.gaps[index])
+        return Weighed((), -self.gaps[index], (Copies(self.ratios[index], rounds),))
 
     def _least(self, index: int, rounds: int) -> _Least:
         found = _least(self._ratio(index, rounds), self._tilts.get(index))

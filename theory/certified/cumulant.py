@@ -323,6 +323,40 @@ class Sum(Protocol):
 
 
 @dataclass(frozen=True)
+class Copies:
+    """So many independent copies of a sum, added; what is known of one is computed once."""
+
+    one: Sum
+    count: int
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the sum has a least value."""
+        return self.one.is_bounded
+
+    @property
+    def mean(self) -> arb:
+        """A ball around its mean."""
+        return self.count * self.one.mean
+
+    @property
+    def variance(self) -> arb:
+        """A ball around its variance."""
+        return self.count * self.one.variance
+
+    @property
+    def minimum(self) -> arb | None:
+        """A ball around its least value; None if there is none."""
+        least = self.one.minimum
+        return None if least is None else self.count * least
+
+    def jet(self, t: arb) -> Jet:
+        """Balls around f, f' and f'', f(t) = −log E e^{−tS}."""
+        jet, n = self.one.jet(t), self.count
+        return Jet(n * jet.value, n * jet.slope, n * jet.curvature)
+
+
+@dataclass(frozen=True)
 class Weighed:
     """A sum of independent z's, S = shift + Σ_a count_a · (copies of) w_a z_a.
 
@@ -372,8 +406,13 @@ class Weighed:
     @cached_property
     def _lots(self) -> list[tuple[Lot | None, list[Part]]]:
         """The parts by law and size of weight; those of which there are many as lots, too."""
+        # Weights that are one ball are counted: each term then lies in the same ball.
+        counts: dict[tuple[int, int], Part] = {}
+        for w, law, count in self.terms:
+            before = counts.get((id(w), id(law)))
+            counts[id(w), id(law)] = (w, law, count + (before[2] if before else 0))
         found: dict[tuple[int, int], list[Part]] = {}
-        for part in self.terms:
+        for part in counts.values():
             key = (id(part[1]), math.frexp(float(part[0]))[1])
             found.setdefault(key, []).append(part)
         return [(Lot.of(p) if len(p) >= _MANY else None, p) for p in found.values()]

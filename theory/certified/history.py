@@ -20,6 +20,7 @@ import numpy as np
 from flint import arb
 
 from theory.certified.cumulant import BallLaw, Jet, Lot, Weighed, total_of
+from theory.network.mixing import rows_apart
 from theory.numbers import precision
 from theory.validation import FloatArray
 
@@ -32,6 +33,8 @@ _EPS = 1.01 * 2.0**-53
 _TINY = 1e-290
 # Rows whose sorted weights agree to this, relatively, are alike: it is added to their errors.
 _ALIKE = 1e-11
+# Powers that are computed one after the other before it is looked whether rows agree.
+_TOGETHER = 32
 # Power sums of the weights in a cell: at R/4 what is left out is 2^-48 of it.
 _MOMENTS = 26
 # So many weights are taken one by one, as are those of cells beyond this number.
@@ -85,19 +88,25 @@ class RoundedPowers:
         """Compute powers up to `rounds`, or until the rows agree; how many there are then."""
         wanted = min(rounds, self.most)
         while self.count < wanted and self.settled is None:
-            if self.count == len(self._powers):
-                more = np.empty((min(self.most, 2 * self.count + 16), *self._weights.shape))
-                more[: self.count] = self._powers[: self.count] if self.count else 0.0
+            first, last = self.count, min(wanted, self.count + _TOGETHER)
+            if last > len(self._powers):
+                size = min(self.most, max(last, 2 * first + 16))
+                more = np.empty((size, *self._weights.shape))
+                more[:first] = self._powers[:first] if first else 0.0
                 self._powers = more
-            last = self._powers[self.count]
-            if self.count:
-                np.matmul(self._powers[self.count - 1], self._weights, out=last)
-            else:
-                last[:] = self._weights
-            self.count += 1
-            width = np.ptp(last, axis=0) + 2 * self.error(self.count) * last.max(axis=0)
-            if np.all(width <= 2.0**-SETTLED_BITS * last.min(axis=0)):
-                self.settled = self.count
+            for k in range(first, last):
+                if k:
+                    np.matmul(self._powers[k - 1], self._weights, out=self._powers[k])
+                else:
+                    self._powers[k] = self._weights
+            low = self._powers[first:last].min(axis=1)
+            high = self._powers[first:last].max(axis=1)
+            errors = np.array([[self.error(k + 1)] for k in range(first, last)])
+            narrow = high - low + 2 * errors * high <= 2.0**-SETTLED_BITS * low
+            settled = np.flatnonzero(narrow.all(axis=1))
+            if settled.size:
+                self.settled = last = first + int(settled[0]) + 1
+            self.count = last
         return min(wanted, self.count)
 
     def error(self, k: int) -> float:
@@ -133,7 +142,6 @@ class Weighing:
     values: Sequence[arb]
     near: FloatArray
     power: int
-    _rounds: FloatArray = field(default_factory=lambda: np.zeros(0))
     _sums: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
@@ -144,13 +152,19 @@ class Weighing:
 
     def at(self, powers: RoundedPowers, k: int) -> list[arb]:
         """Balls around round k's, for every agent."""
-        self._extend(powers)
-        return self._balls(self._rounds[k - 1], powers, k)
+        return self._balls(self._weigh(powers.rows(k, k))[0], powers, k)
 
     def until(self, powers: RoundedPowers, rounds: int) -> list[arb]:
         """Balls around the sums over rounds 1 to n, for every agent."""
         known = powers.reach(rounds)
-        self._extend(powers)
+        done = len(self._sums)
+        if known > done:
+            new = self._weigh(powers.rows(done + 1, powers.count))
+            if done:
+                new[0] += self._sums[-1]
+                self._sums = np.concatenate([self._sums, np.cumsum(new, axis=0)])
+            else:
+                self._sums = np.cumsum(new, axis=0)
         found = self._balls(self._sums[known - 1], powers, known)
         more = rounds - known
         if more:
@@ -160,14 +174,9 @@ class Weighing:
             found = [sum_ + later for sum_ in found]
         return found
 
-    def _extend(self, powers: RoundedPowers) -> None:
-        done = len(self._rounds)
-        if done == powers.count:
-            return
-        rows = powers.rows(done + 1, powers.count)
-        new = (rows if self.power == 1 else rows * rows) @ self.near
-        self._rounds = np.concatenate([self._rounds.reshape(done, *new.shape[1:]), new])
-        self._sums = np.cumsum(self._rounds, axis=0)
+    def _weigh(self, rows: FloatArray) -> FloatArray:
+        """The sums of single rounds and of their moduli, shape (rounds, N, 2)."""
+        return np.asarray((rows if self.power == 1 else rows * rows) @ self.near)
 
     def _balls(self, sums: FloatArray, powers: RoundedPowers, k: int) -> list[arb]:
         """Balls around sums over rounds until k, or one of them; zero weights stay zero."""
@@ -211,18 +220,13 @@ def alike(
     columns = list(members.values())
     shares = rows @ np.array([float(prior.mid()) for prior in priors])
     groups: list[tuple[list[int], float]] = []
-    first: list[FloatArray] = []
-    for agent in range(powers.agents):
-        own = np.hstack([np.sort(rows[:, agent, some], axis=1) for some in columns])
-        for index, (group, worst) in enumerate(groups):
-            gap = _difference(own, first[index])
-            apart = np.abs(shares[:, agent] - shares[:, group[0]]).max()
-            if max(gap, apart) <= _ALIKE:
-                groups[index] = ([*group, agent], max(worst, gap))
-                break
-        else:
-            groups.append(([agent], 0.0))
-            first.append(own)
+    remaining = np.arange(powers.agents)
+    while remaining.size:
+        apart = np.abs(shares[:, remaining] - shares[:, remaining[:1]]).max(axis=0)
+        gaps = np.maximum(apart, rows_apart(rows, remaining, columns, enough=_ALIKE))
+        near = gaps <= _ALIKE
+        groups.append((remaining[near].tolist(), float(gaps[near].max())))
+        remaining = remaining[~near]
     return [
         Alike(
             tuple(group),
@@ -234,16 +238,6 @@ def alike(
         )
         for group, gap in groups
     ]
-
-
-def _difference(a: FloatArray, b: FloatArray) -> float:
-    """The largest relative difference; that of the first rounds if it is enough."""
-    for part in (slice(0, 2), slice(None)):
-        size = np.maximum(np.maximum(a[part], b[part]), _TINY)
-        worst = float((np.abs(a[part] - b[part]) / size).max(initial=0.0))
-        if worst > _ALIKE:
-            break
-    return worst
 
 
 @dataclass(eq=False)

@@ -34,7 +34,8 @@ STRIDES = "strides"
 _PRODUCTS = 8_000
 _LEAST_PRODUCTS = 200
 
-# At most so many between two powers in balls.
+# At most so many between two powers in balls, or half as many as there are agents, if that is more:
+# a power in balls takes as long as some hundred products.
 _STRETCH = 16
 
 # W^k is followed to 2^_OCTAVES rounds, or as many octaves more as W is slow; longer sums are not
@@ -85,6 +86,30 @@ class CertifiedDeviation:
     finished: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class _Checked:
+    """What was known after some rounds, when it was asked whether signs have settled.
+
+    Attributes
+    ----------
+    rounds, power, sums
+        How many, W^k − 1vᵀ after them, and balls around the sums over them, one an agent.
+    slack
+        How much the rest may exceed its closed form, shape (N,), in units of 2^unit.
+    is_settled
+        Whether that is so little that the sum of both may be narrow enough.
+    is_hopeful
+        Whether there is use in trying later.
+    """
+
+    rounds: int
+    power: flint.arb_mat
+    sums: list[flint.arb]
+    slack: FloatArray
+    is_settled: bool
+    is_hopeful: bool
+
+
 class RunningSum:
     """The running sum over rounds; lives within one precision.
 
@@ -115,8 +140,6 @@ class RunningSum:
         # Kept apart, so that math.fsum rounds once.
         self.lower, self.upper = [np.maximum(floor, 0.0)], [self.ceiling]
         self.still = [i for i in range(agents) if self._stays(i)]
-        # About half the width may be rounding.
-        self.product_doubt = (agents + 8) * _EPS / 2 * 1.01
         self.unit = slow_bits
         slem = min(max(slem, 0.0), 1 - 1e-16)
         fall = math.log(16 / relative_width)
@@ -124,12 +147,12 @@ class RunningSum:
             self.needed = math.ldexp(fall, min(slow_bits, _MOST_OCTAVES))
         else:
             self.needed = -fall / math.log(slem) if slem else 0.0
-        allowed = int(min(relative_width / 8 / self.product_doubt, 1 + self.needed / 8))
-        self.stretch = max(1, min(_STRETCH, allowed))
         self.stride = 1
         self.bases: Iterator[Eigenbasis] | None = None
         self.modes: list[list[Modes]] = []
+        self.least: list[flint.arb] | None = None
         self.jump, self.jump_error, self.leap = np.zeros(0), 0.0, self.weights
+        self.stretch, self.product_doubt = 1, 0.0
         self._set_stride(self.weights)
 
     def run(self, bases: Bases, *, reversible: bool, step: Step) -> CertifiedDeviation:
@@ -152,7 +175,7 @@ class RunningSum:
         late, fine = self.needed / 2**_LAST_OCTAVES, int(budget / _LAST_OCTAVES / 2)
         most = 5 * budget + int(2 * _STRETCH * octaves) * (self.unit > 0)
         last = 2 ** min(_OCTAVES + self.unit, _MOST_OCTAVES)
-        best: list[flint.arb] | None = None
+        checked: _Checked | None = None
         next_check, settling, finished, products = 16, True, True, 0
         while True:
             top = float(self.ceiling.max())
@@ -163,16 +186,19 @@ class RunningSum:
             if products >= most or self.rounds >= last:
                 break
             if settling and self.stride == 1 and self.rounds >= next_check:
-                next_check *= 2
+                next_check = 2 * max(next_check, self.rounds // 2)
                 if self.needed > 2 * self.rounds:
-                    best, settling = self._by_signs(bases, reversible=reversible)
-                    if self._narrow(best):
-                        return self._result(best, SIGNS)
+                    checked = self._check_signs(bases, reversible=reversible)
+                    settling = checked.is_hopeful
+                    if checked.is_settled:
+                        best = self._by_signs(checked)
+                        if self._narrow(best):
+                            return self._result(best, SIGNS)
             if not step(min(1.0, products / most)):
                 finished = False
                 break
             # Strides of one to the end if there is the time, or as long as signs may settle.
-            hoping = settling and best is not None and products < 3 * budget
+            hoping = settling and checked is not None and products < 3 * budget
             if self.rounds > late:
                 resolution = max(resolution, fine)
             if self.needed > budget and not hoping and self.rounds >= 2 * resolution * self.stride:
@@ -182,7 +208,8 @@ class RunningSum:
             products += self.stretch
         found = self._by_contraction()
         method = ROUNDS if self.stride == 1 else STRIDES
-        if best is not None:
+        if checked is not None:
+            best = self._by_signs(checked)
             if all(a.rad() <= b.rad() for a, b in zip(best, found, strict=True)):
                 method = SIGNS
             found = [_common(a, b) for a, b in zip(found, best, strict=True)]
@@ -199,10 +226,13 @@ class RunningSum:
         self.stride_power = power
         self.jump = _doubles(power)
         self.jump_error = max(float(radius) for radius in _row_radii(power)) + _EPS
-        leap = power
-        for _ in range(self.stretch - 1):
-            leap = leap * power
-        self.leap = leap
+        # Terms that are zero are added without rounding.
+        terms = int(np.count_nonzero(self.jump, axis=0).max())
+        self.product_doubt = (terms + 8) * _EPS / 2 * 1.01
+        # About half the width may be rounding.
+        allowed = int(min(self.relative_width / 8 / self.product_doubt, 1 + self.needed / 8))
+        self.stretch = max(1, min(max(_STRETCH, self.network.agents // 2), allowed))
+        self.leap = power**self.stretch
 
     def _next_stretch(self) -> None:
         agents = self.network.agents
@@ -242,13 +272,16 @@ class RunningSum:
             return [entry.lower().union(flint.arb("inf")) for entry in sums]
         return [entry.lower().union((entry / left).upper()) for entry in sums]
 
-    def _by_signs(self, bases: Bases, *, reversible: bool) -> tuple[list[flint.arb], bool]:
-        """The sum so far and the tail by closed form; False if there is no use in trying later."""
-        tail = self._closed_tail()
-        base = [a + b for a, b in zip(self._sums(), tail, strict=True)]
-        lower = [entry.lower() for entry in base]
+    def _check_signs(self, bases: Bases, *, reversible: bool) -> _Checked:
+        """What the closed form may lack if it takes the place of all rounds after this one."""
+        sums = self._sums()
+        if self.least is None:
+            tail = self._closed_tail(self.rounds, self.power)
+            self.least = [(a + b).lower() for a, b in zip(sums, tail, strict=True)]
+        # The closed form never exceeds what it stands for.
+        self.least = [a.max(b.lower()) for a, b in zip(self.least, sums, strict=True)]
         unit = flint.arb(2) ** self.unit
-        wanted = np.array([float(entry / unit) for entry in lower]) * self.relative_width / 4
+        wanted = np.array([float(entry / unit) for entry in self.least]) * self.relative_width / 4
         best = np.full(self.network.agents, np.inf)
         floor = math.inf
         hopeful = False
@@ -263,11 +296,21 @@ class RunningSum:
             # A finer basis helps only where this one's own error is what is left.
             if np.all(best <= wanted) or floor < 0.1:
                 break
+        allowed = 4 * wanted
+        allowed[self.still] = np.inf
+        is_settled = bool(np.all(best <= allowed))
+        return _Checked(self.rounds, self.power, sums, best, is_settled, hopeful)
+
+    def _by_signs(self, checked: _Checked) -> list[flint.arb]:
+        """The sum up to the round that was checked, and the tail by closed form."""
+        tail = self._closed_tail(checked.rounds, checked.power)
+        base = [a + b for a, b in zip(checked.sums, tail, strict=True)]
+        unit = flint.arb(2) ** self.unit
         ends = [
             (entry + unit * float(more)).upper() if math.isfinite(more) else flint.arb("inf")
-            for entry, more in zip(base, best.tolist(), strict=True)
+            for entry, more in zip(base, checked.slack.tolist(), strict=True)
         ]
-        return [a.union(b) for a, b in zip(lower, ends, strict=True)], hopeful
+        return [entry.lower().union(end) for entry, end in zip(base, ends, strict=True)]
 
     def _find_modes(self, bases: Bases, *, reversible: bool) -> bool:
         """The modes of one more basis, if there is one."""
@@ -277,15 +320,14 @@ class RunningSum:
         if basis is None:
             return False
         v = stationary_to_bits(self.network, basis.bits)
-        found = (
-            modes(basis, v, symmetric=reversible, together=together, unit=self.unit)
-            for together in (0.0, math.ldexp(_NEARLY_EQUAL, -self.unit))
+        together = (0.0, math.ldexp(_NEARLY_EQUAL, -self.unit))
+        self.modes.append(
+            list(modes(basis, v, symmetric=reversible, together=together, unit=self.unit))
         )
-        self.modes.append([one for one in found if one is not None])
         return True
 
-    def _closed_tail(self) -> list[flint.arb]:
-        """|Σ_{k>m, even} a_k| + |Σ_{k>m, odd} a_k|, summed over j; m the rounds so far.
+    def _closed_tail(self, rounds: int, power: flint.arb_mat) -> list[flint.arb]:
+        """|Σ_{k>m, even} a_k| + |Σ_{k>m, odd} a_k|, summed over j; m rounds, `power` after them.
 
         At a precision of its own, which rises until I − B² is proved regular and every sum is
         known to a double's accuracy, or is as far as that goes.
@@ -294,7 +336,8 @@ class RunningSum:
         for bits in rising_bits(self.bits, _MOST_TAIL_BITS):
             try:
                 with precision(bits):
-                    tail = _closed_sums(self.network, self.rounds + 1)
+                    known = power if bits == self.bits else None
+                    tail = _closed_sums(self.network, rounds, known)
             except ZeroDivisionError:
                 continue
             if all(one.is_zero() or one.rel_accuracy_bits() >= _TAIL_BITS for one in tail):
@@ -354,8 +397,12 @@ def _row_sums(matrix: flint.arb_mat) -> list[flint.arb]:
     ]
 
 
-def _closed_sums(network: RationalNetwork, first: int) -> list[flint.arb]:
-    """Σ_j of |B^k(I − B²)⁻¹| and of |B^{k+1}(I − B²)⁻¹|, k = `first`, at the present precision.
+def _closed_sums(
+    network: RationalNetwork, rounds: int, power: flint.arb_mat | None
+) -> list[flint.arb]:
+    """Σ_j of |B^k(I − B²)⁻¹| and of |B^{k+1}(I − B²)⁻¹|, k = `rounds` + 1, in present balls.
+
+    `power` is B^`rounds`, found here if None.
 
     Raises
     ------
@@ -367,8 +414,9 @@ def _closed_sums(network: RationalNetwork, first: int) -> list[flint.arb]:
     limit = flint.arb_mat([stationary_balls(network)] * agents)
     deviating = weights - limit
     system = identity_matrix(agents) - deviating * deviating
-    even = system.solve(weights**first - limit, algorithm="precond")
-    odd = even * weights
+    later = weights ** (rounds + 1) - limit if power is None else power * deviating
+    even = system.solve(later, algorithm="precond")
+    odd = even * deviating
     return [
         sum((abs(entry) for entry in (*row, *other)), flint.arb(0))
         for row, other in zip(even.table(), odd.table(), strict=True)

@@ -18,7 +18,9 @@ zero but for rounding. (docs: mathematics/certified)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import flint
@@ -33,8 +35,14 @@ _EPS = 2.0**-52
 _TINY = 1e-300
 
 
+# Entries of a table over groups, agents and agents: rows of agents are taken in blocks.
+_MOST_ENTRIES = 60_000
+
+
 @dataclass(frozen=True, eq=False)
 class _Part:
+    """Lower and upper bounds for each group; shape (groups, rows, N)."""
+
     lower: FloatArray
     upper: FloatArray
 
@@ -93,17 +101,16 @@ class Modes:
                 _above((after / before) ** rounds)
                 for before, after in zip(self.moduli, self.moduli[1:], strict=False)
             ]
-        total = np.zeros(self.scale.shape)
-        for parity in (0, 1):
-            leader = self._leaders(parity, fall)
-            before = np.zeros(self.scale.shape)
-            best = np.full(self.scale.shape, np.inf)
-            for g, members in enumerate(self.groups):
-                best = np.where(leader == g, 2 * before, best)
-                before = before + late[g] * self._part(members, parity).upper
-            total += np.minimum(best, before)
         agents = len(self.scale)
-        terms = (total * self.scale).sum(axis=1) + 2 * self.error
+        total = np.zeros(agents)
+        block = max(1, _MOST_ENTRIES // (max(1, len(self.groups)) * agents))
+        for start in range(0, agents if self.groups else 0, block):
+            rows = slice(start, start + block)
+            even, odd = self._parts(rows)
+            excess = _excess(even, np.array(late), fall)
+            excess = excess + (excess if odd is even else _excess(odd, np.array(late), fall))
+            total[rows] = (excess * self.scale[rows]).sum(axis=1)
+        terms = total + 2 * self.error
         return np.asarray(terms * (1 + (4 * agents + 64) * _EPS) + _TINY)
 
     @property
@@ -111,39 +118,65 @@ class Modes:
         """Whether the largest modulus belongs to real d: else no sign settles for ever."""
         return not self.groups or bool(np.all(self.signs[self.groups[0]] != 0))
 
-    def _leaders(self, parity: int, fall: list[float]) -> NDArray[np.int64]:
-        """The first group that outweighs all later ones, at each (i, j); −1 if there is none."""
-        leader = np.full(self.scale.shape, -1)
-        rest = np.zeros(self.scale.shape)
-        widen = 1 + 64 * _EPS
-        for g in range(len(self.groups) - 1, -1, -1):
-            part = self._part(self.groups[g], parity)
-            leader = np.where(part.lower > rest * widen, g, leader)
-            if g:
-                rest = (rest + part.upper) * fall[g - 1] * widen
-        return leader
+    @cached_property
+    def _by_size(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Groups of as many members: their numbers, shape (k,), and members, shape (k, size)."""
+        sizes = np.array([len(group) for group in self.groups])
+        picked = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
+        return [(which, np.stack([self.groups[g] for g in which])) for which in picked]
 
-    def _part(self, members: NDArray[np.int64], parity: int) -> _Part:
-        """Bounds on |Re Σ_l left d^k right| / modulus^k over the members, k of one parity."""
-        size = self._size(members)
-        signs = self.signs[members]
-        if not np.all(signs != 0):
-            return _Part(np.full(size.shape, -np.inf), size)
-        left = self.left[:, members] * (signs if parity else 1.0)
-        near, doubt = np.abs((left @ self.right[members]).real), self._doubt(members, size)
-        return _Part(near - doubt, (near + doubt) * (1 + 4 * _EPS))
+    def _over_groups(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Σ_l left_il right_lj over each group's members l; shape (groups, rows, N)."""
+        found = np.empty((len(self.groups), len(left), right.shape[1]))
+        for which, members in self._by_size:
+            found[which] = left[:, members].transpose(1, 0, 2) @ right[members]
+        return found
 
-    def _size(self, members: NDArray[np.int64]) -> FloatArray:
-        product = self.left_size[:, members] @ self.right_size[members]
-        return np.asarray(product * (1 + (len(members) + 8) * _EPS))
+    def _parts(self, rows: slice) -> tuple[_Part, _Part]:
+        """Bounds on |Re Σ_l left d^k right| / modulus^k over each group, at even and at odd k."""
+        count = np.array([[[len(group)]] for group in self.groups])
+        left_size, left_error = self.left_size[rows], self.left_error[rows]
+        size = self._over_groups(left_size, self.right_size) * (1 + (count + 8) * _EPS)
+        stored = self._over_groups(left_size, self.right_error)
+        stored += self._over_groups(left_error, self.right_size)
+        doubt = (count + 16) * 4 * _EPS * size + 2 * stored
+        signs = [self.signs[group] for group in self.groups]
+        is_real = np.array([[[bool(np.all(sign != 0))]] for sign in signs])
 
-    def _doubt(self, members: NDArray[np.int64], size: FloatArray) -> FloatArray:
-        rounding = (len(members) + 16) * 4 * _EPS * size
-        stored = (
-            self.left_error[:, members] @ self.right_size[members]
-            + self.left_size[:, members] @ self.right_error[members]
-        )
-        return np.asarray(rounding + 2 * stored)
+        def part(left: NDArray[np.complex128]) -> _Part:
+            near = self._over_groups(left.real, self.right.real)
+            if left.imag.any():
+                near -= self._over_groups(left.imag, self.right.imag)
+            near = np.abs(near)
+            lower, upper = near - doubt, (near + doubt) * (1 + 4 * _EPS)
+            if not is_real.all():
+                lower = np.where(is_real, lower, -np.inf)
+                upper = np.where(is_real, upper, size)
+            return _Part(lower, upper)
+
+        even = part(self.left[rows])
+        # Where each group has one sign, what is odd is as large as what is even.
+        if all(np.all(sign == sign[0]) for sign in signs):
+            return even, even
+        return even, part(self.left[rows] * self.signs)
+
+
+def _excess(part: _Part, late: FloatArray, fall: list[float]) -> FloatArray:
+    """What groups before the leader cost, or all of them; of one parity, shape (rows, N).
+
+    The leader is the first group that outweighs all later ones; −1 if there is none.
+    """
+    leader = np.full(part.lower.shape[1:], -1)
+    rest = np.zeros(leader.shape)
+    widen = 1 + 64 * _EPS
+    for g in range(len(late) - 1, -1, -1):
+        leader[part.lower[g] > rest * widen] = g
+        if g:
+            rest = (rest + part.upper[g]) * (fall[g - 1] * widen)
+    costs = np.zeros((len(late) + 1, *leader.shape))
+    np.cumsum(late[:, None, None] * part.upper, axis=0, out=costs[1:])
+    before = np.take_along_axis(costs, np.maximum(leader, 0)[None], axis=0)[0]
+    return np.minimum(np.where(leader < 0, np.inf, 2 * before), costs[-1])
 
 
 def modes(
@@ -151,10 +184,10 @@ def modes(
     stationary: list[flint.arb],
     *,
     symmetric: bool,
-    together: float = 0.0,
+    together: tuple[float, ...] = (0.0,),
     unit: int = 0,
-) -> Modes | None:
-    """The modes of W − 1vᵀ from a basis of `spectrum.refined_bases`; None if it is too coarse.
+) -> Iterator[Modes]:
+    """The modes of W − 1vᵀ from a basis of `spectrum.refined_bases`; none if it is too coarse.
 
     Parameters
     ----------
@@ -163,7 +196,8 @@ def modes(
     stationary
         v in balls of the basis's precision.
     together
-        Eigenvalues that differ by less are put together, as are those whose discs are wider.
+        Modes for each: eigenvalues that differ by less are put together, as are those whose discs
+        are wider.
     unit
         Sums over rounds are taken in units of 2^unit; about log2(1/(1 − slem)) where that is large.
     """
@@ -176,40 +210,46 @@ def modes(
         else:
             left, right = _from_differences(basis, stationary)
             scale = np.ones((agents, agents))
-        chosen = _chosen_values(basis, together)
-        size = len(chosen)
-        rest = basis.similar - type(basis.similar)(
-            [[chosen[i] if i == j else 0 for j in range(size)] for i in range(size)]
-        )
-        moduli = [abs(value).mid() for value in chosen]
-        if not all(modulus < 1 for modulus in moduli):
-            return None
-        one = flint.arb(2) ** -unit
-        slow = np.array([_above(one / (1 - modulus)) for modulus in moduli])
         left_size, right_size = magnitudes(left), magnitudes(right)
         left_middle, left_error = _doubles(left)
         right_middle, right_error = _doubles(right)
-        error = _drift(left_size, slow, magnitudes(rest, unit=-unit), right_size, scale)
-        everything = (scale, left_size, right_size, error)
-        if not all(np.isfinite(array).all() for array in everything):
-            return None
-        groups, distinct = _groups(moduli)
-        signs = np.array([_sign(value) for value in chosen])
-    return Modes(
-        left_middle,
-        right_middle,
-        left_size,
-        right_size,
-        left_error,
-        right_error,
-        scale,
-        groups,
-        distinct,
-        signs,
-        error,
-        basis.bits,
-        unit,
-    )
+    if not all(np.isfinite(array).all() for array in (scale, left_size, right_size)):
+        return
+    for width in together:
+        with precision(basis.bits):
+            chosen = _chosen_values(basis, width)
+            moduli = [abs(value).mid() for value in chosen]
+            if not all(modulus < 1 for modulus in moduli):
+                continue
+            one = flint.arb(2) ** -unit
+            slow = np.array([_above(one / (1 - modulus)) for modulus in moduli])
+            rest = magnitudes(_less_diagonal(basis.similar, chosen), unit=-unit)
+            error = _drift(left_size, slow, rest, right_size, scale)
+            groups, distinct = _groups(moduli)
+        if np.isfinite(error).all():
+            yield Modes(
+                left_middle,
+                right_middle,
+                left_size,
+                right_size,
+                left_error,
+                right_error,
+                scale,
+                groups,
+                distinct,
+                np.array([_sign(value) for value in chosen]),
+                error,
+                basis.bits,
+                unit,
+            )
+
+
+def _less_diagonal(matrix: Any, values: list[Any]) -> Any:
+    """A ball matrix less the diagonal matrix of some values."""
+    rest = type(matrix)(matrix)
+    for i, value in enumerate(values):
+        rest[i, i] -= value
+    return rest
 
 
 def _drift(

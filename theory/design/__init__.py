@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     )
     from theory.design.graph import Baseline, DesignGraph, baselines, star_centre, star_network
     from theory.design.influences.influence_set import InfluenceSet
-    from theory.design.mixing import FastestMixing, MixingBound, fastest_mixing, reweighted
-    from theory.design.placement import Placement, ProvedPlacement, place, prove_placement
+    from theory.design.mixing.fastest import FastestMixing, MixingBound, fastest_mixing, reweighted
+    from theory.design.placement.local import ProvedPlacement, prove_placement
+    from theory.design.placement.place import Placement, place
     from theory.design.rate.changing_weights import ChangingWeights, changing_weights
     from theory.design.rate.edge_confidence import BestEdgeConfidence, best_edge_confidence
     from theory.design.rate.exact_optimal_rate import ExactOptimalRate, exact_optimal_rate
     from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
     from theory.design.rate.rate_program import ReachableTargets, reachable_targets
-    from theory.design.realisation import realise, realise_exactly
+    from theory.design.realisation.weights import realise, realise_exactly
     from theory.design.samples.converse import (
         EveryDesignBound,
         FewestSamples,

@@ -11,10 +11,10 @@ the place of W (docs: mathematics/changing).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,7 @@ from theory.validation import (
 
 
 Pair = tuple[int, int]
+T = TypeVar("T")
 
 LEAST_INFLUENCE = 1e-280
 """Weights are quotients of influences over degrees: above this they are normal doubles."""
@@ -273,6 +274,12 @@ class Constraints(Value):
             values[_row("link_costs", places, pair, "an edge")] = cost
         return read_only(values)
 
+    def fixed_on(self, graph: DesignGraph) -> FloatArray:
+        """W on the links whose listener's row is fixed, nan on the others; shape (L,)."""
+        rows = self.fixed_rows
+        given = [rows[i][j] if i in rows else np.nan for i, j in graph.links.tolist()]
+        return np.array(given, dtype=np.float64)
+
     def _check_rows(self, graph: DesignGraph) -> None:
         allowed = {(int(i), int(j)) for i, j in graph.links}
         for agent, row in self.fixed_rows.items():
@@ -312,6 +319,16 @@ class Constraints(Value):
                 self.degree_budget,
                 "allow more",
             )
+
+
+def all_needed(names: Iterable[T], clash: Callable[[list[T]], bool]) -> list[T]:
+    """Of names that clash together some that still do, though not any fewer of them."""
+    kept = list(names)
+    for name in [*kept]:
+        rest = [other for other in kept if other != name]
+        if clash(rest):
+            kept = rest
+    return kept
 
 
 def _pair(argument: str, pair: object) -> Pair:

@@ -202,19 +202,28 @@ class DesignGraph(Value):
         return f"DesignGraph, {self.agents} agents, {len(self.links)} links"
 
     def _check_connected(self) -> None:
-        pattern = sparse.csr_array(
-            (np.ones(len(self.links)), (self.links[:, 0], self.links[:, 1])),
-            shape=(self.agents, self.agents),
-        )
-        parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-        if parts > 1:
-            named = name_groups(labels.astype(np.int64), self.names)
+        labels = parts_along(self.links, agents=self.agents)
+        if labels.any():
+            named = name_groups(labels, self.names)
             raise fail(
                 "graph",
                 "every agent reached from every other along links",
-                f"{parts} parts that do not all reach each other: {named}",
+                f"{labels.max() + 1} parts that do not all reach each other: {named}",
                 "add edges between the parts, or design each part by itself",
             )
+
+
+def parts_along(links: IntArray, *, agents: int) -> IntArray:
+    """Labels from 0 of the parts in which all reach each other along links (i, j), shape (N,)."""
+    pattern = sparse.csr_array((np.ones(len(links)), (links[:, 0], links[:, 1])), (agents, agents))
+    labels = csgraph.connected_components(pattern, directed=True, connection="strong")[1]
+    return np.asarray(labels, dtype=np.int64)
+
+
+def parts_joined(edges: IntArray, *, agents: int) -> IntArray:
+    """Labels from 0 of the parts that edges connect, whichever way they are written, (N,)."""
+    pattern = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (agents, agents))
+    return np.asarray(csgraph.connected_components(pattern, directed=False)[1], dtype=np.int64)
 
 
 # What a design is compared with ------------------------------------------------------------------

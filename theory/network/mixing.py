@@ -24,17 +24,19 @@ products. (docs: mathematics/mixing)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from theory.network.spectrum import ROUNDING, Spectrum, symmetrised
 from theory.network.stationary import DENSE_AGENTS
 from theory.network.structure import EPS, Weights, as_dense, off_diagonal
 from theory.scientific import sparse
 from theory.showing import Shown
-from theory.validation import FloatArray, read_only
+from theory.validation import FloatArray, IntArray, read_only
 
 # The tail beyond the last round is at most this part of the sum, or less than the strides cost.
 _TAIL = 1e-13
@@ -329,3 +331,47 @@ def _samples_an_octave(agents: int) -> int:
         if agents <= largest:
             return samples
     return 4
+
+
+# Rows of powers, but for their order --------------------------------------------------------------
+
+
+# Rounds that tell most pairs of rows apart, and rounds that are compared together after them.
+_FIRST, _TOGETHER = 2, 32
+# Zero, divided by this, is zero.
+_TINY = 1e-300
+
+
+def rows_apart(
+    powers: FloatArray, rows: IntArray, parts: Sequence[ArrayLike], *, enough: float
+) -> FloatArray:
+    """How far rows of several powers of W differ from the first row, each in order of size.
+
+    Parameters
+    ----------
+    powers
+        Shape (m, N, J): non-negative.
+    rows
+        Shape (R,): which rows.
+    parts
+        Sets of columns; each is put in order by itself.
+    enough
+        Once a row is known to differ by more, later powers are not looked at.
+
+    Returns
+    -------
+    FloatArray
+        The largest difference over powers and columns, relative to the numbers, shape (R,).
+    """
+    found, start = np.zeros(rows.size), 0
+    while start < len(powers) and np.count_nonzero(found <= enough) > 1:
+        end = start + (_FIRST if not start else _TOGETHER)
+        near = np.flatnonzero(found <= enough)
+        some = powers[start:end, rows[near]]
+        for part in parts:
+            own = np.sort(some[:, :, part], axis=2)
+            size = np.maximum(np.maximum(own, own[:, :1]), _TINY)
+            gap = (np.abs(own - own[:, :1]) / size).max(axis=(0, 2))
+            found[near] = np.maximum(found[near], gap)
+        start = end
+    return found

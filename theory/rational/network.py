@@ -269,6 +269,12 @@ class RationalNetwork(Value):
         return stationary_distribution(self.matrix)
 
     @cached_property
+    def is_balanced(self) -> bool:
+        """Whether the columns of W sum to one too, so that v is uniform: decided."""
+        ones = flint.fmpq_mat([[1] * self.agents])
+        return bool(ones * self.matrix == ones)
+
+    @cached_property
     def balance(self) -> Balance:
         """Whether W is reversible, with a closed walk that is out of balance if not: decided."""
         return balance(self.matrix)

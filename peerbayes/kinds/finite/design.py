@@ -35,8 +35,7 @@ from peerbayes.settings.questions import Placement
 from peerbayes.terminal import check_hours
 from theory import FiniteModel, Network, error_exponent, learning_rate, sample_sizes
 from theory.design import DesignFailed, best_edge_confidence, place, star_centre
-from theory.design.placement.classes import every_filling
-from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.placement_problem import PlacementProblem, every_filling
 from theory.learnability import Learnability, learnability
 from theory.learning import expected_log_ratio
 from theory.progress import Progress

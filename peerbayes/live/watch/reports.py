@@ -56,24 +56,26 @@ class LinkReport(_Part):
 class OwnReport(_Part):
     """What an agent's own belief counted."""
 
-    weight: Sum
+    weight: Sum = Field(description="sum over poolings")
     wait: float = Field(description="sum of weight times seconds; clocks may be set back")
 
 
 class EvidenceReport(_Part):
     """Observations of an agent."""
 
-    taken: Count = 0
-    refused: Count = 0
+    taken: Count = Field(default=0, description="observations taken")
+    refused: Count = Field(default=0, description="lines refused")
 
 
 class BeliefReport(_Part):
     """What an agent believes: over hypotheses, or how well its net does."""
 
-    log_belief: list[float] | None = Field(default=None, min_length=2)
-    probabilities: list[Annotated[float, Field(ge=0, le=1)]] | None = None
-    accuracy: float | None = None
-    nll: float | None = None
+    log_belief: list[float] | None = Field(default=None, min_length=2, description="in nats")
+    probabilities: list[Annotated[float, Field(ge=0, le=1)]] | None = Field(
+        default=None, description="of the hypotheses"
+    )
+    accuracy: float | None = Field(default=None, description="of nets")
+    nll: float | None = Field(default=None, description="of nets, in nats")
 
     @model_validator(mode="after")
     def _same_hypotheses(self) -> BeliefReport:
@@ -86,27 +88,29 @@ class BeliefReport(_Part):
 class Report(_Part):
     """One report of one agent; sums and counts since its process began, times in seconds."""
 
-    schema_version: Literal[1] = Field(alias="schema")
-    network: str
-    agent: str
-    epoch: Count
-    round: Count
+    schema_version: Literal[1] = Field(alias="schema", description="version of reports")
+    network: str = Field(description="its 16 digits")
+    agent: str = Field(description="its name")
+    epoch: Count = Field(description="of the list of members")
+    round: Count = Field(description="rounds begun")
     time: float = Field(description="the agent's own clock")
     seconds: float = Field(description="since its process began, by its own clock")
-    pace: str
+    pace: str = Field(description="lockstep or own")
     belief: BeliefReport
     gap: float | None = Field(default=None, description="mean seconds a round")
     links: dict[str, LinkReport]
     own: OwnReport
-    poolings: Count
-    receipts: Counts = Field(default_factory=dict)
-    refused: Counts = Field(default_factory=dict)
+    poolings: Count = Field(description="how many")
+    receipts: Counts = Field(default_factory=dict, description="what became of messages")
+    refused: Counts = Field(default_factory=dict, description="frames refused, by reason")
     doubled: list[str] = Field(default=[], description="agents as which two processes speak")
     evidence: EvidenceReport = EvidenceReport()
-    bytes_sent: Count = 0
-    rss_mb: Sum | None = None
-    stored_round: Count | None = None
-    done: bool = False
+    bytes_sent: Count = Field(default=0, description="bytes of frames")
+    rss_mb: Sum | None = Field(default=None, description="memory in megabytes")
+    stored_round: Count | None = Field(
+        default=None, description="the last round that would survive the death of the process"
+    )
+    done: bool = Field(default=False, description="whether its rounds are over")
 
 
 def read_report(payload: bytes, *, network: str, agent: str) -> Report:

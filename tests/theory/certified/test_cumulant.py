@@ -8,7 +8,7 @@ import mpmath
 import pytest
 from flint import arb
 
-from theory.certified.cumulant import BallLaw, Weighed
+from theory.certified.cumulant import BallLaw, Copies, Weighed
 from theory.certified.maximum import concave_maximum
 from theory.numbers import Enclosure, as_ball, precision
 from theory.rational.log_ratio import RationalLogRatio
@@ -128,3 +128,24 @@ def test_no_maximum_is_claimed_without_evidence_in_favour() -> None:
     law = RationalLogRatio((Fraction(1),), (Fraction(-1),), (Fraction(1),), (Fraction(1),))
     z = Weighed(((arb(1), BallLaw.from_rational(law), 1),), arb(0))
     assert concave_maximum(z, closeness=20) is None
+
+
+def test_copies_of_a_sum_are_as_many_of_its_terms() -> None:
+    law = RationalLogRatio(
+        (Fraction(1, 3), Fraction(2, 3)),
+        (Fraction(0), Fraction(1, 8)),
+        (Fraction(2), Fraction(1, 2)),
+        (Fraction(0), Fraction(0)),
+    )
+    with precision(128):
+        balls = BallLaw.from_rational(law)
+        one = Weighed(((arb(0.5), balls, 1), (arb(0.25), balls, 2)), arb(0))
+        many = Weighed(((arb(0.5), balls, 7), (arb(0.25), balls, 14)), arb(0))
+        copies = Copies(one, 7)
+        assert copies.mean.overlaps(many.mean)
+        assert copies.variance.overlaps(many.variance)
+        assert copies.minimum.overlaps(many.minimum)
+        for part in ("value", "slope", "curvature"):
+            found, truth = (getattr(s.jet(arb(0.75)), part) for s in (copies, many))
+            assert found.overlaps(truth)
+            assert found.rel_accuracy_bits() > 100

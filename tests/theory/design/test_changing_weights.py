@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from tests.theory.design.rate_oracles import model_of
+from tests.theory.design.oracles import model_of
 from theory import FiniteModel, Network, learning_rate
 from theory.changing import (
     ChangingNetwork,
@@ -165,13 +165,3 @@ def test_a_rotating_star_cannot_hear_all_at_once() -> None:
     halves = np.zeros((7, 2))
     halves[1, 0] = halves[2, 1] = 1
     assert np.isclose(rate_bound(star, halves), 1 / 6, rtol=1e-9)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    network = KINDS["own"](np.random.default_rng(0))
-    with pytest.raises(ValueError, match="model: expected 3 agents, got 2"):
-        changing_weights(network, model_of([[0, 1], [0, 1]]), target=0)
-    with pytest.raises(ValueError, match="target"):
-        changing_weights(network, told_apart(), target=3)
-    with pytest.raises(ValueError, match="nothing to reject"):
-        changing_weights(network, model_of(np.zeros((3, 2))), target=0)

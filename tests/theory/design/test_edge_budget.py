@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from tests.strategies.networks import connected_edges
 from theory.design import Constraints, DesignGraph, choose_edges, fastest_mixing, realise
-from theory.design.edges.edge_limits import EdgeLimits, without_budgets
-from theory.design.edges.edge_master import SOLVER_TOLERANCE, EdgeMaster
+from theory.design.edges.edge_limits import (
+    SOLVER_TOLERANCE,
+    EdgeLimits,
+    EdgeMaster,
+    without_budgets,
+)
 from theory.design.edges.edge_search import frobenius_bound
 from theory.design.mixing.mixing_problem import mixing_problem
 from theory.design.search import time_budget

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import combinations
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import rational_models
-from tests.theory.design.rate_oracles import (
+from tests.theory.design.oracles import (
     best_rate,
     fractions_of,
     model_of,
@@ -26,9 +25,14 @@ from tests.theory.design.rate_oracles import (
 from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import Basis
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.rate.exact_optimal_rate import exact_optimal_rate
-from theory.design.rate.exact_program import BasisError, Game, exact_information
+from theory.design.rate.exact_optimal_rate import (
+    BasisError,
+    Game,
+    exact_information,
+    exact_optimal_rate,
+)
 from theory.design.rate.optimal_rate import optimal_rate
 from theory.design.rate.rate_program import (
     LeastProgram,
@@ -240,11 +244,7 @@ def test_from_every_basis_to_the_same_optimum(table: np.ndarray, floor: Fraction
     for size in range(min(last, rows - 1) + 1):
         for chosen in combinations(range(last), size):
             for tight in combinations(range(1, rows), size):
-                start = replace(
-                    program.solve().basis,
-                    basic_variables=np.array([*chosen, last]),
-                    tight_rows=np.array([0, *tight]),
-                )
+                start = Basis(np.array([*chosen, last]), np.array([0, *tight]))
                 try:
                     game.at(start)
                 except BasisError:  # singular: no basis

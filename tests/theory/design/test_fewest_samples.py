@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
 from theory.design.constraints import expected_network
+from theory.design.directed.flow_descent import SmoothErrors
 from theory.design.directed.flow_weights import FlowWeights
-from theory.design.samples.smooth_errors import SmoothErrors
 
 FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
 PAIR = DesignGraph.from_edges([[0, 1]], agents=2)

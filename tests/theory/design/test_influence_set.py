@@ -192,39 +192,6 @@ def test_the_floor_that_is_meant() -> None:
 RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"minimum_influence": 0.3}, "from 0 to 1/N = 0.25"),
-        ({"minimum_influence": -1}, "from 0 to 1/N"),
-        ({"agents": 3}, "graph: expected a graph of 3 agents, got 4"),
-        ({"graph": None, "fixed_rows": {0: [1, 0, 0, 0]}}, "the graph of the fixed rows"),
-        ({"fixed_rows": {1: [0, 1, 0, 0]}}, r"2 parts: .*\{1\}"),
-        (
-            {"minimum_influence": 0.2, "fixed_rows": {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0]}},
-            "minimum_influence: expected at most 0.166667, the most .* fixed_rows of agents 0, 1,",
-        ),
-        (
-            {"symmetric": True, "fixed_rows": {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.3, 0.5, 0.2]}},
-            "agents 1, 2, minimum_self_weight 0 and symmetric=True, which contradict",
-        ),
-        (
-            {
-                "doubly_stochastic": True,
-                "fixed_rows": {1: [0.6, 0.2, 0.2, 0], 3: [0.6, 0, 0.2, 0.2]},
-            },
-            "fixed_rows of agents 1, 3, minimum_self_weight 0 and doubly_stochastic=True",
-        ),
-    ],
-)
-def test_what_cannot_be(arguments: dict[str, object], message: str) -> None:
-    given = {"agents": 4, "graph": RING, "minimum_influence": None} | arguments
-    names = ("fixed_rows", "symmetric", "doubly_stochastic")
-    limits = {name: given.pop(name) for name in names if name in given}
-    with pytest.raises(ValueError, match=message):
-        InfluenceSet(constraints=Constraints(**limits), **given)
-
-
 def test_a_symmetric_network_with_rows_that_agree() -> None:
     rows = {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.2, 0.5, 0.3]}
     allowed = InfluenceSet(4, constraints=Constraints(fixed_rows=rows, symmetric=True), graph=RING)

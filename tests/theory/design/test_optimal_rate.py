@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from tests.strategies import mixed_models
-from tests.theory.design.rate_oracles import (
+from tests.theory.design.oracles import (
     best_rate,
     fractions_of,
     model_of,
@@ -243,30 +243,6 @@ def test_two_hypotheses_that_no_agent_tells_apart() -> None:
     # Twins that are both best for everybody stand in nobody's way.
     twins = model_of([[0.0, 0.0, 2.0], [1.0, 1.0, 1.5]])
     assert optimal_rate(twins).reference == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("table", "target", "message"),
-    [
-        ([[0.0, 0.0], [0.0, 0.0]], None, "no agent tells 'h0' from 'h1'"),
-        ([[0.0, 1.0], [1.0, 0.0]], None, "name one"),
-        ([[0.0, 1.0], [0.0, 1.0]], 1, "'h0', on which every network settles"),
-        ([[0.0, 1.0, 2.0], [2.0, 1.0, 1.0]], 2, "'h1' fits at least as well everywhere"),
-        ([[0.0, 1.5, 2.0], [2.0, 1.5, 0.0]], 1, "'h2', 'h0' stands in the way|'h0', 'h2' stands"),
-        ([[0.0, 1.0], [1.0, 0.0]], 2, "at most 1"),
-    ],
-)
-def test_targets_that_cannot_be(table: object, target: int | None, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        optimal_rate(model_of(table), target=target)
-
-
-def test_a_target_that_only_the_floor_forbids() -> None:
-    model = model_of([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(ValueError, match="lower minimum_influence: with 0 the rate comes up to 1"):
-        optimal_rate(model, target=0, influences=InfluenceSet(2, "1/2"))
-    with pytest.raises(ValueError, match="as many agents as the model, 2, got 3"):
-        optimal_rate(model, target=0, influences=InfluenceSet(3))
 
 
 def test_a_rate_of_zero_is_not_reached() -> None:

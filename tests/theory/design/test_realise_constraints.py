@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.theory.design.targets import (
+from tests.theory.design.oracles import (
     directed_graphs,
     graph_of,
     influence_of,
@@ -231,35 +231,6 @@ def test_rows_that_isolate_agents_are_named() -> None:
     rows = {1: np.array([0.5, 0.5, 0, 0]), 2: np.array([0, 0, 0.5, 0.5])}
     with pytest.raises(ValueError, match=r"fixed_rows: .* 2 parts: {0, 1}, {2, 3}; let a fixed"):
         realise(path, np.full(4, 0.25), constraints=Constraints(fixed_rows=rows))
-
-
-LIMITED = {
-    "edge_budget": (Constraints(edge_budget=2), "edge_budget: .* budget of 2.* got 3 edges"),
-    "degree_budget": (Constraints(degree_budget=2), "degree_budget: .* got 3 neighbours"),
-    "cost_budget": (
-        Constraints(cost_budget=3, link_costs={(0, 1): 2}),
-        "cost_budget: .* got 4 as cost of all edges; choose the edges first",
-    ),
-    "symmetric": (
-        Constraints(symmetric=True),
-        "v: .* uniform .*, which symmetric .* to 0.4",
-    ),
-    "doubly": (Constraints(doubly_stochastic=True), "v: expected the uniform"),
-    "unknown": (Constraints(availability={(1, 2): 0.5}), "availability: .* of the graph"),
-}
-
-
-@pytest.mark.parametrize("case", LIMITED)
-def test_limits_that_the_graph_or_v_exceed(case: str) -> None:
-    star = DesignGraph.from_edges([[0, 1], [0, 2], [0, 3]], agents=4)
-    limits, message = LIMITED[case]
-    if "edge" in case:  # a tree has no edge to spare: a budget of N − 1 is the least
-        ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3)
-        with pytest.raises(ValueError, match=message):
-            realise(ring, np.full(3, 1 / 3), constraints=limits)
-        return
-    with pytest.raises(ValueError, match=message):
-        realise(star, [0.4, 0.2, 0.2, 0.2], constraints=limits)
 
 
 def test_symmetry_with_one_way_losses_is_refused() -> None:

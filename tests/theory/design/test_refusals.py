@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.models import coins
-from theory import FiniteAgent, FiniteModel, Network
+from tests.theory.design.oracles import model_of
+from tests.theory.design.placement.oracles import coins as loaded
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
+from theory.changing import DelayedNetwork
 from theory.design import (
     Constraints,
     DesignGraph,
     InfluenceSet,
     best_edge_confidence,
+    best_exponent,
+    changing_weights,
     choose_edges,
     every_design_bound,
     fastest_mixing,
     fewest_samples,
     local_mixing,
+    optimal_rate,
+    place,
+    prove_placement,
     rank_edges,
+    realise,
+    realise_exactly,
     reweighted,
     star_network,
     trade_off,
+    worst_case_exponent,
 )
 from theory.design.mixing.fastest import mixing_bound
 from theory.design.mixing.mixing_problem import mixing_problem
+from theory.rational import RationalFiniteAgent, RationalModel, RationalNetwork
 
 
 def graph(kind: str, agents: int) -> DesignGraph:
     return DesignGraph.from_network(Network.from_topology(kind, agents=agents))
+
+
+def line(agents: int) -> Network:
+    return Network.from_topology("path", agents=agents)
+
+
+def speaking(bias: float) -> FiniteAgent:
+    """An agent that sees a coin of this bias, of which the hypotheses claim 3/4 and 1/4."""
+    claims = [[[0.75, 0.25]], [[0.25, 0.75]]]
+    return FiniteAgent.from_tables(inputs=[1.0], truth=[[bias, 1 - bias]], likelihood=claims)
 
 
 def coin(truth: float, other: float) -> FiniteAgent:
@@ -57,6 +81,48 @@ HUB3 = Network.from_topology("star", agents=3)
 NONE, NAN = np.zeros((3, 3)), float("nan")
 V202, V16, V6 = (np.full(n, 1 / n) for n in (202, 16, 6))
 BOUND = {"delta": 0, "influences": InfluenceSet(2), "v": V2, "most_rounds": 9}
+RING3, RING4 = graph("ring", 3), graph("ring", 4)
+LEADER = [0.4, 0.2, 0.2, 0.2]
+# No influence: what is expected.
+BAD = [
+    ([0.5, 0.0, 0.5], r"positive influence.*got 0 at agent 1; give it"),
+    ([0.7, -0.2, 0.5], "positive influence.*got -0.2 at agent 1"),
+    ([0.5, 0.5], "one influence for each of 3 agents, got 2 numbers; give"),
+    ([0.5, 0.5, 0.5], "probabilities that sum to 1, got a sum of 1.5; rescale"),
+    ([0.5, NAN, 0.5], r"finite numbers, got nan at \[1\]; replace"),
+    ([0.5, float("inf"), 0.5], r"finite numbers, got inf at \[1\]"),
+    ([[0.5, 0.25, 0.25]], r"an array with 1 axes, got shape \(1, 3\)"),
+    (["a", "b", "c"], "a rectangular array of numbers"),
+    ([1.0, 1e-300, 1e-300], "positive influence.*got 1e-300 at agent 1"),
+]
+# To be placed on a path of three agents, and on one of five.
+PLACED, PATH3, PATH5 = loaded([[0.3], [0.1], [0.0]]), line(3), line(5)
+# One agent's data speak for "left", three agents' for "right"; one cannot tell.
+DIVIDED = FiniteModel.from_agents(
+    ["left", "right"], [speaking(bias) for bias in (0.75, 0.25, 0.5)], counts=[1, 3, 1]
+)
+EXACT = RationalNetwork.from_topology("path", agents=3)
+FOR_FAIR, FOR_LOADED, BLIND = (
+    RationalFiniteAgent.from_tables(inputs=[1], truth=[truth], likelihood=[[a], [b]])
+    for truth, a, b in (
+        (["1/2", "1/2"], ["1/2", "1/2"], ["3/4", "1/4"]),
+        (["3/4", "1/4"], ["1/2", "1/2"], ["3/4", "1/4"]),
+        (["1/2", "1/2"], ["1/2", "1/2"], ["1/2", "1/2"]),
+    )
+)
+ALIKE = RationalModel.from_agents(["fair", "loaded"], [FOR_FAIR], counts=[3])
+READER = FiniteAgent.from_log_likelihoods(np.log([[0.5, 0.4, 0.7], [0.3, 0.6, 0.2]]))
+GAP = FiniteAgent.from_tables(
+    inputs=[1.0], truth=[[0.5, 0.5, 0.0]], likelihood=[[[0.4, 0.4, 0.2]], [[0.3, 0.5, 0.2]]]
+)
+SAME = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1.0], [1.0]], 1.0)
+LATE = DelayedNetwork(PATH3, 2)
+TORN = [[0.0, 1.0], [1.0, 0.0]]
+
+
+def tied(*, v_min: float | None = None, **limits: Any) -> tuple[Any, ...]:
+    """What a set of influences on a ring is made of."""
+    return 4, v_min, Constraints(**limits), RING4
 
 
 # Under limits: the graph, v, the limits, and the answer.
@@ -76,6 +142,20 @@ LIMITED = {
     local_mixing: [
         (ONE_WAY, SKEWED, {"doubly_stochastic": True}, "v: expected the uniform"),
         (GRID, None, {"symmetric": True}, "symmetric: .*use fastest_mixing"),
+    ],
+    realise: [
+        (RING3, V3, {"edge_budget": 2}, "edge_budget: .* budget of 2.* got 3 edges"),
+        (STAR, V4, {"degree_budget": 2}, "degree_budget: .* got 3 neighbours"),
+        (
+            STAR,
+            V4,
+            {"cost_budget": 3, "link_costs": {(0, 1): 2}},
+            "cost_budget: .* got 4 as cost of all edges; choose the edges first",
+        ),
+        (STAR, LEADER, {"symmetric": True}, "v: .* uniform .*, which symmetric .* to 0.4"),
+        (STAR, LEADER, {"doubly_stochastic": True}, "v: expected the uniform"),
+        (STAR, LEADER, {"availability": {(1, 2): 0.5}}, "availability: .* of the graph"),
+        *((PATH, v, {}, f"v: expected {message}") for v, message in BAD),
     ],
     choose_edges: [
         (K4, UNEVEN, {"edge_budget": 2}, "edge_budget: expected at least 3 edges"),
@@ -152,6 +232,152 @@ REFUSED = {
         ((PAIR, coins(3)), CASE, "model: expected as many agents as the network, 2, got 3"),
         ((PAIR, coins(2)), {"delta": 0}, r"delta: expected a number in \(0, 1\), got 0"),
         ((PAIR, coins(2)), CASE | {"effort": 0}, "effort: expected"),
+    ],
+    InfluenceSet: [
+        (tied(v_min=0.3), {}, "minimum_influence: .*from 0 to 1/N = 0.25"),
+        (tied(v_min=-1), {}, "minimum_influence: .*from 0 to 1/N"),
+        ((3, None, Constraints(), RING4), {}, "graph: expected a graph of 3 agents, got 4"),
+        ((4, None, Constraints(fixed_rows={0: [1, 0, 0, 0]})), {}, "graph: .* of the fixed rows"),
+        (tied(fixed_rows={1: [0, 1, 0, 0]}), {}, r"fixed_rows: .*2 parts: .*\{1\}"),
+        (
+            tied(v_min=0.2, fixed_rows={0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0]}),
+            {},
+            "minimum_influence: expected at most 0.166667, the most .* fixed_rows of agents 0, 1,",
+        ),
+        (
+            tied(symmetric=True, fixed_rows={1: [0.3, 0.5, 0.2, 0], 2: [0, 0.3, 0.5, 0.2]}),
+            {},
+            ".*agents 1, 2, minimum_self_weight 0 and symmetric=True, which contradict",
+        ),
+        (
+            tied(doubly_stochastic=True, fixed_rows={1: [0.6, 0.2, 0.2, 0], 3: [0.6, 0, 0.2, 0.2]}),
+            {},
+            ".*fixed_rows of agents 1, 3, minimum_self_weight 0 and doubly_stochastic=True",
+        ),
+    ],
+    optimal_rate: [
+        ((model_of([[0.0, 0.0]] * 2),), {}, ".*no agent tells 'h0' from 'h1'"),
+        ((model_of(TORN),), {}, "target: .*name one"),
+        ((model_of([[0.0, 1.0]] * 2),), {"target": 1}, ".*'h0', on which every network settles"),
+        (
+            (model_of([[0.0, 1.0, 2.0], [2.0, 1.0, 1.0]]),),
+            {"target": 2},
+            ".*'h1' fits at least as well everywhere",
+        ),
+        (
+            (model_of([[0.0, 1.5, 2.0], [2.0, 1.5, 0.0]]),),
+            {"target": 1},
+            ".*('h2', 'h0' stands in the way|'h0', 'h2' stands)",
+        ),
+        ((model_of(TORN),), {"target": 2}, "target: .*at most 1"),
+        (
+            (model_of(TORN),),
+            {"target": 0, "influences": InfluenceSet(2, "1/2")},
+            ".*lower minimum_influence: with 0 the rate comes up to 1",
+        ),
+        (
+            (model_of(TORN),),
+            {"target": 0, "influences": InfluenceSet(3)},
+            "influences: .*as many agents as the model, 2, got 3",
+        ),
+    ],
+    best_exponent: [
+        ((coins(3),), {"influences": InfluenceSet(3, 0)}, "minimum_influence: .* above 0"),
+        ((coins(3),), {"influences": InfluenceSet(4)}, "influences: expected as many agents"),
+        ((coins(3),), {"tolerance": 0.0}, "tolerance"),
+        ((APART,), {}, "target"),
+    ],
+    worst_case_exponent: [
+        (
+            (FiniteModel.from_agents(["a", "b"], [READER]),),
+            {},
+            "agents of kind 0: expected likelihoods that sum to one",
+        ),
+        ((FiniteModel.from_agents(["a", "b"], [GAP]),), {}, ".*positive truth for every label"),
+        ((FiniteModel.from_agents(["a", "b", "c"], [SAME]),), {}, ".*no agent tells 'b' from 'c'"),
+        ((coins(3),), {"influences": InfluenceSet(3, 0)}, "minimum_influence: .*above 0"),
+    ],
+    changing_weights: [
+        ((LATE, coins(2)), {"target": 0}, "model: expected 3 agents, got 2"),
+        ((LATE, coins(3)), {"target": 3}, "target"),
+        ((LATE, model_of(np.zeros((3, 2)))), {"target": 0}, "target: .*nothing to reject"),
+    ],
+    realise_exactly: [
+        ((PATH, v), {}, message)
+        for v, message in (
+            (["1/2", "0", "1/2"], "v: expected positive influence.*got 0 at agent 1"),
+            (["1/2", "1/4"], "v: expected one influence for each of 3 agents, got 2"),
+            (["1/2", "1/4", "1/3"], "v: expected probabilities that sum to 1"),
+            (["1/2", "3/4", "-1/4"], "v: expected probabilities of at least 0"),
+            (["1/2", "half", "1/4"], ".*expected a fraction such as 1/3, got 'half'"),
+            ([0.5, NAN, 0.5], ".*expected a finite number, got nan"),
+        )
+    ],
+    place: [
+        *(
+            ((PATH3, PLACED), options, message)
+            for options, message in (
+                ({"fixed": [3]}, "fixed: expected agents numbered 0 to 2, got 3"),
+                ({"fixed": [-1]}, "fixed: expected a whole number of at least 0, got -1"),
+                ({"fixed": [1, 1]}, r"fixed: expected every agent once, got \[1, 1\]"),
+                ({"fixed": [0, 1, 2]}, "fixed: expected some agent left out, got all agents"),
+                ({"objective": "mixing"}, "objective: expected one of rate, exponent, samples"),
+                ({"method": "guess"}, "method: expected one of auto, milp, exhaustive, local"),
+                ({"objective": "exponent", "method": "milp"}, "method: .* exhaustive or local"),
+                ({"target": 2}, "target: expected a whole number of at most 1, got 2"),
+                ({"target": 1}, "target: expected 'fair', on which every .*, got 'loaded0'"),
+                ({"delta": 0.0}, r"delta: expected a number in \(0, 1\), got 0"),
+                ({"seed": -1}, "seed: expected a whole number of at least 0"),
+                ({"restarts": -1}, "restarts: expected a whole number of at least 0"),
+                ({"tolerance": 0.0}, "tolerance: expected a finite number above 0"),
+                ({"seconds": np.inf}, "seconds: expected a finite number above 0"),
+            )
+        ),
+        *(
+            ((v, PLACED), {}, message)
+            for v, message in (
+                ([0.5, 0.5], "model: expected as many agents as the network, 2, got 3"),
+                ([0.5, 0.6, -0.1], "influence: expected numbers of at least 0, some above"),
+                ([0.0, 0.0, 0.0], "influence: expected numbers of at least 0, some above"),
+                ([[0.5, 0.3, 0.2]], "influence: expected an array with 1 axes"),
+                ([0.5, NAN, 0.5], "influence: expected finite numbers, got nan"),
+            )
+        ),
+        (([0.5, 0.3, 0.2], PLACED), {"objective": "samples"}, "network: expected a Network for"),
+        (
+            (line(7), loaded([[0.02 * k] for k in range(1, 8)])),
+            {"objective": "samples", "method": "exhaustive"},
+            "method: expected at most 1000 classes .* got exhaustive, with 2520",
+        ),
+        ((PATH3, loaded([[0.0]], [3])), {}, "hypotheses: expected one that fits worse"),
+        *(
+            (
+                (PATH5, DIVIDED),
+                {"target": 0, "objective": objective, "method": method},
+                ".*'left', which under none found rejects 'right'; name",
+            )
+            for objective in ("rate", "exponent", "samples")
+            for method in ("auto", "exhaustive", "local")
+        ),
+    ],
+    prove_placement: [
+        ((EXACT, ALIKE, [0, 0, 1]), {}, r"assignment: .* each of 0 to 2 once, got \[0, 0, 1\]"),
+        ((EXACT, ALIKE), {"target": 1}, "target: expected .* on which every network settles"),
+        (
+            (EXACT, RationalModel.from_agents(["fair", "loaded"], [FOR_FAIR])),
+            {},
+            "model: expected as many agents as the network, 3, got 1",
+        ),
+        (
+            (EXACT, RationalModel.from_agents(["a", "b"], [BLIND], counts=[3])),
+            {},
+            "hypotheses: expected one that fits worse",
+        ),
+        (
+            (EXACT, RationalModel.from_agents(["a", "b"], [FOR_FAIR, FOR_LOADED], counts=[1, 2])),
+            {},
+            "target: expected the hypothesis to settle on",
+        ),
     ],
     every_design_bound: [((coins(2),), BOUND, r"delta: expected a number in \(0, 1\)")],
     trade_off: [

@@ -11,7 +11,7 @@ from tests.oracles import deviation_enclosures
 from tests.strategies import networks
 from theory.network import Network
 from theory.network import mixing as mixing_module
-from theory.network.mixing import reversible_bound, witness_bound
+from theory.network.mixing import reversible_bound, rows_apart, witness_bound
 
 
 def reset_chain(agents: int) -> np.ndarray:
@@ -222,3 +222,19 @@ def test_reversible_bound_for_the_smallest_doubles() -> None:
     ]
     # Logarithms of about 372, so that exp loses three digits more than its sixteen: 1e-12.
     np.testing.assert_allclose(reversible_bound(v, 0.5), expected, rtol=1e-12)
+
+
+def test_rows_that_are_the_same_numbers_in_another_order_are_not_apart() -> None:
+    rng = np.random.default_rng(5)
+    first = rng.random((70, 1, 6))
+    powers = np.concatenate([first, first[:, :, [2, 0, 1, 4, 3, 5]], first], axis=1)
+    powers[50, 2, 4] *= 1.25  # late, in the second set of columns
+    parts = [np.array([0, 1, 2]), [3, 4, 5]]
+    found = rows_apart(powers, np.array([0, 1, 2]), parts, enough=0.1)
+    assert found[:2].tolist() == [0.0, 0.0]
+    # Sorted by hand, with Python's sort.
+    ours, theirs = (sorted(powers[50, i, 3:].tolist()) for i in (0, 2))
+    assert found[2] == max(abs(a - b) / max(a, b) for a, b in zip(ours, theirs, strict=True))
+    # Columns of different sets are not exchanged.
+    other = powers[:, :, [0, 1, 3, 2, 4, 5]]
+    assert rows_apart(other, np.array([0, 1]), parts, enough=1e-9)[1] > 1e-9

@@ -35,6 +35,7 @@ from theory.bounds.tails.events import ErrorEvents
 from theory.learning.finite_agent import FiniteAgent
 from theory.learning.model import FiniteModel
 from theory.network import Network
+from theory.network.mixing import rows_apart
 from theory.validation import FloatArray, IntArray
 
 # Sorted weights that agree to this, relatively, make two agents alike; the difference is added to
@@ -43,8 +44,6 @@ _ALIKE = 1e-11
 # Rows that agree to this in every round (the sum over columns) make two events one; what they
 # differ by is added to the constant's error.
 _SAME = 1e-12
-# Zero, divided by this, is zero.
-_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,8 @@ class View:
     @cached_property
     def rows(self) -> FloatArray:
         """The weights of the informed, shape (m, N, len(informed))."""
-        return self.powers.rows[:, :, self.informed]
+        everyone = self.informed.size == self.powers.network.agents
+        return self.powers.rows if everyone else self.powers.rows[:, :, self.informed]
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -157,32 +157,23 @@ class View:
     def classes(self) -> tuple[EventClass, ...]:
         """The classes of events, by their first group."""
         found: list[EventClass] = []
-        first: list[FloatArray] = []
-        for group in self.groups:
-            shares, own = self.group_shares(group), self._ordered(group[0])
-            for index, known in enumerate(found):
-                difference = max(
-                    _difference(own, first[index], 0.0),
-                    _difference(shares, self.group_shares(known.agents), 1.0),
-                )
-                if difference <= _ALIKE:
-                    found[index] = replace(
-                        known,
-                        count=known.count + 1,
-                        difference=max(known.difference, difference),
-                        members=known.members | set(group),
-                    )
-                    break
-            else:
-                found.append(EventClass(group, 1, 0.0, frozenset(group)))
-                first.append(own)
+        remaining = list(self.groups)
+        parts = [np.flatnonzero(self.parts == part) for part in np.unique(self.parts)]
+        shares = {group: self.group_shares(group) for group in remaining}
+        while remaining:
+            first = remaining[0]
+            agents = np.array([group[0] for group in remaining])
+            gaps = rows_apart(self.rows, agents, parts, enough=_ALIKE)
+            worst = {first: 0.0}
+            for group, gap in zip(remaining[1:], gaps[1:].tolist(), strict=True):
+                if gap <= _ALIKE:
+                    difference = max(gap, _difference(shares[group], shares[first]))
+                    if difference <= _ALIKE:
+                        worst[group] = difference
+            members = frozenset(agent for group in worst for agent in group)
+            found.append(EventClass(first, len(worst), max(worst.values()), members))
+            remaining = [group for group in remaining if group not in worst]
         return tuple(found)
-
-    def _ordered(self, agent: int) -> FloatArray:
-        """The agent's weights in order of size, part by part, shape (m, len(informed))."""
-        own = self.rows[:, agent]
-        parts = np.unique(self.parts)
-        return np.hstack([np.sort(own[:, self.parts == part], axis=1) for part in parts])
 
     def group_shares(self, group: tuple[int, ...]) -> FloatArray:
         """The smallest constant among a group's members, shape (m,)."""
@@ -190,16 +181,10 @@ class View:
         return found
 
 
-def _difference(a: FloatArray, b: FloatArray, size: float) -> float:
-    """The largest difference relative to the numbers, or to `size` if that is more."""
-    worst = 0.0
-    # Most pairs differ in the first rounds.
-    for part in (slice(0, 2), slice(2, None)):
-        scale = np.maximum(np.maximum(np.abs(a[part]), np.abs(b[part])), max(size, _TINY))
-        worst = max(worst, float((np.abs(a[part] - b[part]) / scale).max(initial=0.0)))
-        if worst > _ALIKE:
-            break
-    return worst
+def _difference(a: FloatArray, b: FloatArray) -> float:
+    """The largest difference relative to the numbers, or to 1 if that is more."""
+    scale = np.maximum(np.maximum(np.abs(a), np.abs(b)), 1.0)
+    return float((np.abs(a - b) / scale).max(initial=0.0))
 
 
 # Weights in the stationary distribution that agree to this, relatively, are taken as equal where
@@ -284,6 +269,11 @@ class EventSet:
         """The number of distinct factors of a class in a settled round."""
         first = self._bare(wrong, self.classes(wrong)[index].agent).first
         return int(first[-1] - first[-2])
+
+    @cached_property
+    def work(self) -> int:
+        """Entries of φ, at the least, that the bound from a settled round on takes."""
+        return 2_000 * int(self._bare(0, self.classes(0)[0].agent).first[-1])
 
     @cached_property
     def atoms(self) -> int:

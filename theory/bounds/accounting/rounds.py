@@ -13,6 +13,7 @@ import numpy as np
 from theory.bounds.accounting.curves import NEGLIGIBLE, ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.laws import pair_laws
+from theory.bounds.accounting.small_loops import foresee
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
@@ -89,6 +90,7 @@ def certified_rounds(
     least = _least_seconds(events, guess, logs)
     if least > seconds:
         return _too_long(delta, least)
+    foresee(events.work)
     for _ in range(_MOST_GUESSES):
         attempt = ErrorCurve(events, guess, guess, threshold=threshold)
         if attempt.selection_work > seconds:

@@ -50,6 +50,12 @@ def suit(laws: Laws, work: int) -> bool:
     return True
 
 
+def foresee(work: int) -> None:
+    """Say what is to come: if numba is to be loaded for it, it may be loaded at once."""
+    if _done["work"] + work > _MOST_WORK:
+        _done["work"] = _MOST_WORK + 1
+
+
 def _each(function: Callable[[float], float], values: FloatArray) -> FloatArray:
     """By the C library, entry by entry: numpy's own loops may differ in the last digit."""
     return np.array(list(map(function, values.ravel().tolist()))).reshape(values.shape)

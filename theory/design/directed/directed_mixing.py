@@ -23,7 +23,7 @@ from theory.design.directed.flow_descent import Descent, FlowDescent, modulus_bo
 from theory.design.directed.flow_weights import FlowWeights
 from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import LinearProgram, simplex
-from theory.design.mixing import fastest_mixing
+from theory.design.mixing.fastest import fastest_mixing
 from theory.design.rate.rate_program import LeastProgram
 from theory.design.search import Certificate, DesignFailed, Search
 from theory.network import Deviation, Network

@@ -177,9 +177,7 @@ class FlowWeights:
     @cached_property
     def prescribed(self) -> FloatArray:
         """E[W]_ij on links of fixed rows; 0 elsewhere; shape (L,)."""
-        rows = self.limits.fixed_rows
-        given = [rows[i][j] if i in rows else 0.0 for i, j in self.graph.links.tolist()]
-        return np.array(given) * self.availability
+        return np.asarray(np.nan_to_num(self.limits.fixed_on(self.graph)) * self.availability)
 
     @cached_property
     def _columns(self) -> tuple[IntArray, FloatArray, FloatArray]:

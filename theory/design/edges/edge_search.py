@@ -17,15 +17,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import (
     EdgeLimits,
+    EdgeMaster,
     Mask,
     descended,
     surrogate_slem,
     without_budgets,
 )
-from theory.design.edges.edge_master import EdgeMaster
 from theory.design.graph import DesignGraph
-from theory.design.mixing import FastestMixing, fastest_mixing
-from theory.design.mixing.fastest import edge_stress
+from theory.design.mixing.fastest import FastestMixing, edge_stress, fastest_mixing
 from theory.design.mixing.mixing_problem import MixingProblem
 from theory.design.search import Certificate, DesignFailed, Search, is_spent, seconds_left
 from theory.showing import Shown

@@ -16,7 +16,7 @@ from theory.design.constraints import Constraints
 from theory.design.edges.edge_limits import EdgeLimits, Mask, without_budgets
 from theory.design.edges.edge_search import ChosenEdges, EdgeSearch, EdgeSets
 from theory.design.graph import DesignGraph
-from theory.design.mixing import fastest_mixing
+from theory.design.mixing.fastest import fastest_mixing
 from theory.design.mixing.mixing_problem import mixing_problem
 from theory.design.search import until_spent
 from theory.network import RULES, Network

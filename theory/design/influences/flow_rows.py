@@ -16,17 +16,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.graph import DesignGraph, parts_along
 from theory.design.search import DesignFailed
 from theory.network.structure import name_groups
-from theory.scientific import csgraph, sparse
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Linear programs that grow -----------------------------------------------------------------------
@@ -37,8 +37,33 @@ from theory.validation import FloatArray, IntArray, fail, read_only
 _FEASIBILITY = 1e-10
 # The smallest that HiGHS accepts as the size below which entries are dropped.
 _SMALLEST_ENTRY = 1e-12
-# How HiGHS calls its methods.
-_DUAL, _PRIMAL = 1, 4
+# How HiGHS calls its methods, and which way it optimises.
+_DUAL, _PRIMAL, _MINIMISE = 1, 4, 1
+_OPTIONS = {
+    "output_flag": False,
+    "parallel": "off",
+    "presolve": "off",
+    "solver": "simplex",
+    "primal_feasibility_tolerance": _FEASIBILITY,
+    "dual_feasibility_tolerance": _FEASIBILITY,
+    "small_matrix_value": _SMALLEST_ENTRY,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which variables and which rows' slacks a basic solution is made of.
+
+    Attributes
+    ----------
+    basic_variables
+        The variables in the basis, sorted.
+    tight_rows
+        The rows whose slack is not in the basis, sorted; as many as basic variables.
+    """
+
+    basic_variables: IntArray
+    tight_rows: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,20 +77,30 @@ class LinearSolution:
     multipliers
         One per row, in the order added: how much the maximum rises if its sides rise by one.
         At least zero where an upper side binds, at most zero where a lower side does.
-    basic_variables
-        The variables in the basis, sorted.
-    tight_rows
-        The rows whose slack is not in the basis, sorted; as many as basic variables.
+    statuses
+        What HiGHS says of variables and rows.
     """
 
     x: FloatArray
     multipliers: FloatArray
-    basic_variables: IntArray
-    tight_rows: IntArray
+    statuses: Any
+
+    @cached_property
+    def basis(self) -> Basis:
+        """The basis that HiGHS ended with."""
+        import highspy
+
+        basic = highspy.HighsBasisStatus.kBasic
+        return Basis(
+            basic_variables=np.flatnonzero([s == basic for s in self.statuses.col_status]),
+            tight_rows=np.flatnonzero([s != basic for s in self.statuses.row_status]),
+        )
 
 
 class LinearProgram:
     """A linear program in HiGHS that rows can be added to.
+
+    What is known when it is first solved is handed to HiGHS at once; later rows one lot at a time.
 
     Parameters
     ----------
@@ -76,24 +111,11 @@ class LinearProgram:
     """
 
     def __init__(self, objective: FloatArray, lower: FloatArray) -> None:
-        import highspy
-
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._highs.silent()
-        self._highs.setOptionValue("parallel", "off")
-        self._highs.setOptionValue("presolve", "off")
-        self._highs.setOptionValue("solver", "simplex")
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self._highs.setOptionValue(name, _FEASIBILITY)
-        self._highs.setOptionValue("small_matrix_value", _SMALLEST_ENTRY)
-        variables = lower.size
-        self._highs.addVars(variables, lower, np.full(variables, np.inf))
-        places = np.arange(variables, dtype=np.int32)
         # HiGHS minimises: multipliers have the sign of the maximum's then.
-        self._highs.changeColsCost(variables, places, -np.asarray(objective, dtype=np.float64))
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._infeasible = highspy.HighsModelStatus.kInfeasible
-        self._basic = highspy.HighsBasisStatus.kBasic
+        self._costs = -np.asarray(objective, dtype=np.float64)
+        self._lower = np.array(lower, dtype=np.float64)
+        self._lots: list[_Lot] = []
+        self._highs: Any = None
 
     def add(self, rows: Any, lower: FloatArray | float, upper: FloatArray | float) -> None:
         """Add rows with their two sides.
@@ -111,20 +133,48 @@ class LinearProgram:
             matrix = rows if rows.format == "csr" else rows.tocsr()
             starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data
         sides = (np.asarray(side, dtype=np.float64) for side in (lower, upper))
+        low, high = (side if side.ndim else np.full(count, side) for side in sides)
+        lot = _Lot(low, high, starts, places, values)
+        if self._highs is None:
+            self._lots.append(lot)
+            return
         self._highs.addRows(
-            count,
-            *(side if side.ndim else np.full(count, side) for side in sides),
-            values.size,
-            starts.astype(np.int32, copy=False),
-            places.astype(np.int32, copy=False),
+            count, low, high, values.size,
+            starts.astype(np.int32, copy=False), places.astype(np.int32, copy=False),
             values.astype(np.float64, copy=False),
-        )
+        )  # fmt: skip
 
     def bound(self, lower: FloatArray) -> None:
         """Give the first variables other least values, shape (V',)."""
-        places = np.arange(lower.size, dtype=np.int32)
-        most = np.full(lower.size, np.inf)
-        self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
+        self._lower[: lower.size] = lower
+        if self._highs is not None:
+            places = np.arange(lower.size, dtype=np.int32)
+            most = np.full(lower.size, np.inf)
+            self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
+
+    def _begin(self) -> None:
+        """Hand HiGHS all that is known."""
+        import highspy
+
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in _OPTIONS.items():
+            self._highs.setOptionValue(name, value)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._infeasible = highspy.HighsModelStatus.kInfeasible
+        lots, variables = self._lots or [_Lot.none()], self._lower.size
+        sizes = np.cumsum([0, *(lot.values.size for lot in lots)])
+        starts = [lot.starts + size for lot, size in zip(lots, sizes[:-1], strict=True)]
+        low, high, values, places = (
+            np.concatenate([getattr(lot, name) for lot in lots])
+            for name in ("lower", "upper", "values", "places")
+        )
+        self._highs.passModel(
+            variables, low.size, values.size, int(highspy.MatrixFormat.kRowwise), _MINIMISE, 0.0,
+            self._costs, self._lower, np.full(variables, np.inf), low, high,
+            np.concatenate(starts).astype(np.int32), places.astype(np.int32), values,
+            np.zeros(variables, dtype=np.int32),
+        )  # fmt: skip
+        self._lots = []
 
     def solve(self) -> LinearSolution | None:
         """A basic optimal solution; None if no x meets all rows.
@@ -134,6 +184,8 @@ class LinearProgram:
         DesignFailed
             If HiGHS ends in another state.
         """
+        if self._highs is None:
+            self._begin()
         self._highs.run()
         status = self._highs.getModelStatus()
         if status not in (self._optimal, self._infeasible):
@@ -153,13 +205,28 @@ class LinearProgram:
                 best=None,
                 remedy="rescale the model, fix fewer rows, or raise minimum_influence",
             )
-        solution, basis = self._highs.getSolution(), self._highs.getBasis()
+        solution = self._highs.getSolution()
         return LinearSolution(
             x=np.array(solution.col_value),
             multipliers=-np.array(solution.row_dual),
-            basic_variables=np.flatnonzero([s == self._basic for s in basis.col_status]),
-            tight_rows=np.flatnonzero([s != self._basic for s in basis.row_status]),
+            statuses=self._highs.getBasis(),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Lot:
+    """Rows with their sides: where each begins, and the entries' columns and values."""
+
+    lower: FloatArray
+    upper: FloatArray
+    starts: IntArray
+    places: IntArray
+    values: FloatArray
+
+    @classmethod
+    def none(cls) -> _Lot:
+        nothing, nowhere = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nowhere, nowhere, nothing)
 
 
 # Influence as flow -------------------------------------------------------------------------------
@@ -204,6 +271,11 @@ class LinearRows:
         """I + E, the number of rows."""
         return int(self.b_ub.size + self.b_eq.size)
 
+    def weighed(self, multipliers: FloatArray) -> FloatArray:
+        """Aᵀy for one multiplier a row, A_ub's rows first; shape (V,)."""
+        first = self.b_ub.size
+        return _weighed(self.A_ub, multipliers[:first]) + _weighed(self.A_eq, multipliers[first:])
+
     def program(self, objective: FloatArray) -> LinearProgram:
         """The program that maximises objective · x, of shape (V,) or longer, over the set.
 
@@ -246,6 +318,12 @@ class ExactRows:
             read_only(right),
             read_only(lower),
         )
+
+
+def _weighed(matrix: sparse.csr_array, multipliers: FloatArray) -> FloatArray:
+    """Aᵀy, without the time that transposing takes where A is small."""
+    each = np.repeat(multipliers, np.diff(matrix.indptr)) * matrix.data
+    return np.bincount(matrix.indices, weights=each, minlength=matrix.shape[1])
 
 
 def simplex(lower: FloatArray) -> LinearRows:
@@ -368,15 +446,12 @@ def check_reached(graph: DesignGraph, used: NDArray[np.bool_]) -> None:
     ValueError
         If they do not: fixed rows leave out the others.
     """
-    links = graph.links[used]
-    places = (np.ones(len(links)), (links[:, 0], links[:, 1]))
-    pattern = sparse.csr_array(places, shape=(graph.agents, graph.agents))
-    parts, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
-    if parts > 1:
+    labels = parts_along(graph.links[used], agents=graph.agents)
+    if labels.any():
         raise fail(
             "fixed_rows",
             "rows that leave every agent reached from every other",
-            f"{parts} parts: {name_groups(labels.astype(np.int64))}",
+            f"{labels.max() + 1} parts: {name_groups(labels)}",
             "let a fixed row listen to another part, or free it",
         )
 

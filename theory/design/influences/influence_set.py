@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, all_needed
 from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import (
     ExactRows,
@@ -86,7 +86,7 @@ def lagrangian_bound(rows: LinearRows, coefficients: FloatArray, multipliers: Fl
     above, equal = np.maximum(multipliers[:first], 0.0), multipliers[first:]
     c = np.zeros(rows.variables)
     c[: rows.agents] = coefficients
-    used = rows.A_ub.T @ above + rows.A_eq.T @ equal
+    used = rows.weighed(np.append(above, equal))
     sizes = abs(rows.A_ub).T @ above + abs(rows.A_eq).T @ np.abs(equal)
     terms = first + rows.b_eq.size + 4
     rest = c - used
@@ -297,9 +297,7 @@ class InfluenceSet(Value):
                 "graph", f"a graph of {self.agents} agents", graph.agents, "use the same number"
             )
         self.constraints.check(graph)
-        fixed = self.constraints.fixed_rows
-        used = np.array([i not in fixed or fixed[i][j] > 0 for i, j in graph.links.tolist()], bool)
-        check_reached(graph, used)
+        check_reached(graph, self.constraints.fixed_on(graph) != 0)
 
     def _check_feasible(self) -> None:
         if self.constraints.forces_uniform:
@@ -316,14 +314,14 @@ class InfluenceSet(Value):
 
     def _clashing_rows(self) -> list[int]:
         """Fixed rows that exclude v_min together, though not any fewer of them."""
-        kept = dict(self.constraints.fixed_rows)
-        for agent in list(kept):
-            rest = {i: row for i, row in kept.items() if i != agent}
-            fewer = replace(self.constraints, fixed_rows=rest)
+
+        def clash(agents: list[int]) -> bool:
+            rows = {i: self.constraints.fixed_rows[i] for i in agents}
+            fewer = replace(self.constraints, fixed_rows=rows)
             trial = InfluenceSet(self.agents, 0, fewer, self.graph)
-            if not trial.is_simple and trial._evenest().min() < self.lowest - _ROUNDING:
-                kept = rest
-        return sorted(kept)
+            return not trial.is_simple and trial._evenest().min() < self.lowest - _ROUNDING
+
+        return sorted(all_needed(self.constraints.fixed_rows, clash))
 
     def _check_uniform(self) -> None:
         """Whether E[W] can be doubly stochastic, or symmetric, beside the fixed rows."""

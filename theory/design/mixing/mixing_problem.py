@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
+from theory.design.graph import DesignGraph, parts_joined
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.structure import EPS, name_groups
-from theory.scientific import csgraph, sparse
+from theory.scientific import sparse
 from theory.validation import FloatArray, IntArray, fail, read_only
 
 # Two prescriptions of one number, each the product of three rounded ones.
@@ -240,16 +240,12 @@ def _prescribed(
     # An agent with nothing left gives nothing on its other edges.
     spent = budget - taken <= _AGREEMENT * budget
     known[np.isnan(known) & spent[edges].any(axis=1)] = 0.0
-    open_edges = edges[~(known == 0)]
-    pattern = sparse.csr_array(
-        (np.ones(len(open_edges)), (open_edges[:, 0], open_edges[:, 1])), shape=(len(v), len(v))
-    )
-    parts, labels = csgraph.connected_components(pattern, directed=False)
-    if parts > 1:
+    labels = parts_joined(edges[~(known == 0)], agents=len(v))
+    if labels.any():
         raise fail(
             "fixed_rows",
             "rows that leave every agent reached from every other",
-            f"{parts} parts that cannot exchange anything: {name_groups(labels.astype(np.int64))}",
+            f"{labels.max() + 1} parts that cannot exchange anything: {name_groups(labels)}",
             "let the fixed rows give less, so that others have something left for their neighbours",
         )
     return known

@@ -9,9 +9,13 @@ import numpy as np
 from theory.bounds.accounting import account
 from theory.bounds.samples import sample_sizes
 from theory.design.placement.bounds import rate_bound, solve, worst_rate
-from theory.design.placement.classes import MOST_ENTRIES, fillings_of, network_orbits
 from theory.design.placement.local import TIE, Answer, Rates, Settings, climbed, tried
-from theory.design.placement.placement_problem import PlacementProblem
+from theory.design.placement.placement_problem import (
+    MOST_ENTRIES,
+    PlacementProblem,
+    fillings_of,
+    network_orbits,
+)
 from theory.design.placement.placement_tilts import Exponents, exponent_bound
 from theory.design.search import seconds_left, until_spent
 from theory.network import Network

@@ -27,7 +27,6 @@ from theory.learning.rate import check_same_agents
 from theory.learning.tilted import (
     TiltedTable,
     exponents,
-    least_exponents,
     shared_slots,
     tabulate,
 )
@@ -172,6 +171,15 @@ class _Optimum:
 
 
 @dataclass(frozen=True, eq=False)
+class _Slope:
+    """Exponents and best tilts of the wrong hypotheses, and a number of the sign of dE/dx."""
+
+    values: FloatArray
+    tilts: FloatArray
+    slope: float
+
+
+@dataclass(frozen=True, eq=False)
 class _Star:
     """The problem in terms of x = v_centre, between `least` and `most`."""
 
@@ -219,9 +227,9 @@ class _Star:
         return tabulate(self.model, first, self.aim.wrong, slots=slots)
 
     def weights(self, x: float) -> FloatArray:
-        """V by slot, shape (1, S)."""
-        v = np.full((1, self.table.counts.size), (1.0 - x) / (self.agents - 1))
-        v[0, self.table.slots[self.hub]] = x
+        """V by slot, shape (S,)."""
+        v = np.full(self.table.counts.size, (1.0 - x) / (self.agents - 1))
+        v[self.table.slots[self.hub]] = x
         return v
 
     def best_rate(self) -> _Optimum:
@@ -255,45 +263,46 @@ class _Star:
         low, high = self.least, self.most
         # Uniform influence first: often the best, and always one of the best if all are equal.
         x = min(max(1.0 / self.agents, low), high)
-        slope = self.slope(x)
+        here = self.exponents(x, None)
         for end, outwards in ((low, -1), (high, 1)):
-            if slope * outwards > 0 and self.slope(end) * outwards >= 0:
-                low = high = x = end
-        while slope != 0 and high - low > _WIDTH * low:
-            low, high = (x, high) if slope > 0 else (low, x)
+            if here.slope * outwards > 0:
+                there = self.exponents(end, here.tilts)
+                if there.slope * outwards >= 0:
+                    low, high, x, here = end, end, end, there
+        while here.slope != 0 and high - low > _WIDTH * low:
+            low, high = (x, high) if here.slope > 0 else (low, x)
             x = (low + high) / 2
-            slope = self.slope(x)
-        if slope == 0:
+            here = self.exponents(x, here.tilts)
+        if here.slope == 0:
             low = high = x
-        every = np.arange(self.table.rows)
-        values = exponents(self.table, every, self.weights(x)[0]).values
-        value = float(values.min())
+        values, value = here.values, float(here.values.min())
         # At a kink the two exponents agree to the width of the interval, times their slopes.
         slack = 1e3 * _WIDTH * value if np.isfinite(value) else 0.0
         binding = self.aim.wrong[values <= value + slack]
         return _Optimum(x, value, tuple(binding.tolist()), low, high)
 
-    def slope(self, x: float) -> float:
-        """A number of the sign of dE/dx at x, for the hypothesis that binds there.
+    def exponents(self, x: float, near: FloatArray | None) -> _Slope:
+        """The exponents at x, from tilts that are the best nearby, and which way E rises.
 
         By the envelope theorem dE/dx = t Σ_j κ_j'(−t v_j) dv_j/dx at the best t; the factor t is
         left out. Where E = 0 the mean Σ_j v_j I_j has to rise, where t is infinite the least
         Σ_j v_j z_j.
         """
         table, v = self.table, self.weights(x)
-        values, row = least_exponents(table, v)
-        if np.isinf(values[0]):
-            return 0.0
-        tilt = float(exponents(table, row, v[0]).tilts[0])
+        found = exponents(table, np.arange(table.rows), v, guess=near)
+        row = found.values.argmin(keepdims=True)
+        tilt = float(found.tilts[row[0]])
+        if np.isinf(found.values[row[0]]):
+            return _Slope(found.values, found.tilts, 0.0)
         if tilt == 0:
             each = table.facts.information[row]
         elif np.isinf(tilt):
             each = table.facts.minima[row]
         else:
-            each = table.tilted(row, tilt * v).means
+            each = table.tilted(row, tilt * v[None]).means
         # The centre's value less the others' mean.
         centre = float(each[0, table.slots[self.hub]])
         slope = centre - (float(table.counts @ each[0]) - centre) / (self.agents - 1)
         # Zero if that is rounding.
         size = float(np.abs(table.facts.information[row]).max())
-        return slope if abs(slope) > _SLOPE * size else 0.0
+        return _Slope(found.values, found.tilts, slope if abs(slope) > _SLOPE * size else 0.0)

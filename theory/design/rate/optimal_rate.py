@@ -373,9 +373,7 @@ def _largest_first(multipliers: FloatArray) -> IntArray:
 
 def _floor_costs(groups: Groups, solution: RateSolution, worth: FloatArray) -> FloatArray:
     """The multipliers of v_j ≥ v_min, from those of the other rows."""
-    rows, y = groups.rows, solution.row_multipliers
-    first = rows.b_ub.size
-    used = rows.A_ub.T @ y[:first] + rows.A_eq.T @ y[first:]
+    used = groups.rows.weighed(solution.row_multipliers)
     return np.asarray(np.maximum(used[: worth.size] - worth, 0.0))
 
 

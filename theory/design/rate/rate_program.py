@@ -273,9 +273,9 @@ class RateSolution:
         λ, shape (M,), at least 0, sums to one.
     value
         t, in floating point.
-    basis
-        As HiGHS has it: t is the last variable; first come the polytope's rows, A_ub and then A_eq,
-        and then those of hypotheses, as they came into the program.
+    solution
+        As HiGHS has it, with its basis: t is the last variable; first come the polytope's rows,
+        A_ub and then A_eq, and then those of hypotheses, as they came into the program.
     generated
         All hypotheses that were in the program.
     row_multipliers
@@ -285,7 +285,7 @@ class RateSolution:
     point: FloatArray
     multipliers: FloatArray
     value: float
-    basis: LinearSolution
+    solution: LinearSolution
     generated: IntArray
     row_multipliers: FloatArray
 
@@ -363,7 +363,7 @@ class LeastProgram:
             point=x,
             multipliers=multipliers / total if total > 0 else multipliers,
             value=float(values.min()),
-            basis=found,
+            solution=found,
             generated=np.sort(generated),
             row_multipliers=self.unit * found.multipliers[:fixed],
         )

@@ -19,7 +19,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from theory.design.constraints import Constraints
+from theory.design.constraints import Constraints, all_needed
 from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import (
     LinearProgram,
@@ -75,20 +75,20 @@ class FlowProblem:
         return self.limits.availability_on(self.graph)
 
     @cached_property
-    def is_fixed(self) -> BoolArray:
-        """Whether the listener's row is fixed."""
-        return np.isin(self.graph.links[:, 0], list(self.limits.fixed_rows))
+    def weight(self) -> FloatArray:
+        """W on the links whose listener's row is fixed, nan on the others."""
+        return self.limits.fixed_on(self.graph)
 
     @cached_property
-    def weight(self) -> FloatArray:
-        """W on the links whose listener's row is fixed, 0 on the others."""
-        rows = self.limits.fixed_rows
-        return np.array([rows[i][j] if i in rows else 0.0 for i, j in self.graph.links.tolist()])
+    def is_fixed(self) -> BoolArray:
+        """Whether the listener's row is fixed."""
+        return np.asarray(~np.isnan(self.weight))
 
     @cached_property
     def given(self) -> FloatArray:
         """F on the fixed links, 0 on the others."""
-        return np.asarray(self.v[self.graph.links[:, 0]] * self.weight * self.availability)
+        weight = np.nan_to_num(self.weight)
+        return np.asarray(self.v[self.graph.links[:, 0]] * weight * self.availability)
 
     @cached_property
     def idle(self) -> BoolArray:
@@ -253,14 +253,16 @@ def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
 
 def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError:
     """The error that names constraints of which each is needed for the clash with v."""
-    remaining = limits
-    named: list[str] = []
-    for name, without in _relaxations(graph, limits):
-        relaxed = without(remaining)
-        if relaxed.fixed_rows and feasible_flow(FlowProblem.of(graph, v, relaxed)) is None:
-            remaining = relaxed
-        else:
-            named.append(name)
+    without = _relaxations(graph, limits)
+
+    def clash(kept: list[str]) -> bool:
+        relaxed = limits
+        for name in without.keys() - kept:
+            relaxed = without[name](relaxed)
+        rows = relaxed.fixed_rows
+        return bool(rows) and feasible_flow(FlowProblem.of(graph, v, relaxed)) is None
+
+    named = all_needed(without, clash)
     several = len(named) > 1
     listed = f"{', '.join(named[:-1])} and {named[-1]}" if several else named[0]
     return fail(
@@ -273,19 +275,22 @@ def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError
 
 def _relaxations(
     graph: DesignGraph, limits: Constraints
-) -> list[tuple[str, Callable[[Constraints], Constraints]]]:
-    """Constraints by name, and what is left without each, in the order in which to drop them."""
-    found: list[tuple[str, Callable[[Constraints], Constraints]]] = []
-    if np.any(limits.availability_on(graph) < 1):
-        found.append(("availability", lambda c: replace(c, availability=1.0)))
-    if limits.symmetric:
-        found.append(("symmetric", lambda c: replace(c, symmetric=False)))
-    if limits.doubly_stochastic:
-        found.append(("doubly_stochastic", lambda c: replace(c, doubly_stochastic=False)))
-    if limits.minimum_self_weight > 0:
-        found.append(("minimum_self_weight", lambda c: replace(c, minimum_self_weight=0.0)))
-    rows = ((f"fixed_rows[{agent}]", partial(_freed, agent=agent)) for agent in limits.fixed_rows)
-    return [*found, *rows]
+) -> dict[str, Callable[[Constraints], Constraints]]:
+    """What is left without each of the constraints, in the order in which to drop them."""
+    binds = {
+        "availability": bool(np.any(limits.availability_on(graph) < 1)),
+        "symmetric": limits.symmetric,
+        "doubly_stochastic": limits.doubly_stochastic,
+        "minimum_self_weight": limits.minimum_self_weight > 0,
+    }
+    none = Constraints()
+    found = {
+        name: partial(replace, **{name: getattr(none, name)})
+        for name, does in binds.items()
+        if does
+    }
+    rows = {f"fixed_rows[{agent}]": partial(_freed, agent=agent) for agent in limits.fixed_rows}
+    return found | rows
 
 
 def _freed(limits: Constraints, *, agent: int) -> Constraints:

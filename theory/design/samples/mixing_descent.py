@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from itertools import product
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,9 +25,9 @@ from theory.design.edges.edge_variants import choose_edges
 from theory.design.exponent.best_exponent import best_exponent
 from theory.design.graph import DesignGraph
 from theory.design.influences.influence_set import InfluenceSet
-from theory.design.mixing import FastestMixing, fastest_mixing
+from theory.design.mixing.fastest import FastestMixing, fastest_mixing
 from theory.design.rate.optimal_rate import optimal_rate
-from theory.design.realisation import realise
+from theory.design.realisation.weights import realise
 from theory.design.samples.cover import tilts_spending
 from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
@@ -244,14 +245,6 @@ _SHARES, _FASTER_STEPS = (0.999, 0.9), 8
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """A stationary distribution worth trying, shape (N,)."""
-
-    name: str
-    v: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Start:
     """A network to set, on the edges it was given."""
 
@@ -266,44 +259,36 @@ def influences_to_try(
     *,
     target: int | str | None,
     given: FloatArray | None = None,
-) -> tuple[Tried, ...]:
-    """Even, best rate, best exponent, the given one, and mixtures of them; each of them once."""
-    even = Tried("even", allowed.centre)
-    found = [even]
-    if not allowed.is_point:
-        rate = Tried(
-            "best rate",
-            optimal_rate(model, target=target, influences=allowed).stationary_distribution,
-        )
-        exponent = Tried(
-            "best exponent",
-            best_exponent(model, target=target, influences=allowed).stationary_distribution,
-        )
-        found += [exponent, rate]
-        for first, second in ((even, exponent), (exponent, rate), (even, rate)):
-            for share in _MIXTURES:
-                v = (1 - share) * first.v + share * second.v
-                found.append(Tried(f"{1 - share:g} {first.name} + {share:g} {second.name}", v))
+) -> dict[str, FloatArray]:
+    """V by name, shape (N,): even, of best rate and exponent, given, and mixtures; each once."""
+    found = {"even": allowed.centre}
     if given is not None and allowed.contains(given, tolerance=1e-9):
-        found.insert(0, Tried("given", given))
-    kept: list[Tried] = []
-    for one in found:
-        if all(np.abs(one.v - other.v).max() * allowed.agents > _SAME for other in kept):
-            kept.append(one)
-    return tuple(kept)
+        found = {"given": given, **found}
+    if not allowed.is_point:
+        of: dict[str, Any] = {"target": target, "influences": allowed}
+        found["best exponent"] = best_exponent(model, **of).stationary_distribution
+        found["best rate"] = optimal_rate(model, **of).stationary_distribution
+        ends = ("even", "best exponent"), ("best exponent", "best rate"), ("even", "best rate")
+        for (first, second), share in product(ends, _MIXTURES):
+            name = f"{1 - share:g} {first} + {share:g} {second}"
+            found[name] = (1 - share) * found[first] + share * found[second]
+    kept: dict[str, FloatArray] = {}
+    for name, v in found.items():
+        if all(np.abs(v - other).max() * allowed.agents > _SAME for other in kept.values()):
+            kept[name] = v
+    return kept
 
 
 def starts_for(
-    graph: DesignGraph, influence: Tried, limits: Constraints, *, seed: int
+    graph: DesignGraph, v: FloatArray, limits: Constraints, *, name: str, seed: int
 ) -> Iterator[Start]:
     """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
     if not limits.fits(graph):
-        graph = choose_edges(graph, influence.v, constraints=limits, seed=seed).graph
+        graph = choose_edges(graph, v, constraints=limits, seed=seed).graph
         limits = limits.on(graph)
-    name = influence.name
-    plain = realise(graph, influence.v, constraints=limits, name=f"{name}, as realised")
+    plain = realise(graph, v, constraints=limits, name=f"{name}, as realised")
     yield Start(plain.name, plain, graph)
-    found = fastest_for(graph, influence.v, limits, seed=seed)
+    found = fastest_for(graph, v, limits, seed=seed)
     if found is None:
         return
     fast = found.network

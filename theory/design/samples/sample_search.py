@@ -9,6 +9,7 @@ import numpy as np
 
 from theory.bounds import sample_sizes
 from theory.design.constraints import Constraints, expected_network
+from theory.design.directed.flow_descent import SmoothErrors, descend
 from theory.design.directed.flow_weights import FlowWeights, UnbalancedError
 from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
@@ -24,12 +25,10 @@ from theory.design.samples.cover import evidence_table
 from theory.design.samples.mixing_descent import (
     Kept,
     Start,
-    Tried,
     faster_starts,
     influences_to_try,
     starts_for,
 )
-from theory.design.samples.smooth_errors import SmoothErrors, descend
 from theory.design.search import Search, is_spent, until_spent
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents, error_exponent, learning_rate
@@ -152,13 +151,13 @@ class SampleSearch:
             found.insert(0, fewer)
             search.offer(fewer.order[0], fewer)
         search.finish()
-        strong = max((one.v for one in tried), key=self.exponent.value)
+        strong = max(tried.values(), key=self.exponent.value)
         return self._result(tuple(sorted(found, key=_ORDER)), tuple(compared), strong, search)
 
     def _starts(
         self,
         given: Network | None,
-        tried: tuple[Tried, ...],
+        tried: dict[str, FloatArray],
         search: Search[SampleStart],
         *,
         seed: int,
@@ -168,11 +167,11 @@ class SampleSearch:
         if given is not None and self._fits(given, self.graph):
             starts.append(Start("given", given, self.graph))
         some = bool(starts) or search.best is not None
-        for influence in until_spent(tried, least=0 if some else 1):
-            starts += starts_for(self.graph, influence, self.limits, seed=seed)
+        for name, v in until_spent(tried.items(), least=0 if some else 1):
+            starts += starts_for(self.graph, v, self.limits, name=name, seed=seed)
             search.step()
         if not is_spent():
-            strong = max((one.v for one in tried), key=self.exponent.value)
+            strong = max(tried.values(), key=self.exponent.value)
             starts += faster_starts(
                 self.graph, strong, self.exponent, self.allowed, self.limits, seed=seed
             )

@@ -21,7 +21,7 @@ from tests.theory.design.mixing.support import (
     uniform,
 )
 from theory.design import Constraints, fastest_mixing
-from theory.design.mixing import fastest, newton
+from theory.design.mixing import barrier, fastest
 from theory.design.mixing.fastest import mixing_bound, price_slack
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 
@@ -54,7 +54,7 @@ def test_flows_make_the_matrix_they_are_said_to_make() -> None:
 def pattern(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How matrices of the pattern are kept; of small graphs dense, if nobody interferes."""
     if request.param == "sparse":
-        monkeypatch.setattr(newton, "_DENSE", 0)
+        monkeypatch.setattr(barrier, "_DENSE", 0)
     return str(request.param)
 
 
@@ -62,17 +62,17 @@ def pattern(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_schur_complement_against_one_matrix_an_edge(
     panel: int, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newton, "_PANEL", panel)
+    monkeypatch.setattr(barrier, "_PANEL", panel)
     rng = np.random.default_rng(1)
     it = problem()
-    blocks = newton.Blocks.of(it.incidence, it.loads)
+    blocks = barrier.Blocks.of(it.incidence, it.loads)
     assert {isinstance(one, np.ndarray) for one in (blocks.B, blocks.A)} == {pattern == "dense"}
     X = tuple(positive(rng, 10, 12) for _ in range(2))
     Z = tuple(positive(rng, 10, 12) for _ in range(2))
     edge_ratio, budget_ratio = rng.random(len(GRAPH.edges)), rng.random(10)
     inverses = (np.linalg.inv(Z[0]), np.linalg.inv(Z[1]))
     at = X, inverses, (edge_ratio, budget_ratio)
-    found = np.tril(newton.schur_complement(blocks, *at))
+    found = np.tril(barrier.schur_complement(blocks, *at))
 
     B, A = it.incidence.toarray(), it.loads.toarray()
     basis = [[s * np.outer(b, b) for b in B] + [np.eye(10)] for s in (1, -1)]
@@ -83,15 +83,15 @@ def test_the_schur_complement_against_one_matrix_an_edge(
     wanted[:-1, :-1] += np.diag(edge_ratio) + A @ np.diag(budget_ratio) @ A.T
     assert np.allclose(found, np.tril(wanted), rtol=1e-10)
     right = rng.normal(size=len(wanted))
-    solution = newton.NewtonSystem(blocks, *at).solve(right)
+    solution = barrier.NewtonSystem(blocks, *at).solve(right)
     assert np.allclose(solution, np.linalg.solve(wanted, right), rtol=1e-6)
 
 
 def test_an_indefinite_matrix_is_refused() -> None:
-    with pytest.raises(newton.NotPositiveDefinite):
-        newton.inverse(np.diag([1.0, -1.0]))
-    assert not newton.is_positive_definite(np.diag([1.0, -1.0]))
-    assert newton.is_positive_definite(np.diag([1.0, 2.0]))
+    with pytest.raises(barrier.NotPositiveDefinite):
+        barrier.inverse(np.diag([1.0, -1.0]))
+    assert not barrier.is_positive_definite(np.diag([1.0, -1.0]))
+    assert barrier.is_positive_definite(np.diag([1.0, 2.0]))
 
 
 @given(st.integers(0, 10**6))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from peerbayes.problem.builtins.loading import load_variants
 from tests.strategies import finite_models, networks
 from tests.theory.design.placement.oracles import (
     checked_bound,
@@ -298,3 +299,28 @@ def test_the_time_given_ends_a_trial_of_all(
     assert found.certificate.kind == "local"
     assert not found.certificate.is_proved
     assert found.worst is None
+
+
+# With uniform weights v is proportional to the degree plus one.
+SHARE = {"centre": Fraction(5, 33), "side": Fraction(4, 33), "corner": Fraction(3, 33)}
+
+
+def grid(name: str) -> tuple[Network, FiniteModel]:
+    (problem,) = load_variants(f"p2-grid {name}")
+    return problem.network, problem.model
+
+
+@pytest.mark.parametrize("name", SHARE)
+def test_the_centre_is_best_for_the_rate(name: str) -> None:
+    network, model = grid(name)
+    found = place(network, model)
+    assert (found.placements, found.classes, found.ties) == (9, 3, 1)
+    informative = found.model.assignment[4]  # the centre: agents are counted row by row
+    assert (found.model.assignment == informative).sum() == 1
+    own = float(model.kind_divergences[informative, 1])
+    assert found.value == pytest.approx(float(SHARE["centre"]) * own, rel=1e-12)
+    assert found.original == pytest.approx(float(SHARE[name]) * own, rel=1e-12)
+    assert found.worst == pytest.approx(float(SHARE["corner"]) * own, rel=1e-12)
+    assert [model.hypotheses[m] for m in found.binding] == ["confuses 4 and 9"]
+    # No more moves than an exchange with whoever sits in the centre.
+    assert len(found.moved) == (0 if name == "centre" else 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.theory.design.targets import INFLUENCES, SHAPES, graph_of, influence_of
+from tests.theory.design.oracles import INFLUENCES, SHAPES, graph_of, influence_of
 from tests.theory.design.test_realise import check, check_torus
 from theory.design import realise
 

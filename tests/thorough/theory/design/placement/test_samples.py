@@ -14,7 +14,7 @@ from tests.theory.design.placement.oracles import coins
 from theory import FiniteModel, Network
 from theory.bounds.accounting import account
 from theory.design import place
-from theory.design.placement.classes import automorphisms, orbits
+from theory.design.placement.placement_problem import automorphisms, orbits
 from theory.network.structure import as_dense
 
 
