@@ -32,6 +32,7 @@ from typing import Any
 import numba
 import numpy as np
 import torch
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -47,10 +48,11 @@ ROUNDS = 20
 _MASK = 0xFFFFFFFF
 
 Four = tuple[np.uint32, np.uint32, np.uint32, np.uint32]
-_PARITY = np.uint32(PARITY)
+_U = np.uint32
+_PARITY = _U(PARITY)
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def words(counter: Four, key: Four) -> Four:
     """The four words of a counter under a key; for compiled callers."""
     j, k, m, n = key
@@ -63,35 +65,40 @@ def words(counter: Four, key: Four) -> Four:
     return _added(_rounds_1_to_4(a, b, c, d), j, k, m, np.uint32(n + np.uint32(5)))
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _added(x: Four, j: np.uint32, k: np.uint32, m: np.uint32, n: np.uint32) -> Four:
     return np.uint32(x[0] + j), np.uint32(x[1] + k), np.uint32(x[2] + m), np.uint32(x[3] + n)
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _rounds_1_to_4(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32) -> Four:
-    a, b, c, d = _mixed(a, b, c, d, 10, 26)
-    a, d, c, b = _mixed(a, d, c, b, 11, 21)
-    a, b, c, d = _mixed(a, b, c, d, 13, 27)
-    a, d, c, b = _mixed(a, d, c, b, 23, 5)
+    a, b, c, d = _mixed(a, b, c, d, _U(10), _U(26))
+    a, d, c, b = _mixed(a, d, c, b, _U(11), _U(21))
+    a, b, c, d = _mixed(a, b, c, d, _U(13), _U(27))
+    a, d, c, b = _mixed(a, d, c, b, _U(23), _U(5))
     return a, b, c, d
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _rounds_5_to_8(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32) -> Four:
-    a, b, c, d = _mixed(a, b, c, d, 6, 20)
-    a, d, c, b = _mixed(a, d, c, b, 17, 11)
-    a, b, c, d = _mixed(a, b, c, d, 25, 10)
-    a, d, c, b = _mixed(a, d, c, b, 18, 20)
+    a, b, c, d = _mixed(a, b, c, d, _U(6), _U(20))
+    a, d, c, b = _mixed(a, d, c, b, _U(17), _U(11))
+    a, b, c, d = _mixed(a, b, c, d, _U(25), _U(10))
+    a, d, c, b = _mixed(a, d, c, b, _U(18), _U(20))
     return a, b, c, d
 
 
-@numba.njit(forceinline=True)
-def _mixed(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, left: int, right: int) -> Four:
-    """A round: a mixes with b, and c with d. The casts keep numba from widening to 64 bits."""
+@register_jitable(forceinline=True)
+def _mixed(
+    a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, left: np.uint32, right: np.uint32
+) -> Four:
+    """A round: a mixes with b, and c with d. The casts keep numba from widening to 64 bits.
+
+    Rotations of uint32: literal ones would have the function compiled for each.
+    """
     a, c = np.uint32(a + b), np.uint32(c + d)
-    b = np.uint32(np.uint32(b << np.uint32(left)) | np.uint32(b >> np.uint32(32 - left)))
-    d = np.uint32(np.uint32(d << np.uint32(right)) | np.uint32(d >> np.uint32(32 - right)))
+    b = np.uint32(np.uint32(b << left) | np.uint32(b >> np.uint32(_U(32) - left)))
+    d = np.uint32(np.uint32(d << right) | np.uint32(d >> np.uint32(_U(32) - right)))
     return a, np.uint32(b ^ a), c, np.uint32(d ^ c)
 
 
@@ -135,7 +142,6 @@ LANES = 16
 BLOCK = 4 * LANES
 
 _F = np.float32
-_U = np.uint32
 _HALF_TURN = _F(math.pi * 2.0**-33)  # a quarter turn over 2³² parts
 
 
@@ -265,13 +271,13 @@ def _pair_by_torch(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
 # Compiled -------------------------------------------------------------------------------------
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def uniform(word: np.uint32) -> np.float32:
     """The uniform number of a word, in (0, 1]; for compiled callers."""
     return np.float32(np.float32(word) * _F(2.0**-32) + _F(2.0**-33))
 
 
-@numba.njit(forceinline=True, fastmath=True)
+@register_jitable(forceinline=True, fastmath=True)
 def pair(first: np.uint32, second: np.uint32) -> tuple[np.float32, np.float32]:
     """Two independent normals of two words; for compiled callers."""
     # log u of u = 2^e (1 + m), m in [1/√2 − 1, √2 − 1]: Cephes' logf.
@@ -305,7 +311,7 @@ def pair(first: np.uint32, second: np.uint32) -> tuple[np.float32, np.float32]:
     return np.float32(radius * one), np.float32(radius * other)
 
 
-@numba.njit(forceinline=True, fastmath=True)
+@register_jitable(forceinline=True, fastmath=True)
 def block_of_normals(out: Float32, block: int, step: np.uint32, key: Four) -> None:
     """Normals of the coordinates BLOCK · block, …, written to BLOCK numbers of `out`."""
     for lane in range(LANES):
@@ -328,4 +334,5 @@ def _sweep(keys: UInt32, steps: UInt32, out: Float32) -> None:
             here = row[first : first + BLOCK] if whole else last
             block_of_normals(here, block, steps[agent], key)
             if not whole:
-                row[first:] = last[: count - first]
+                for k in range(count - first):
+                    row[first + k] = last[k]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 import torch
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -24,9 +25,8 @@ from theory.validation import IntArray
 
 Float32 = NDArray[np.float32]
 
-# Whether a step is taken, with a divergence, of variances too; and its numbers.
-Step = tuple[bool, bool, bool, Float32, Float32]
-_NO_STEP: Step = (False, False, False, np.zeros((1, 5), np.float32), np.zeros(6, np.float32))
+# What a step moves, whether with a divergence, of variances too; and its numbers.
+Step = tuple[State, bool, bool, Float32, Float32]
 
 
 def knows(architecture: Architecture) -> bool:
@@ -66,10 +66,10 @@ class DensePass:
         self._kept = np.empty((agents, batch * numbers), dtype=np.float32)
         self._work = np.empty((5, batch * int(self._widths.max())), dtype=np.float32)
         largest = max((block.fan_in + 1) * block.shape[1] for block in architecture.blocks)
-        self._gradients = tuple(np.empty((1, largest), dtype=np.float32) for _ in range(2))
+        self._gradients = tuple(np.empty(largest, dtype=np.float32) for _ in range(2))
         self.noise = torch.empty(agents, batch * units if local else 0)
         self._outputs = torch.empty(agents, batch, architecture.outputs)
-        self._normals, self._put_out = self.noise.numpy(), self._outputs.numpy()
+        self._normals, self._put_out = self.noise.numpy(), self._outputs.flatten(1).numpy()
 
     def outputs(self, mean: Rows, variance: Rows, inputs: Tensor) -> Tensor:
         """What the nets put out, shape (N, B, outputs); overwritten by the next step.
@@ -82,13 +82,13 @@ class DensePass:
         inputs
             Shape (N, B, ...).
         """
-        self._inputs = inputs.flatten(2).contiguous().numpy()
+        self._inputs = inputs.flatten(1).contiguous().numpy()
         self._mean, self._variance = mean, variance
         for n in range(len(mean)):
-            own = slice(n, n + 1)
+            drawn = (variance[n], self._normals[n]) if self._local else None
             forward(
-                self._inputs[own], mean[n], variance[n], self._normals[own], self._widths,
-                self._kept[own], self._put_out[own], self._local, ADDRESS,
+                self._inputs[n], mean[n], drawn, self._widths, self._kept[n], self._put_out[n],
+                ADDRESS,
             )  # fmt: skip
         return self._outputs
 
@@ -96,8 +96,7 @@ class DensePass:
         """Write the derivatives by means and, if `local`, variances, given that by the outputs."""
         given = zip(rows_of(into[0]), rows_of(into[1]), strict=True)
         for n, places in enumerate(given):
-            state = (self._mean[n], self._variance[n]) * 4
-            self._back(n, grad, state, places, _NO_STEP)
+            self._back(n, grad, places, None)
 
     def descend(
         self, grad: Tensor, states: Sequence[State], adam: Adam, columns: Tensor, *, prior: bool
@@ -115,18 +114,14 @@ class DensePass:
         """
         own = columns.numpy()
         for n, state in enumerate(states):
-            step = (True, prior, adam.scales, own[n : n + 1], adam.numbers)
-            self._back(n, grad, state, self._gradients, step)
+            step = (state, prior, adam.scales, own[n], adam.numbers)
+            self._back(n, grad, self._gradients, step)
 
-    def _back(
-        self, n: int, grad: Tensor, state: State, into: Sequence[Float32], step: Step
-    ) -> None:
-        own = slice(n, n + 1)
-        taken, divergence, scales, columns, common = step
+    def _back(self, n: int, grad: Tensor, into: Sequence[Float32], step: Step | None) -> None:
+        drawn = (self._variance[n], self._normals[n], into[1]) if self._local else None
         backward(
-            self._inputs[own], self._normals[own], self._widths, self._kept[own],
-            grad[own].contiguous().numpy(), state, into[0], into[1],
-            taken, divergence, scales, columns, common, self._local, self._work, ADDRESS,
+            self._inputs[n], self._mean[n], drawn, self._widths, self._kept[n],
+            grad[n].flatten().numpy(), into[0], step, self._work, ADDRESS,
         )  # fmt: skip
 
 
@@ -150,10 +145,13 @@ def passes_of(
     return passes
 
 
-# Compiled forward and backward passes ------------------------------------------------------------
+# Compiled forward and backward passes of one agent, all arrays of one dimension ----------------
+#
+# Numbers are copied by loops: numba compiles `a[:] = b` with a message for shapes that differ, and
+# that alone takes longer than all that stands here. What None is given for is not compiled.
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _linear(
     x: Float32, weights: Float32, first: int, fan_in: int, units: int, out: Float32, address: int
 ) -> None:
@@ -173,48 +171,50 @@ def _linear(
 def forward(
     inputs: Float32,
     mean: Float32,
-    variance: Float32,
-    noise: Float32,
+    drawn: tuple[Float32, Float32] | None,
     widths: IntArray,
     kept: Float32,
     outputs: Float32,
-    local: bool,
     address: int,
 ) -> None:
-    """Kept are, layer by layer, what it puts out, and if `local` its σ and its squared inputs."""
-    agents, batch, _ = inputs.shape
+    """Kept are, layer by layer, what it puts out, and if `drawn` its σ and its squared inputs.
+
+    `drawn` are the weights' variances and standard normals, where each output is drawn.
+    """
     layers = widths.size - 1
-    for agent in range(agents):
-        first = place = drawn = 0
-        x = inputs[agent].ravel()
-        for layer in range(layers):
-            fan_in, units = widths[layer], widths[layer + 1]
-            size = batch * units
-            out = kept[agent, place : place + size]
-            _linear(x, mean[agent], first, fan_in, units, out, address)
-            place += size
-            floor = np.float32(0.0) if layer < layers - 1 else np.float32(-np.inf)
-            if local:
-                std = kept[agent, place : place + size]
-                squared = kept[agent, place + size : place + size + batch * fan_in]
-                for k in range(batch * fan_in):
-                    squared[k] = x[k] * x[k]
-                _linear(squared, variance[agent], first, fan_in, units, std, address)
-                eps = noise[agent, drawn : drawn + size]
-                for k in range(size):
-                    std[k] = np.sqrt(std[k])
-                    out[k] = max(out[k] + std[k] * eps[k], floor)
-                place += size + batch * fan_in
-                drawn += size
-            else:
-                for k in range(size):
-                    out[k] = max(out[k], floor)
-            first += (fan_in + 1) * units
-            x = out
-        outputs[agent] = x.reshape(batch, -1)
+    batch = inputs.size // widths[0]
+    first = place = spent = 0
+    x = inputs
+    for layer in range(layers):
+        fan_in, units = widths[layer], widths[layer + 1]
+        size = batch * units
+        out = kept[place : place + size]
+        _linear(x, mean, first, fan_in, units, out, address)
+        place += size
+        floor = np.float32(0.0) if layer < layers - 1 else np.float32(-np.inf)
+        if drawn is not None:
+            variance, noise = drawn
+            std = kept[place : place + size]
+            squared = kept[place + size : place + size + batch * fan_in]
+            for k in range(batch * fan_in):
+                squared[k] = x[k] * x[k]
+            _linear(squared, variance, first, fan_in, units, std, address)
+            eps = noise[spent : spent + size]
+            for k in range(size):
+                std[k] = np.sqrt(std[k])
+                out[k] = max(out[k] + std[k] * eps[k], floor)
+            place += size + batch * fan_in
+            spent += size
+        else:
+            for k in range(size):
+                out[k] = max(out[k], floor)
+        first += (fan_in + 1) * units
+        x = out
+    for k in range(outputs.size):
+        outputs[k] = x[k]
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _parameter_gradient(
     x: Float32, grad: Float32, fan_in: int, units: int, into: Float32, address: int
 ) -> None:
@@ -225,13 +225,14 @@ def _parameter_gradient(
         fan_in, units, batch, 1,
     )  # fmt: skip
     bias = into[fan_in * units :]
-    bias[:] = np.float32(0.0)
+    for u in range(units):
+        bias[u] = np.float32(0.0)
     for b in range(batch):
         for u in range(units):
             bias[u] += grad[b * units + u]
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _input_gradient(
     grad: Float32, weights: Float32, fan_in: int, units: int, turned: Float32, out: Float32,
     address: int,
@@ -247,27 +248,27 @@ def _input_gradient(
     )  # fmt: skip
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _carry_back(
-    x: Float32, mean: Float32, variance: Float32, units: int, work: Float32, size: int,
-    local: bool, address: int,
+    x: Float32, mean: Float32, variance: Float32 | None, units: int, work: Float32, size: int,
+    address: int,
 ) -> None:  # fmt: skip
     """work[0], the gradient by what a layer put out, becomes that by what entered it.
 
-    `mean` and `variance` are the layer's; work[1] is the gradient by the variance of what it put
-    out. The mask is that of the ReLU which `x` left.
+    `mean` and `variance` are the layer's; with a variance, work[1] is the gradient by the variance
+    of what it put out. The mask is that of the ReLU which `x` left.
     """
     batch = size // units
     fan_in = x.size // batch
     back, through, two, zero = work[3], work[4], np.float32(2.0), np.float32(0.0)
     _input_gradient(work[0][:size], mean, fan_in, units, work[2], back, address)
-    if local:
+    if variance is not None:
         _input_gradient(work[1][:size], variance, fan_in, units, work[2], through, address)
     for b in range(batch):
         for i in range(fan_in):
             value, at = x[b * fan_in + i], i * batch + b
             g = back[at]
-            if local:
+            if variance is not None:
                 g += two * value * through[at]
             work[0][b * fan_in + i] = g if value > zero else zero
 
@@ -275,55 +276,61 @@ def _carry_back(
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def backward(
     inputs: Float32,
-    noise: Float32,
+    mean: Float32,
+    drawn: tuple[Float32, Float32, Float32] | None,
     widths: IntArray,
     kept: Float32,
     outer: Float32,
-    state: tuple[Float32, ...],
-    mean_into: Float32,
-    variance_into: Float32,
-    steps: bool,
-    divergence: bool,
-    scales: bool,
-    columns: Float32,
-    common: Float32,
-    local: bool,
+    into: Float32,
+    step: Step | None,
     work: Float32,
     address: int,
 ) -> None:
-    """Writes gradients, or if `steps` moves each layer's weights as soon as it has theirs."""
-    agents, batch, _ = inputs.shape
+    """Writes gradients, or with a `step` moves each layer's weights as soon as it has theirs.
+
+    `drawn` are the weights' variances, the normals that outputs were drawn with, and where the
+    gradient by variances goes.
+    """
     layers = widths.size - 1
-    mean, variance = state[0], state[1]
-    for agent in range(agents):
-        end, place, drawn = mean.shape[1], kept.shape[1], noise.shape[1]
-        work[0][: batch * widths[layers]] = outer[agent].ravel()
-        for layer in range(layers - 1, -1, -1):
-            fan_in, units = widths[layer], widths[layer + 1]
-            size, entered = batch * units, batch * fan_in
-            first = end - (fan_in + 1) * units
-            place -= size + local * (size + entered)
-            before = place - entered - local * (entered + batch * widths[max(layer - 1, 0)])
-            x = kept[agent, before : before + entered] if layer > 0 else inputs[agent].ravel()
-            grad, spread = work[0][:size], work[1][:size]
-            g = mean_into[0, : end - first] if steps else mean_into[agent, first:end]
-            _parameter_gradient(x, grad, fan_in, units, g, address)
-            h = g
-            if local:
-                drawn -= size
-                _spread(grad, noise[agent, drawn:], kept[agent, place + size :], spread)
-                squared = kept[agent, place + 2 * size : place + 2 * size + entered]
-                h = variance_into[0, : end - first] if steps else variance_into[agent, first:end]
-                _parameter_gradient(squared, spread, fan_in, units, h, address)
+    batch = inputs.size // widths[0]
+    end, place = mean.size, kept.size
+    left = 0 if drawn is None else drawn[1].size
+    for k in range(outer.size):
+        work[0][k] = outer[k]
+    for layer in range(layers - 1, -1, -1):
+        fan_in, units = widths[layer], widths[layer + 1]
+        size, entered = batch * units, batch * fan_in
+        first = end - (fan_in + 1) * units
+        place -= size
+        before = place - entered
+        if drawn is not None:
+            place -= size + entered
+            before = place - 2 * entered - batch * widths[max(layer - 1, 0)]
+        x = kept[before : before + entered] if layer > 0 else inputs
+        grad = work[0][:size]
+        g = into[first:end] if step is None else into[: end - first]
+        _parameter_gradient(x, grad, fan_in, units, g, address)
+        h = g
+        if drawn is not None:
+            variance, noise, spread_into = drawn
+            left -= size
+            spread = work[1][:size]
+            _spread(grad, noise[left:], kept[place + size :], spread)
+            squared = kept[place + 2 * size : place + 2 * size + entered]
+            h = spread_into[first:end] if step is None else spread_into[: end - first]
+            _parameter_gradient(squared, spread, fan_in, units, h, address)
             if layer > 0:
-                m, v = mean[agent, first:end], variance[agent, first:end]
-                _carry_back(x, m, v, units, work, size, local, address)
-            if steps:
-                _step(state, agent, first, end, g, h, divergence, scales, columns, common)
-            end = first
+                own = variance[first:end]
+                _carry_back(x, mean[first:end], own, units, work, size, address)
+        elif layer > 0:
+            _carry_back(x, mean[first:end], None, units, work, size, address)
+        if step is not None:
+            state, divergence, scales, columns, common = step
+            _step(state, first, end, g, h, divergence, scales, columns, common)
+        end = first
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _spread(grad: Float32, noise: Float32, std: Float32, out: Float32) -> None:
     """The gradient by the variance of what a layer put out, given that by the output itself."""
     half = np.float32(0.5)
@@ -331,14 +338,14 @@ def _spread(grad: Float32, noise: Float32, std: Float32, out: Float32) -> None:
         out[k] = half * grad[k] * noise[k] / std[k]
 
 
-@numba.njit(forceinline=True)
+@register_jitable(forceinline=True)
 def _step(
-    state: tuple[Float32, ...], agent: int, first: int, end: int, g: Float32, h: Float32,
+    state: tuple[Float32, ...], first: int, end: int, g: Float32, h: Float32,
     divergence: bool, scales: bool, columns: Float32, common: Float32,
 ) -> None:  # fmt: skip
     a, b, c, d, e, f, m, s = state
     step_of_range(
-        a[agent, first:end], b[agent, first:end], c[agent, first:end], d[agent, first:end],
-        e[agent, first:end], f[agent, first:end], m[agent, first:end], s[agent, first:end],
-        g, h, divergence, scales, columns[min(agent, columns.shape[0] - 1)], common,
+        a[first:end], b[first:end], c[first:end], d[first:end],
+        e[first:end], f[first:end], m[first:end], s[first:end],
+        g, h, divergence, scales, columns, common,
     )  # fmt: skip

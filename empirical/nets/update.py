@@ -21,6 +21,7 @@ from functools import cached_property
 import numba
 import numpy as np
 import torch
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -131,13 +132,13 @@ def update(
 
 
 def states_of(tensors: Tensors) -> list[State]:
-    """What a step reads and writes, agent by agent, each array of shape (1, d)."""
+    """What a step reads and writes, agent by agent, each array of shape (d,)."""
     return list(zip(*(rows_of(part) for part in tensors), strict=True))
 
 
 def rows_of(values: Tensor) -> Rows:
-    """The rows of a tensor of shape (N, d), each as an array of shape (1, d)."""
-    return [values[n : n + 1].numpy() for n in range(len(values))]
+    """The rows of a tensor of shape (N, d), each as an array of shape (d,)."""
+    return [row.numpy() for row in values]
 
 
 @numba.njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -152,12 +153,12 @@ def _sweep(
 ) -> None:
     a, b, c, d, e, f, m, s = state
     step_of_range(
-        a[0], b[0], c[0], d[0], e[0], f[0], m[0], s[0], mean_gradient[0], variance_gradient[0],
-        divergence, scales, columns, common,
+        a, b, c, d, e, f, m, s, mean_gradient, variance_gradient, divergence, scales, columns,
+        common,
     )  # fmt: skip
 
 
-@numba.njit(fastmath=True, nogil=True, error_model="numpy")
+@register_jitable(fastmath=True, error_model="numpy")
 def step_of_range(
     mean: Float32,
     variance: Float32,

@@ -28,6 +28,7 @@ is what makes a floating-point W a stochastic matrix exactly.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from threading import Thread
@@ -207,8 +208,8 @@ def eliminate(weights: FloatArray) -> FloatArray:
 
     Accurate componentwise, to about N rounding errors.
 
-    Costs 2N³/3 operations, nearly all of them in matrix products. Where numba is loaded anyway, the
-    rest is compiled, to the same digits.
+    Costs 2N³/3 operations, nearly all of them in matrix products. Where numba is loaded anyway and
+    many agents have been eliminated, the rest is compiled, to the same digits.
 
     Raises
     ------
@@ -224,7 +225,10 @@ def eliminate(weights: FloatArray) -> FloatArray:
     agents = A.shape[0]
     v = np.empty(agents)
     # Two forms of the same operations, in the same order: digits do not tell which one ran.
-    kernel = _compiled() if "numba" in sys.modules else None
+    kernel = None
+    if "numba" in sys.modules:
+        _done["agents"] += agents
+        kernel = _compiled() if _done["agents"] > _MOST_AGENTS else None
     if kernel is not None and agents <= _PANEL + 1:
         failed = kernel.eliminate_at_once(A, v)
         if failed:
@@ -241,6 +245,12 @@ def eliminate(weights: FloatArray) -> FloatArray:
             A[:start, :start] += A[:start, start:stop] @ A[start:stop, :start]
     in_scale = (kernel.add_up if kernel else add_up)(A, v)
     return v if in_scale else _added_up_in_scales(A)
+
+
+# Agents that are eliminated before the loops are compiled, in all calls together: about as long as
+# loading them takes, and a tenth of compiling them. Who asks for one v does not wait for that.
+_MOST_AGENTS = 3_000
+_done = Counter[str]()
 
 
 @cache

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from math import prod
 from threading import Event
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -73,6 +76,14 @@ def test_weak_coupling_costs_no_digit(blocks: int, size: int, coupling: float) -
     assert relative_error(network.stationary_distribution, exact) < ACCURACY
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> Iterator[None]:
+    """Elimination is compiled from the first agent on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stationary_module, "_MOST_AGENTS", 0)
+        yield
+
+
 def by_numpy(weights: FloatArray) -> FloatArray:
     """What elimination gives where numba is not loaded."""
     loaded = sys.modules.pop("numba")
@@ -109,6 +120,22 @@ def test_both_forms_are_equal_where_v_leaves_the_range_of_floats(agents: int) ->
     values = eliminate(weights)
     np.testing.assert_array_equal(values, by_numpy(weights))
     assert values.min() < 2.0**-900
+
+
+def test_few_agents_wait_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers are the same, so that only where they come from can tell."""
+    monkeypatch.setattr(stationary_module, "_MOST_AGENTS", 100)
+    monkeypatch.setattr(stationary_module, "_done", Counter())
+    asked: list[int] = []
+
+    def compiled() -> ModuleType:
+        asked.append(stationary_module._done["agents"])
+        return elimination_kernel
+
+    monkeypatch.setattr(stationary_module, "_compiled", compiled)
+    for _ in range(30):
+        eliminate(np.full((4, 4), 0.25))
+    assert asked == [104, 108, 112, 116, 120]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 64, 127, 128, 129, 136, 255, 1000, 4099])

@@ -28,8 +28,9 @@ NEGLIGIBLE = 2.0**-80
 
 # With more atoms `inversion_kernels` may put them on a grid.
 _MOST_ATOMS = 16
-# Entries of φ over all rounds, in all calls together: about as long as importing numba takes.
-_MOST_WORK = 5_000_000
+# Entries of φ over all rounds, in all calls together: about as long as importing numba and loading
+# the compiled loops takes, and a quarter of compiling them.
+_MOST_WORK = 14_000_000
 _done = Counter[str]()
 
 
@@ -200,10 +201,10 @@ class Inversion:
     ) -> tuple[FloatArray, FloatArray]:
         """As `factors.transform`, of points."""
         real, imaginary = np.zeros((2, self.starts.size, RUN))
-        for point, weight in zip(points, weights, strict=True):
-            cosines, sines = _multiples(self.step * point, 1, 1.0, RUN)
-            starts_c, starts_s = _multiples(self.step * point, RUN, weight, self.starts.size)
-            c, s = starts_c[:, None], starts_s[:, None]
+        angles = [self.step * point for point in points]
+        short = _multiples(angles, 1, [1.0] * len(points), RUN)
+        long = _multiples(angles, RUN, weights, self.starts.size)
+        for cosines, sines, c, s in zip(*short, *(part[:, :, None] for part in long), strict=True):
             real += c * cosines - s * sines
             imaginary += c * sines + s * cosines
         size = self.length + 1
@@ -211,18 +212,20 @@ class Inversion:
 
 
 def _multiples(
-    angle: float, stride: int, scale: float, count: int
+    angles: list[float], stride: int, scales: list[float], count: int
 ) -> tuple[FloatArray, FloatArray]:
-    """As `factors.multiples`."""
-    cosines, sines = np.empty(count), np.empty(count)
-    cosines[0], sines[0] = scale, 0.0
+    """As `factors.multiples`, a row for each angle."""
+    cosines, sines = np.empty((2, len(angles), count))
+    cosines[:, 0], sines[:, 0] = scales, 0.0
     width = 1
     while width < count:
-        c, s = math.cos(angle * (width * stride)), math.sin(angle * (width * stride))
+        turns = [angle * (width * stride) for angle in angles]
+        c = np.array([[math.cos(turn)] for turn in turns])
+        s = np.array([[math.sin(turn)] for turn in turns])
         more = min(width, count - width)
-        x, y = cosines[:more], sines[:more]
-        cosines[width : width + more] = c * x - s * y
-        sines[width : width + more] = c * y + s * x
+        x, y = cosines[:, :more], sines[:, :more]
+        cosines[:, width : width + more] = c * x - s * y
+        sines[:, width : width + more] = c * y + s * x
         width *= 2
     return cosines, sines
 
@@ -250,8 +253,9 @@ def forward(
     table = np.zeros((end, 9))
     for k in range(begin, end):
         for f in range(terms.first[k], terms.first[k + 1]):
-            by = _factor(terms, f, float(terms.centre[k]), inversion, tilts, cumulants)
+            factor = _factor(terms, f, float(terms.centre[k]), tilts, cumulants)
             if inversion.length:
+                by = factor.at(inversion)
                 for _ in range(int(terms.count[f])):
                     inversion.multiply(*by)
         if inversion.length:
@@ -264,15 +268,25 @@ def forward(
     return table
 
 
+@dataclass(frozen=True)
+class _Factor:
+    """The atoms of one tilted factor, and of a bound on its error what is constant and linear."""
+
+    points: list[float]
+    weights: list[float]
+    constant: float
+    linear: float
+
+    def at(self, inversion: Inversion) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Its transform at the frequencies, and the bound."""
+        error: FloatArray = self.constant + inversion.step * inversion.index * self.linear
+        return *inversion.transform_of(self.points, self.weights), error
+
+
 def _factor(
-    terms: EventTerms,
-    f: int,
-    centre: float,
-    inversion: Inversion,
-    tilts: Tilts,
-    cumulants: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """One factor and a bound on its error; its cumulants are added to the six numbers."""
+    terms: EventTerms, f: int, centre: float, tilts: Tilts, cumulants: FloatArray
+) -> _Factor:
+    """One factor; its cumulants are added to the six numbers."""
     laws, kind, tilt = terms.laws, int(terms.kinds[f]), tilts.value
     high, low, repeats = float(terms.high[f]), float(terms.low[f]), int(terms.count[f])
     atoms = slice(int(laws.start[kind]), int(laws.start[kind + 1]))
@@ -302,8 +316,7 @@ def _factor(
     weights = [
         p * math.exp(tilt * (0.0 - one) - kappa) for p, one in zip(probabilities, y, strict=True)
     ]
-    theta = inversion.step * inversion.index
-    return *inversion.transform_of(y, weights), constant + theta * linear
+    return _Factor(y, weights, constant, linear)
 
 
 def _cumulant(tilt: float, y: list[float], probabilities: list[float]) -> float:
