@@ -386,7 +386,7 @@ def rows_apart(
         near = np.flatnonzero(found <= enough)
         some = powers[start:end, rows[near]]
         for part in parts:
-            own = np.sort(some[:, :, part], axis=2)
+            own = np.sort(some[:, :, np.asarray(part, dtype=np.int64)], axis=2)
             size = np.maximum(np.maximum(own, own[:, :1]), _TINY)
             gap = (np.abs(own - own[:, :1]) / size).max(axis=(0, 2))
             found[near] = np.maximum(found[near], gap)

@@ -323,7 +323,9 @@ class ExactRows:
 def _weighed(matrix: sparse.csr_array, multipliers: FloatArray) -> FloatArray:
     """Aᵀy, without the time that transposing takes where A is small."""
     each = np.repeat(multipliers, np.diff(matrix.indptr)) * matrix.data
-    return np.bincount(matrix.indices, weights=each, minlength=matrix.shape[1])
+    return np.asarray(
+        np.bincount(matrix.indices, weights=each, minlength=matrix.shape[1]), dtype=np.float64
+    )
 
 
 def simplex(lower: FloatArray) -> LinearRows:
