@@ -176,7 +176,7 @@ def _excess(part: _Part, late: FloatArray, fall: list[float]) -> FloatArray:
     costs = np.zeros((len(late) + 1, *leader.shape))
     np.cumsum(late[:, None, None] * part.upper, axis=0, out=costs[1:])
     before = np.take_along_axis(costs, np.maximum(leader, 0)[None], axis=0)[0]
-    return np.minimum(np.where(leader < 0, np.inf, 2 * before), costs[-1])
+    return np.asarray(np.minimum(np.where(leader < 0, np.inf, 2 * before), costs[-1]))
 
 
 def modes(

@@ -279,8 +279,8 @@ class _Factor:
 
     def at(self, inversion: Inversion) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Its transform at the frequencies, and the bound."""
-        error: FloatArray = self.constant + inversion.step * inversion.index * self.linear
-        return *inversion.transform_of(self.points, self.weights), error
+        error = self.constant + inversion.step * inversion.index * self.linear
+        return *inversion.transform_of(self.points, self.weights), np.asarray(error, dtype=float)
 
 
 def _factor(

@@ -290,7 +290,7 @@ class _Star:
         """
         table, v = self.table, self.weights(x)
         found = exponents(table, np.arange(table.rows), v, guess=near)
-        row = found.values.argmin(keepdims=True)
+        row = np.array([int(found.values.argmin())])
         tilt = float(found.tilts[row[0]])
         if np.isinf(found.values[row[0]]):
             return _Slope(found.values, found.tilts, 0.0)

@@ -204,7 +204,8 @@ class Game:
             point = self.at(found)
             if more := self._violated(point):
                 self.program.add(np.array(more))
-                better = (again := self.program.program.solve()) and again.basis
+                again = self.program.program.solve()
+                better = None if again is None else again.basis
             elif not (point.short or point.over):
                 return point, refined
             else:
