@@ -299,6 +299,9 @@ _DIGITS = 7
 # (AVX2, AVX-512), no loss moves by more than 5e-6 of its size, but those near 0; no divergence by
 # more than 1e-5; and of what an entropy coder writes a few words.
 _RELATIVE = {"losses": 1e-5, "divergences": 1e-4, "bits": 1e-4}
+# Where messages are rounded or the largest numbers chosen, a last bit can decide what is sent. On
+# another processor losses of these moved by up to 5e-4, bits by 1 %.
+_ROUNDED = {"codec: quantised": 200, "codec: wavelet": 200, "codecs": 200}
 _NEAR_ZERO = 1e-10
 
 
@@ -332,11 +335,11 @@ def _rounded(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")
 
 
-def difference(kept: Entry, now: Entry) -> str:
+def difference(kept: Entry, now: Entry, *, slack: float = 1) -> str:
     """The first number in which a frozen run differs from the one kept; empty if none does.
 
-    Losses are alike within 1e-5 of their size, divergences and bits within 1e-4, accuracies within
-    one test image.
+    Losses are alike within 1e-5 of their size, divergences and bits within 1e-4, each times
+    `slack`; accuracies within one test image.
 
     Examples
     --------
@@ -345,7 +348,7 @@ def difference(kept: Entry, now: Entry) -> str:
     """
     one, other = (dict(_by_place(entry["numbers"])) for entry in (kept, now))
     for place, value in one.items():
-        if place not in other or not _alike(place, value, other[place]):
+        if place not in other or not _alike(place, value, other[place], slack):
             return f"{place}: {value} kept, {other.get(place, 'none')} now"
     more = next((place for place in other if place not in one), None)
     return "" if more is None else f"{more}: none kept, {other[more]} now"
@@ -358,10 +361,10 @@ def _by_place(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
                 yield f"{kind}, round {round}, number {place}", value
 
 
-def _alike(place: str, kept: float, now: float) -> bool:
+def _alike(place: str, kept: float, now: float, slack: float) -> bool:
     if place.startswith("accuracies"):
         return abs(kept - now) <= 1.001 / TEST_IMAGES
-    relative = _RELATIVE[place.partition(",")[0]]
+    relative = slack * _RELATIVE[place.partition(",")[0]]
     return math.isclose(kept, now, rel_tol=relative, abs_tol=_NEAR_ZERO)
 
 
@@ -371,7 +374,9 @@ def changed(names: Iterable[str]) -> dict[str, str]:
     words = {}
     for recipe in names:
         now = entry_of(frozen_run(recipe))
-        told = difference(kept[recipe], now) if recipe in kept else "no mark is kept"
+        told = "no mark is kept"
+        if recipe in kept:
+            told = difference(kept[recipe], now, slack=_ROUNDED.get(recipe, 1))
         if told:
             words[recipe] = told
     return words
@@ -403,7 +408,8 @@ def renew() -> list[str]:
     kept = kept_marks() if MARKS.exists() else {}
     now = {recipe: entry_of(frozen_run(recipe)) for recipe in recipes()}
     for recipe in kept:
-        if recipe in now and not difference(kept[recipe], now[recipe]):
+        slack = _ROUNDED.get(recipe, 1)
+        if recipe in now and not difference(kept[recipe], now[recipe], slack=slack):
             now[recipe] = dict(kept[recipe])
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(now[name])}" for name in sorted(now))
     write_whole(MARKS, f"{{\n{lines}\n}}\n")

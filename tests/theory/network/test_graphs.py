@@ -33,7 +33,7 @@ from theory.learnability import network_without
 from theory.rational import RationalNetwork
 
 from ...models import COIN, coins
-from ..design.targets import undirected_graphs
+from ..design.oracles import undirected_graphs
 
 NAMES = ("hill", "valley", "coast", "island")
 
