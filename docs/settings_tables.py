@@ -21,6 +21,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +43,6 @@ from peerbayes.settings.questions import SHARED
 from theory.claims import CLAIMS
 from theory.claims.claim import PROJECT
 
-ROOT = Path(__file__).parents[1]
 WIDEST = 94  # letters of a formula in the table of claims
 # Options of every command, of which the page says once what they are.
 EVERYWHERE = ("seed", "out", "force", "data", "batch")
@@ -166,10 +166,11 @@ def modules(package: str, *names: str) -> Iterator[str]:
     ValueError
         If there is none of a name.
     """
+    home = Path(import_module(package).__path__[0])  # wherever these pages lie
     yield f"| in `{package}` | |"
     yield "|---|---|"
     for name in names:
-        place = ROOT / package / name
+        place = home / name
         file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         if not file.is_file():
             raise ValueError(f"modules: expected a module of {package}, got {name!r}")
