@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from theory.numbers import Enclosure, precision
 from theory.rational import RationalNetwork
 from theory.rational.network import stationary_equations
-from theory.validation import FloatArray, IntArray, fail
+from theory.scientific import csgraph
+from theory.validation import FloatArray, fail
 
 # Precision that rises by itself until an interval is as narrow as was asked ----------------------
 
@@ -220,7 +221,7 @@ class Eigenbasis:
     radii: tuple[flint.arb, ...]
     bits: int
 
-    def components(self) -> IntArray:
+    def components(self) -> NDArray[np.int32]:
         """The label of each disc's connected set of discs; sets may be joined too generously."""
         middles = np.array([complex(value) for value in self.values])
         own = upper_bounds([value.rad() for value in self._as_balls()])
@@ -228,7 +229,8 @@ class Eigenbasis:
         close = np.abs(middles[:, None] - middles[None, :]) <= (
             (reach[:, None] + reach[None, :]) * (1 + _SLACK) + _TINY
         )
-        return _linked(close)
+        labels: NDArray[np.int32] = csgraph.connected_components(close, directed=False)[1]
+        return labels
 
     def moduli(self) -> list[flint.arb]:
         """|z| over each disc, as a ball."""
@@ -248,20 +250,6 @@ class Eigenbasis:
         # The radius of a complex ball: its real part's and its imaginary part's together.
         parts = [flint.acb(value) for value in self.values]
         return [flint.arb(0, part.real.rad() + part.imag.rad()) for part in parts]
-
-
-def _linked(close: NDArray[np.bool_]) -> IntArray:
-    """The number of each one's connected set, shape (n,), of symmetric links, shape (n, n)."""
-    labels = np.full(len(close), -1, dtype=np.int64)
-    for first in range(len(close)):
-        if labels[first] < 0:
-            reached, size = close[first].copy(), 0
-            reached[first] = True
-            while reached.sum() > size:
-                size = int(reached.sum())
-                reached |= close[reached].any(axis=0)
-            labels[reached] = first
-    return labels
 
 
 def upper_bounds(values: Any) -> FloatArray:
@@ -331,7 +319,7 @@ def improved_vectors(basis: Eigenbasis, *, bits: int, symmetric: bool) -> Any:
         np.fill_diagonal(off, 0.0)
         together = np.abs(off) > _APART * np.abs(gap)
         np.fill_diagonal(together, False)
-        blocks = _linked(together | together.T)
+        blocks = csgraph.connected_components(together, directed=False)[1]
         same = blocks[:, None] == blocks[None, :]
         vectors = basis.vectors
         alone = ~same & (gap != 0)
