@@ -10,7 +10,9 @@ along a tree in which every B_θ but one has a parent (Hunter; Worsley). Below, 
 
     P(∪ A_s) ≥ Σ_s (2c_s − c_s²) P(A_s) − 2 Σ_{s<s'} c_s c_s' P(A_s and A_s').
 
-Both take upper bounds on the probabilities of pairs alone. Which events are paired, the levels a_θ
+or Bonferroni's, Σ P(A_s) − Σ P(A_s and A_s').
+
+All take upper bounds on the probabilities of pairs alone. Which events are paired, the levels a_θ
 and the weights rest on estimates, of normal variables (docs: mathematics/certified-samples).
 """
 
@@ -221,6 +223,14 @@ class PairUnion:
         weights = _weights(alone, pairs)
         value = ((2 - weights) * weights * alone).sum(axis=0)
         value -= np.einsum("an,bn,abn->n", weights, weights, pairs)
+        # Bonferroni's inequality is better where pairs are rare: an event is added as long as it
+        # adds more than its pairs may take away.
+        total, inside = np.zeros(alone.shape[1]), np.zeros(alone.shape, dtype=bool)
+        for index in range(len(chosen)):
+            gain = alone[index] - (pairs[index] * inside).sum(axis=0)
+            inside[index] = gain > 0
+            total += np.maximum(gain, 0.0)
+        value = np.maximum(value, total)
         with np.errstate(divide="ignore"):
             # A few hundred operations in floating point, on numbers of at most 2.
             logs = np.log(np.maximum(value - 1e-12, 0.0)) + scale
