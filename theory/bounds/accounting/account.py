@@ -9,7 +9,7 @@ for any n, rounding included; down to 1e-300 and, in logarithms, beyond
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import LogBounds
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
+from theory.bounds.accounting.unions import PairUnion
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
 from theory.learning.model import FiniteModel
@@ -35,6 +36,8 @@ from theory.validation import FloatArray, IntArray, as_integer, as_probability, 
 _PRECISION = 2e-3
 _COARSE = 0.05
 _MOST_STEPS = 60
+# For pairs of events, at each step.
+_PAIR_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,11 @@ def certified_margin(events: EventSet, rounds: int, delta: float) -> CertifiedMa
             curve = ErrorCurve(
                 events, rounds, rounds, rounds, threshold=threshold, sharpness=_COARSE
             )
-            known[margin] = curve.bounds(rounds, rounds)
+            found = curve.bounds(rounds, rounds)
+            if found.lower[0] <= target < found.upper[0]:
+                pairs = PairUnion(curve, rounds, rounds, rounds, _PAIR_SECONDS)
+                found = replace(found, lower=pairs.lower())
+            known[margin] = found
         return known[margin]
 
     def enough(margin: float) -> bool:
@@ -126,6 +133,9 @@ def _edge(
 _SHARPNESS = 0.02
 # Rounds within this factor share their tilts.
 _OCTAVE = 1.5
+# Pairs of events are looked at where logs are further apart, and for no more rounds at once.
+_APART = 0.05
+_MOST_PAIRED, _MOST_SECONDS = 4000, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +251,11 @@ class ErrorAccount(Shown):
             for index in group:
                 found = curve.bounds(int(n[index]), int(n[index]))
                 lower[index], upper[index] = found.lower[0], found.upper[0]
+            last, pilot = int(values[-1]), int(np.median(values))
+            if last - start < _MOST_PAIRED and (upper - lower)[group].max() > _APART:
+                pairs = PairUnion(curve, start, last, pilot, _MOST_SECONDS)
+                lower[group] = np.maximum(lower[group], pairs.lower()[values - start])
+                upper[group] = np.minimum(upper[group], pairs.upper()[values - start])
         return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)
 
     def smallest_margin(self, rounds: int, delta: float) -> CertifiedMargin:

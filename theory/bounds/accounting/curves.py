@@ -2,11 +2,8 @@
 
 Upper: for each wrong θ, the union over agents or the one event that covers all agents, whichever
 is smaller; summed over θ. Events that can be shown to be negligible count with their Chernoff
-bounds. Lower: the most probable event, improved by Bonferroni's inequality,
-
-    P(A_1 ∪ … ∪ A_r) ≥ Σ P(A_s) − Σ_{s<s'} P(A_s ∩ A_s'),
-
-or de Caen's, where P(Λ ≤ 0 and Λ' ≤ 0) is at most P(aΛ + (1−a)Λ' ≤ 0) for every a in [0, 1].
+bounds. Lower: the most probable event. Where the two are to be closer, pairs of events are looked
+at: :mod:`theory.bounds.accounting.unions`.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import numpy as np
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve, LogBounds
 from theory.bounds.accounting.inversion_tilts import Grid, Tilt, choose_tilt
+from theory.bounds.accounting.joint import JointEvents
 from theory.bounds.accounting.reference import ChernoffCurve, ReferenceCurve, choose_reference
 from theory.bounds.accounting.terms import EventTerms
 from theory.scientific import logsumexp
@@ -26,13 +24,8 @@ from theory.validation import FloatArray
 
 # Events with Chernoff bounds below this share of the largest count with these bounds.
 NEGLIGIBLE = float(np.log(1e-6))
-# Events less likely than this share of the likeliest are not worth a pair in the lower bound.
-_MINOR = float(np.log(0.02))
-_MOST_PAIRED = 12
 # One event for all agents replaces the union of their events if it is better by so much.
 _CLEARLY = 0.05
-_SHARES = (0.5, 0.35, 0.65)
-_PAIR_SHARPNESS = 0.05
 
 
 @dataclass(frozen=True)
@@ -72,6 +65,11 @@ class ErrorCurve:
     with_reference: bool = True
 
     @cached_property
+    def joint(self) -> JointEvents:
+        """Pairs of the events."""
+        return JointEvents(self.events)
+
+    @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """All events, the likeliest first."""
         found = []
@@ -83,7 +81,8 @@ class ErrorCurve:
         return tuple(sorted(found, key=lambda candidate: -candidate.tilt.log_bound))
 
     @cached_property
-    def _floor(self) -> float:
+    def floor(self) -> float:
+        """Events with Chernoff bounds below it count with these."""
         return max(c.log_bound for c in self.candidates) + NEGLIGIBLE
 
     @cached_property
@@ -95,7 +94,7 @@ class ErrorCurve:
             own = [c for c in self.candidates if c.wrong == wrong]
             if sum(c.count for c in own) == 1:
                 continue
-            if float(logsumexp([c.log_bound for c in own])) < self._floor:
+            if float(logsumexp([c.log_bound for c in own])) < self.floor:
                 continue
             best = float(logsumexp([c.estimate for c in own])) - _CLEARLY
             choice = None
@@ -122,8 +121,8 @@ class ErrorCurve:
     def _kept(self) -> list[tuple[Candidate, EventCurve]]:
         """The events whose probabilities are computed.
 
-        Where another bound covers a hypothesis, these are the likeliest of its events and that of
-        the paired agent: the lower bound rests on them.
+        Where another bound covers a hypothesis, that is the likeliest of its events alone: the
+        lower bound rests on it.
         """
         seen: set[int] = set()
         found = []
@@ -131,18 +130,12 @@ class ErrorCurve:
             wrong = candidate.wrong
             first = wrong not in seen
             seen.add(wrong)
-            if candidate.log_bound < self._floor:
+            if candidate.log_bound < self.floor:
                 continue
-            if wrong in self._covers and not first and not self._is_paired(candidate):
+            if wrong in self._covers and not first:
                 continue
-            terms = self.events.terms(wrong, candidate.member)
-            found.append((candidate, self._curve_of(terms, candidate.tilt)))
+            found.append((candidate, self.curve(candidate)))
         return found
-
-    def _is_paired(self, candidate: Candidate) -> bool:
-        """Whether the event is, or is as likely as, that of the paired agent."""
-        wrong = candidate.wrong
-        return candidate.member == self.events.class_of(wrong, self._paired_agent)
 
     @cached_property
     def _dropped(self) -> list[tuple[Candidate, ChernoffCurve]]:
@@ -155,36 +148,55 @@ class ErrorCurve:
             found.append((candidate, ChernoffCurve(terms, candidate.tilt.value, self.last)))
         return found
 
+    @cached_property
+    def _curves(self) -> dict[Candidate, EventCurve]:
+        return {}
+
+    def curve(self, candidate: Candidate) -> EventCurve:
+        """Bounds on the probability of one event."""
+        if candidate not in self._curves:
+            terms = self.events.terms(candidate.wrong, candidate.member)
+            self._curves[candidate] = self._curve_of(terms, candidate.tilt)
+        return self._curves[candidate]
+
     def _curve_of(self, terms: EventTerms, tilt: Tilt) -> EventCurve:
         grid = Grid.around(tilt, sharpness=self.sharpness)
         return EventCurve(terms, grid, self.last, self.evaluate, self.threshold)
 
-    def bounds(self, first: int, last: int) -> LogBounds:
-        """For n = `first` … `last`."""
-        count = len(self.events.base.wrong)
-        unions: list[list[FloatArray]] = [[] for _ in range(count)]
+    def negligible(self, wrong: int, first: int, last: int) -> list[FloatArray]:
+        """Chernoff's bounds on the log probabilities of the events of θ that are below `floor`."""
+        return [
+            bound.upper(first, last) + np.log(candidate.count)
+            for candidate, bound in self._dropped
+            if candidate.wrong == wrong and candidate.log_bound < self.floor
+        ]
+
+    def totals(self, first: int, last: int) -> tuple[list[FloatArray], FloatArray]:
+        """Upper bounds on the log probability of each wrong θ, and lower ones on that of any event.
+
+        For n = `first` … `last`.
+        """
+        unions: list[list[FloatArray]] = [[] for _ in self.events.base.wrong]
         lower = np.full(last - first + 1, -np.inf)
-        single: dict[int, FloatArray] = {}
         for candidate, curve in self._kept:
-            found = curve.bounds(first, last)
-            unions[candidate.wrong].append(found.upper + np.log(candidate.count))
-            lower = np.maximum(lower, found.lower)
-            if self._is_paired(candidate):
-                single[candidate.wrong] = found.lower
+            one = curve.bounds(first, last)
+            unions[candidate.wrong].append(one.upper + np.log(candidate.count))
+            lower = np.maximum(lower, one.lower)
         for candidate, bound in self._dropped:
             unions[candidate.wrong].append(bound.upper(first, last) + np.log(candidate.count))
-        totals = []
-        for wrong in range(count):
-            total = np.asarray(logsumexp(unions[wrong], axis=0))
-            if wrong in self._covers:
-                total = np.minimum(total, self._covers[wrong].upper(first, last))
-            totals.append(total)
-        # A sum of at most a few thousand terms.
-        upper = np.minimum(np.asarray(logsumexp(totals, axis=0)) + 1e-12, 0.0)
+        found = [np.asarray(logsumexp(union, axis=0)) for union in unions]
+        for wrong, cover in self._covers.items():
+            found[wrong] = np.minimum(found[wrong], cover.upper(first, last))
         if not self.events.is_unique:
             lower = np.full_like(lower, -np.inf)
-        elif len(single) > 1:
-            lower = np.maximum(lower, self._bonferroni(single, first, last))
+        return found, lower
+
+    def bounds(self, first: int, last: int) -> LogBounds:
+        """For n = `first` … `last`."""
+        totals, lower = self.totals(first, last)
+        # A sum of at most a few thousand terms.
+        upper = np.asarray(logsumexp(totals, axis=0)) + 1e-12
+        upper = np.minimum(upper, 0.0)
         return LogBounds(np.minimum(lower, upper), upper)
 
     def falling(self, rounds: int) -> float:
@@ -248,67 +260,3 @@ class ErrorCurve:
             cover = self._covers.get(wrong)
             found.append(cover.choice.estimate if isinstance(cover, ReferenceCurve) else own)
         return float(logsumexp(found))
-
-    @cached_property
-    def _paired_agent(self) -> int:
-        """The agent whose events are paired in the lower bound: the likeliest's."""
-        best = self.candidates[0]
-        return self.events.classes(best.wrong)[best.member].agent
-
-    @cached_property
-    def _pairs(self) -> dict[tuple[int, int], EventCurve]:
-        """Upper bounds for two hypotheses to win at once, at one agent."""
-        agent = self._paired_agent
-        own = [c for c, _ in self._kept if self._is_paired(c)]
-        top = max(c.tilt.log_bound for c in own)
-        chosen = [c.wrong for c in own if c.tilt.log_bound >= top + _MINOR][:_MOST_PAIRED]
-        found: dict[tuple[int, int], EventCurve] = {}
-        for position, second in enumerate(chosen):
-            for first in chosen[:position]:
-                options = []
-                for share in _SHARES:
-                    terms = self.events.mixed_terms((first, second), share, agent)
-                    if terms is None:
-                        return {}
-                    tilt = choose_tilt(terms, self.pilot, threshold=self.threshold)
-                    options.append((tilt.log_bound, terms, tilt))
-                _, terms, tilt = min(options, key=lambda option: option[0])
-                grid = Grid.around(tilt, sharpness=_PAIR_SHARPNESS)
-                found[first, second] = EventCurve(
-                    terms, grid, self.last, self.evaluate, self.threshold
-                )
-        return found
-
-    def _bonferroni(self, single: dict[int, FloatArray], first: int, last: int) -> FloatArray:
-        """Events are added as long as each adds more than its pairs may take away.
-
-        De Caen's inequality, Σ_s P(A_s)²/Σ_{s'} P(A_s ∩ A_s'), is the other choice: it is better
-        where pairs are likely. It grows with P(A_s), for which lower bounds will do.
-        """
-        both = {pair: curve.bounds(first, last).upper for pair, curve in self._pairs.items()}
-        paired = {wrong for pair in both for wrong in pair}
-        order = [c.wrong for c, _ in self._kept if c.wrong in paired and c.wrong in single]
-        order = list(dict.fromkeys(order))
-        nothing = np.full(last - first + 1, -np.inf)
-        if not order:
-            return nothing
-        scale = np.max([single[wrong] for wrong in order], axis=0)
-        usable = np.isfinite(scale)
-        scale = np.where(usable, scale, 0.0)
-        alone = np.exp(np.array([single[wrong] for wrong in order]) - scale)
-        pairs = np.zeros((len(order), *alone.shape))
-        for (a, b), logs in both.items():
-            # e^50 times the likeliest event: as good as no bound.
-            shares = np.exp(np.minimum(logs - scale, 50.0))
-            pairs[order.index(a), order.index(b)] = pairs[order.index(b), order.index(a)] = shares
-        total = np.zeros(alone.shape[1])
-        inside = np.zeros(alone.shape, dtype=bool)
-        for index in range(len(order)):
-            gain = alone[index] - (pairs[index] * inside).sum(axis=0)
-            inside[index] = gain > 0
-            total += np.maximum(gain, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            caen = np.where(alone > 0, alone**2 / (alone + pairs.sum(axis=1)), 0.0).sum(axis=0)
-            # A few dozen operations in floating point.
-            logs = np.log(np.maximum(total, caen) * (1 - 1e-13)) + scale
-        return np.where(usable, np.minimum(logs, 0.0), nothing)

@@ -216,7 +216,7 @@ class EventSet:
         return tuple(pair_laws(self.model, self.base.best, theta) for theta in self.base.wrong)
 
     @cached_property
-    def _informed(self) -> tuple[tuple[int, ...], ...]:
+    def informed(self) -> tuple[tuple[int, ...], ...]:
         """The agents whose log-ratio varies, for each wrong θ."""
         found = []
         for laws in self.laws:
@@ -231,10 +231,10 @@ class EventSet:
 
     def view(self, wrong: int) -> View:
         """The events of one wrong hypothesis."""
-        informed = np.array(self._informed[wrong], dtype=np.int64)
+        informed = np.array(self.informed[wrong], dtype=np.int64)
         priors = np.ascontiguousarray(self.base.priors[:, wrong])
         bounded = bool(np.isfinite(self._reach(wrong)).all())
-        key = (self._informed[wrong], bounded, priors.tobytes())
+        key = (self.informed[wrong], bounded, priors.tobytes())
         if key not in self._views:
             parts = self._parts(informed)
             self._views[key] = View(self.powers, informed, parts, bounded, priors)
@@ -242,7 +242,7 @@ class EventSet:
 
     def _reach(self, wrong: int) -> FloatArray:
         """The largest |z| of each informed agent."""
-        kinds = self.model.assignment[list(self._informed[wrong])]
+        kinds = self.model.assignment[list(self.informed[wrong])]
         return self.laws[wrong].reach[kinds]
 
     def _parts(self, informed: IntArray) -> IntArray:
@@ -286,7 +286,7 @@ class EventSet:
 
     def _bare(self, wrong: int, agent: int, informed: tuple[int, ...] | None = None) -> EventTerms:
         """The terms of Λ_i without constants; the laws are those of `wrong`."""
-        informed = self._informed[wrong] if informed is None else informed
+        informed = self.informed[wrong] if informed is None else informed
         if (agent, informed) not in self._assembled:
             chosen = np.array(informed, dtype=np.int64)
             rows = with_later(self.powers.rows[:, agent, chosen])
@@ -309,11 +309,11 @@ class EventSet:
         return self._with_constants(bare, wrong, member)
 
     def _with_constants(self, bare: EventTerms, wrong: int, member: EventClass) -> EventTerms:
-        shift, error, doubt = self._constants(wrong, member)
+        shift, error, doubt = self.constants(wrong, member)
         slack = bare.slack + member.difference * bare.high
         return replace(bare, slack=slack, shift=shift, shift_error=error, doubt=doubt)
 
-    def _constants(self, wrong: int, member: EventClass) -> tuple[FloatArray, FloatArray, float]:
+    def constants(self, wrong: int, member: EventClass) -> tuple[FloatArray, FloatArray, float]:
         """The smallest constant of a group, a bound on its error, and what each round adds to it.
 
         To the error belong: what the group's members differ by, and the uninformed, whose
@@ -352,7 +352,7 @@ class EventSet:
         laws = mixed_laws(self.model, self.base.best, pair, share)
         if laws is None:
             return None
-        informed = tuple(sorted({*self._informed[first], *self._informed[second]}))
+        informed = tuple(sorted({*self.informed[first], *self.informed[second]}))
         bare = self._bare(first, agent, informed)
         one, two = (self.terms(w, self.class_of(w, agent)) for w in wrong)
         return replace(

@@ -203,7 +203,7 @@ class EventCurve:
         times = rounds - self.terms.rounds
         value = later.real + 1j * later.imaginary
         size = np.abs(value)
-        power = _power(value, times)
+        power = raised(value, times)
         # (|ψ| + e)^times − |ψ|^times, and squarings: two products of a few roundings each.
         with np.errstate(divide="ignore"):
             logs = (times - 1) * np.log(np.minimum(size + later.error, 1.0 + EPS))
@@ -278,7 +278,7 @@ class EventCurve:
         return value if gain else min(0.0, value)
 
 
-def _power(value: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+def raised(value: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
     """By squarings, whose rounding is bounded a priori."""
     result = np.ones_like(value)
     base = value.copy()

@@ -192,7 +192,7 @@ class Laws:
 def pair_laws(model: FiniteModel, best: int, other: int) -> Laws:
     """The laws of z(best, other)."""
     laws = [kind.log_ratio_law(best, other) for kind in model.kinds]
-    return _join(laws, [_errors(kind, best, other) for kind in model.kinds])
+    return _join(laws, [law_errors(kind, best, other) for kind in model.kinds])
 
 
 def slanted_laws(laws: Laws, slants: FloatArray) -> tuple[Laws, FloatArray, FloatArray]:
@@ -240,13 +240,13 @@ def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: fl
         first, second = (kind.log_ratio_law(best, other).means for other in others)
         means = share * first + (1.0 - share) * second
         laws.append(LogRatioLaw(kind.probabilities, means, np.zeros_like(means)))
-        pairs = [_errors(kind, best, other) for other in others]
+        pairs = [law_errors(kind, best, other) for other in others]
         largest = float(np.abs([first, second]).max())
         errors.append((max(p[0] for p in pairs) + 4 * EPS * largest, 0.0, pairs[0][2]))
     return _join(laws, errors)
 
 
-def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
+def law_errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
     """Bounds on the errors of means, standard deviations and (relatively) probabilities."""
     if isinstance(agent, FiniteAgent):
         one = agent.single or agent

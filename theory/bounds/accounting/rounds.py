@@ -14,6 +14,7 @@ from theory.bounds.accounting.curves import NEGLIGIBLE, ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.laws import pair_laws
 from theory.bounds.accounting.small_loops import foresee
+from theory.bounds.accounting.unions import PairUnion
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
@@ -33,6 +34,12 @@ _LARGEST = 10**9
 # Of δ, where a theorem evaluated in floating point covers all later rounds: the logs of its bound
 # are off by less than _LARGEST rounds times a few roundings, which is 1e-6.
 _MARGIN = 1e-3
+# Ends that are closer than this share of the lower one are not brought closer by pairs.
+_CLOSE = 0.05
+_MOST_PAIRED_ROUNDS = 4000
+_MOST_SECONDS = 3.0
+# Where between the ends pairs are sharpest.
+_NEAR_UPPER, _NEAR_LOWER = 0.75, 0.4
 # What reference variables cost, in units of the unions that they replace.
 _REFERENCE = 8.0
 # A thousand frequencies and three cumulants.
@@ -100,11 +107,13 @@ def certified_rounds(
             break
     last = max(guess, settled + 1)
     curve = ErrorCurve(events, guess, last, threshold=threshold, sharpness=_FINE)
+    # Pairs of events make up for references of one dimension.
+    pairs = curve.joint.has_pairs and sum(c.count for c in curve.candidates) > 1
     if curve.work > min(seconds, _CHEAP):
         curve = replace(curve, sharpness=_COARSE)
     if curve.work > seconds:
         return _too_long(delta, curve.work)
-    if _REFERENCE * curve.work > seconds:
+    if _REFERENCE * curve.work > seconds or pairs:
         curve = replace(curve, with_reference=False)
     closer = _closer(curve, target)
     if abs(closer - guess) > 0.05 * guess:
@@ -116,6 +125,7 @@ def certified_rounds(
     if covered is None:
         return CertifiedSampleSize(delta, None, None, None, "no bound that falls was found")
     found = _search(curve, delta, covered=covered)
+    found = _by_pairs(curve, found, min(seconds, _MOST_SECONDS))
     if found.upper is not None and found.upper > pilot:
         # Evidence without variance, for which tilts are no help.
         theorem = _covered_by_theorem(events, delta)
@@ -230,6 +240,24 @@ def _search(curve: ErrorCurve, delta: float, *, covered: int) -> CertifiedSample
     if not curve.events.is_unique:
         note += "; several hypotheses are best: no lower end"
     return CertifiedSampleSize(delta, lower or 1, upper or 1, covered, note)
+
+
+def _by_pairs(curve: ErrorCurve, found: CertifiedSampleSize, seconds: float) -> CertifiedSampleSize:
+    """The same with ends that are closer, by pairs of events: the upper one first."""
+    target = float(np.log(found.delta))
+    first, last = found.lower or 1, (found.upper or 1) - 1
+    if last - first < max(1, _CLOSE * first) or last - first > _MOST_PAIRED_ROUNDS:
+        return found
+    pilot = round(first + _NEAR_UPPER * (last - first))
+    upper = PairUnion(curve, first, last, pilot, seconds).upper()
+    above = np.flatnonzero(~(upper <= target))
+    last = first + int(above[-1]) if above.size else first - 1
+    if last >= first:
+        pilot = round(first + _NEAR_LOWER * (last - first))
+        lower = PairUnion(curve, first, last, pilot, seconds).lower()
+        proved = np.flatnonzero(lower > target)
+        first += int(proved[-1]) + 1 if proved.size else 0
+    return replace(found, lower=first, upper=last + 1)
 
 
 def _by_bisection(curve: ErrorCurve, target: float, *, below: int) -> int | None:

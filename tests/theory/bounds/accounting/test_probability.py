@@ -15,6 +15,7 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve
 from theory.bounds.accounting.inversion_tilts import Grid, choose_tilt
+from theory.bounds.accounting.unions import PairUnion
 
 # Rounding of an oracle that adds up thousands of probabilities.
 ROUNDING = 1e-11
@@ -107,17 +108,17 @@ def test_agents_that_are_alike_are_computed_once(monkeypatch: pytest.MonkeyPatch
 
 
 def test_two_ways_to_be_wrong_add_up() -> None:
-    """Bonferroni: two wrong hypotheses, each as likely as the other, hardly ever both."""
+    """By pairs: two wrong hypotheses, each as likely as the other, hardly ever both."""
     truth = [0.4, 0.3, 0.3]
     agent = coin(truth, [0.3, 0.4, 0.3], [0.3, 0.3, 0.4], truth=truth)
     model = FiniteModel.from_agents(["right", "left", "down"], [agent])
     curve = ErrorCurve(EventSet(ALONE, model), 600, 600, 600)
     alone = curve._kept[0][1].bounds(600, 600).lower[0]
-    found = curve.bounds(600, 600)
+    union = PairUnion(curve, 600, 600, 600)
     # Nearly log 2: both at once are a fifth as likely as one.
-    assert found.lower[0] > alone + 0.5
+    assert union.lower()[0] > alone + 0.5
     # What the upper bound has more is exact ties, of which the lower one knows nothing.
-    assert found.upper[0] - found.lower[0] < 0.35
+    assert union.upper()[0] - union.lower()[0] < 0.35
 
 
 def test_one_event_for_all_agents_beats_the_union() -> None:

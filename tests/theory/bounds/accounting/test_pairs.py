@@ -1,0 +1,197 @@
+"""Pairs of events and the unions that follow: every history, and simulations, are the oracles."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from tests.models import HALVES, PAIR, SLOW, coin, coins
+from theory import FiniteAgent, FiniteModel, Network, account, sample_sizes
+from theory.bounds.accounting import pairs as pairs_module
+from theory.bounds.accounting import unions as unions_module
+from theory.bounds.accounting.curves import ErrorCurve
+from theory.bounds.accounting.events import EventSet
+from theory.bounds.accounting.joint import Event, JointEvents
+from theory.bounds.accounting.pairs import PairCurve
+from theory.bounds.accounting.unions import PairUnion
+
+# Rounding of an oracle that adds up thousands of probabilities.
+ROUNDING = 1e-11
+DICE = FiniteModel.from_agents(
+    ["right", "left", "down"],
+    [coin([0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.25, 0.3, 0.45], truth=[0.4, 0.3, 0.3])],
+    counts=[2],
+)
+
+
+def histories(network: Network, model: FiniteModel, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Λ_i(0, θ) of every history, shape (H, N, M − 1), and its probability."""
+    tables = [model.kinds[k] for k in model.assignment]
+    state = np.asarray(model.log_priors)[model.assignment][None]
+    mass = np.ones(1)
+    for _ in range(rounds):
+        for j, table in enumerate(tables):
+            state = np.repeat(state[None], table.probabilities.size, axis=0)
+            state[:, :, j] += table.log_likelihoods.T[:, None]
+            state = state.reshape(-1, *state.shape[2:])
+            mass = np.multiply.outer(table.probabilities, mass).ravel()
+        state = np.einsum("ij,hjm->him", np.asarray(network.weights), state)
+    return state[:, :, :1] - state[:, :, 1:], mass
+
+
+@pytest.mark.parametrize("network", [PAIR, SLOW, HALVES], ids=["pair", "slow", "halves"])
+@pytest.mark.parametrize("signs", [(-1, -1), (-1, 1)])
+def test_pairs_against_every_history(network: Network, signs: tuple[int, int]) -> None:
+    """Valid at every pair of events of two hypotheses, two agents; and sharp at some."""
+    events = JointEvents(EventSet(network, DICE))
+    sharpest = np.inf
+    for n in (1, 3, 4):
+        logs, mass = histories(network, DICE, n)
+        for (i, a), (j, b) in product(product(range(2), range(2)), repeat=2):
+            if (i, a) == (j, b):
+                continue
+            both = (logs[:, i, a] <= 1e-12) & (signs[1] * logs[:, j, b] >= -1e-12)
+            exact = float(mass[both].sum())
+            terms = events.pair_terms((Event(a, (i,)), Event(b, (j,))), signs, 0.0)
+            assert terms is not None
+            found = float(np.exp(PairCurve(terms, n).upper(n, n)[0]))
+            assert found >= exact - ROUNDING
+            if exact > 0.01:
+                sharpest = min(sharpest, found / exact)
+    # λ in either dimension; a law of few values near zero may lose more, as ties do.
+    assert sharpest < (1.15 if signs == (-1, -1) else 1.5)
+
+
+@pytest.mark.parametrize("last", [5, 40, 900])
+def test_rounds_one_after_the_other_are_those_of_each(last: int) -> None:
+    """Before, at and far behind the round at which W has settled."""
+    events = JointEvents(EventSet(PAIR, DICE))
+    terms = events.pair_terms((Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0)
+    assert terms is not None
+    curve = PairCurve(terms, last)
+    first = max(1, last - 30)
+    many = curve.upper(first, last)
+    for n in (first, first + 1, (first + last) // 2, last):
+        # Frequencies that are given up on another way: a share of the sum.
+        assert many[n - first] == pytest.approx(curve.upper(n, n)[0], abs=2e-2)
+
+
+def test_any_plan_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few frequencies, short periods, bad tilts: worse, and never below the truth."""
+    logs, mass = histories(PAIR, DICE, 4)
+    exact = float(mass[(logs[:, 0, 0] <= 1e-12) & (logs[:, 1, 1] <= 1e-12)].sum())
+    terms = JointEvents(EventSet(PAIR, DICE)).pair_terms(
+        (Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0
+    )
+    assert terms is not None
+    for name, value in (("_DEVIATIONS", 1.0), ("_TILTS", 1.0), ("_FEWEST", 4), ("_FLAT", 3.0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(pairs_module, name, value)
+            patch.setattr(pairs_module, "_SHARPNESS", 0.7)
+            for given_up in (1e-3, 0.3):
+                patch.setattr(pairs_module, "_GIVEN_UP", given_up)
+                assert np.exp(PairCurve(terms, 4).upper(4, 4)[0]) >= exact - ROUNDING
+
+
+@pytest.mark.parametrize("network", [PAIR, SLOW], ids=["pair", "slow"])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_unions_against_every_history(network: Network, n: int) -> None:
+    logs, mass = histories(network, DICE, n)
+    exact = float(mass[(logs <= 1e-12).any(axis=(1, 2))].sum())
+    curve = ErrorCurve(EventSet(network, DICE), n, n)
+    union = PairUnion(curve, n, n, n)
+    upper, lower = np.exp(union.upper()[0]), np.exp(union.lower()[0])
+    assert lower - ROUNDING <= exact <= upper + ROUNDING
+    plain = curve.bounds(n, n)
+    assert upper <= np.exp(plain.upper[0]) + ROUNDING
+    assert lower >= np.exp(plain.lower[0]) - ROUNDING
+
+
+def random_problem(seed: int) -> tuple[Network, FiniteModel]:
+    """Five agents on a random network, four hypotheses about dice of three sides, all different."""
+    rng = np.random.default_rng(seed)
+    network = Network(0.5 * np.eye(5) + 0.5 * rng.dirichlet(np.ones(5), size=5))
+    agents = []
+    for _ in range(5):
+        truth = rng.dirichlet(np.full(3, 6.0))
+        claims = np.vstack([truth, rng.dirichlet(np.full(3, 6.0), size=3)])
+        agents.append(FiniteAgent.from_tables(truth=[truth], likelihood=claims[:, None]))
+    return network, FiniteModel.from_agents(list("abcd"), agents)
+
+
+def errors(network: Network, model: FiniteModel, rounds: list[int], runs: int) -> list[int]:
+    """In how many of some simulated runs somebody errs, at each of `rounds`."""
+    rng, found = np.random.default_rng(3), []
+    agents = [model.kinds[k] for k in model.assignment]
+    state = np.repeat(np.asarray(model.log_priors)[model.assignment][None], runs, axis=0)
+    for n in range(1, max(rounds) + 1):
+        for j, agent in enumerate(agents):
+            seen = rng.choice(agent.probabilities.size, size=runs, p=agent.probabilities)
+            state[:, j] += agent.log_likelihoods[:, seen].T
+        state = np.einsum("ij,rjm->rim", np.asarray(network.weights), state)
+        if n in rounds:
+            found.append(int((state[:, :, :1] <= state[:, :, 1:]).any(axis=(1, 2)).sum()))
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_simulated_errors_lie_between_the_ends(seed: int) -> None:
+    """Clopper and Pearson's intervals, which fail once in a million, meet the enclosures."""
+    network, model = random_problem(seed)
+    rounds, runs = [8, 16, 24], 20_000
+    found = account(network, model).probability(rounds)
+    for k, count in enumerate(errors(network, model, rounds, runs)):
+        low = beta.ppf(5e-7, count, runs - count + 1) if count else 0.0
+        high = beta.isf(5e-7, count + 1, runs - count)
+        assert found.lower[k] <= high
+        assert found.upper[k] >= low
+        # Fifteen events that overlap: the union bound alone is three times the truth.
+        assert found.upper[k] <= 2.0 * count / runs
+        assert found.lower[k] >= 0.5 * count / runs
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_sample_sizes_of_random_problems_are_tight(seed: int) -> None:
+    """By the union bound and the likeliest event alone the ends are 1.8 to 2.9 times apart."""
+    found = sample_sizes(*random_problem(seed), delta=0.1).certified
+    assert found.upper <= 1.5 * found.lower + 1
+
+
+def test_pairs_never_make_an_end_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, model = random_problem(3)
+    found = sample_sizes(network, model, delta=0.1).certified
+    monkeypatch.setattr("theory.bounds.accounting.rounds._MOST_PAIRED_ROUNDS", 0)
+    plain = sample_sizes(network, model, delta=0.1).certified
+    assert plain.lower < found.lower <= found.upper < plain.upper
+    # Where no time is left for pairs, what one event at a time gives is kept.
+    monkeypatch.undo()
+    monkeypatch.setattr(unions_module, "_MOST_PAIRS", 0)
+    without = sample_sizes(network, model, delta=0.1).certified
+    assert (without.lower, without.upper) == (plain.lower, plain.upper)
+
+
+def test_many_outcomes_have_no_joint_laws() -> None:
+    table = np.random.default_rng(0).dirichlet(np.full(80, 4.0), size=3)
+    agent = FiniteAgent.from_tables(truth=[table[0]], likelihood=table[:, None])
+    events = EventSet(PAIR, FiniteModel.from_agents(list("abc"), [agent], counts=[2]))
+    joint = JointEvents(events)
+    assert not joint.has_pairs
+    assert joint.pair_terms((Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0) is None
+    # The mean of two sums bounds both: two hypotheses at one agent still add up.
+    curve = ErrorCurve(events, 30, 30)
+    union = PairUnion(curve, 30, 30, 30)
+    assert union.lower()[0] > curve.bounds(30, 30).lower[0] + 0.03
+    assert (union.upper() == curve.bounds(30, 30).upper).all()
+
+
+def test_agents_heard_alike_are_one_group() -> None:
+    network = Network.from_topology("star", agents=9, edge_confidence=0.5)
+    terms = JointEvents(EventSet(network, coins(9))).pair_terms(
+        (Event(0, (0,)), Event(0, (1,))), (-1, 1), 0.0
+    )
+    assert terms is not None
+    # The centre, the listening edge, and seven others.
+    assert sorted(terms.count.tolist()) == [1, 1, 7]
