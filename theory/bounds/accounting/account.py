@@ -36,8 +36,8 @@ from theory.validation import FloatArray, IntArray, as_integer, as_probability, 
 _PRECISION = 2e-3
 _COARSE = 0.05
 _MOST_STEPS = 60
-# For pairs of events, at each step.
-_PAIR_SECONDS = 0.3
+# What pairs of events may look at, at each step.
+_STEP_WORK = 15_000.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def certified_margin(events: EventSet, rounds: int, delta: float) -> CertifiedMa
             )
             found = curve.bounds(rounds, rounds)
             if found.lower[0] <= target < found.upper[0]:
-                pairs = PairUnion(curve, rounds, rounds, rounds, _PAIR_SECONDS)
+                pairs = PairUnion(curve, rounds, rounds, rounds, _STEP_WORK)
                 found = replace(found, lower=pairs.lower())
             known[margin] = found
         return known[margin]
@@ -133,9 +133,9 @@ def _edge(
 _SHARPNESS = 0.02
 # Rounds within this factor share their tilts.
 _OCTAVE = 1.5
-# Pairs of events are looked at where logs are further apart, and for no more rounds at once.
+# What pairs of events may look at, where logs are further apart than this.
 _APART = 0.05
-_MOST_PAIRED, _MOST_SECONDS = 4000, 3.0
+_WORK = 150_000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +252,8 @@ class ErrorAccount(Shown):
                 found = curve.bounds(int(n[index]), int(n[index]))
                 lower[index], upper[index] = found.lower[0], found.upper[0]
             last, pilot = int(values[-1]), int(np.median(values))
-            if last - start < _MOST_PAIRED and (upper - lower)[group].max() > _APART:
-                pairs = PairUnion(curve, start, last, pilot, _MOST_SECONDS)
+            if (upper - lower)[group].max() > _APART:
+                pairs = PairUnion(curve, start, last, pilot, _WORK)
                 lower[group] = np.maximum(lower[group], pairs.lower()[values - start])
                 upper[group] = np.minimum(upper[group], pairs.upper()[values - start])
         return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)

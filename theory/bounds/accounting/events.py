@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from theory.bounds.accounting.laws import EPS, Laws, mixed_laws, pair_laws
+from theory.bounds.accounting.laws import Laws, pair_laws
 from theory.bounds.accounting.terms import (
     EventTerms,
     Powers,
@@ -260,20 +260,15 @@ class EventSet:
         """The classes of events of one wrong hypothesis."""
         return self.view(wrong).classes
 
-    def class_of(self, wrong: int, agent: int) -> int:
-        """The number of the class that an agent's event is in."""
-        classes = self.classes(wrong)
-        return next(k for k, found in enumerate(classes) if agent in found.members)
-
     def factors(self, wrong: int, index: int) -> int:
         """The number of distinct factors of a class in a settled round."""
-        first = self._bare(wrong, self.classes(wrong)[index].agent).first
+        first = self.bare(wrong, self.classes(wrong)[index].agent).first
         return int(first[-1] - first[-2])
 
     @cached_property
     def work(self) -> int:
         """Entries of φ, at the least, that the bound from a settled round on takes."""
-        return 2_000 * int(self._bare(0, self.classes(0)[0].agent).first[-1])
+        return 2_000 * int(self.bare(0, self.classes(0)[0].agent).first[-1])
 
     @cached_property
     def atoms(self) -> int:
@@ -284,7 +279,7 @@ class EventSet:
     def _assembled(self) -> dict[tuple[int, tuple[int, ...]], EventTerms]:
         return {}
 
-    def _bare(self, wrong: int, agent: int, informed: tuple[int, ...] | None = None) -> EventTerms:
+    def bare(self, wrong: int, agent: int, informed: tuple[int, ...] | None = None) -> EventTerms:
         """The terms of Λ_i without constants; the laws are those of `wrong`."""
         informed = self.informed[wrong] if informed is None else informed
         if (agent, informed) not in self._assembled:
@@ -298,7 +293,7 @@ class EventSet:
     def terms(self, wrong: int, index: int) -> EventTerms:
         """The terms of Λ_i for the wrong hypothesis number `wrong` and class number `index`."""
         member = self.classes(wrong)[index]
-        bare = self._bare(wrong, member.agent)
+        bare = self.bare(wrong, member.agent)
         return self._with_constants(bare, wrong, member)
 
     def terms_by_part(self, wrong: int, index: int, laws: Laws) -> EventTerms:
@@ -340,29 +335,6 @@ class EventSet:
             self.laws[wrong],
             self.base.priors[:, wrong],
             tilt,
-        )
-
-    def mixed_terms(self, wrong: tuple[int, int], share: float, agent: int) -> EventTerms | None:
-        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ') for two wrong hypotheses, one agent.
-
-        None if any agent is Gaussian.
-        """
-        first, second = wrong
-        pair = (self.base.wrong[first], self.base.wrong[second])
-        laws = mixed_laws(self.model, self.base.best, pair, share)
-        if laws is None:
-            return None
-        informed = tuple(sorted({*self.informed[first], *self.informed[second]}))
-        bare = self._bare(first, agent, informed)
-        one, two = (self.terms(w, self.class_of(w, agent)) for w in wrong)
-        return replace(
-            bare,
-            laws=laws,
-            shift=share * one.shift + (1.0 - share) * two.shift,
-            shift_error=one.shift_error
-            + two.shift_error
-            + 4 * EPS * (np.abs(one.shift) + np.abs(two.shift)),
-            doubt=one.doubt + two.doubt,
         )
 
     @cached_property

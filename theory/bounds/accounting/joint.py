@@ -6,18 +6,18 @@ agree with: the sum with stationary weights in every round (docs: mathematics/ce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from theory.bounds.accounting.events import EventClass, EventSet
-from theory.bounds.accounting.laws import EPS, law_errors
+from theory.bounds.accounting.laws import EPS, mixed_laws
 from theory.bounds.accounting.pairs import PairTerms
-from theory.bounds.accounting.terms import EventTerms, constant_terms, weight_slack, with_later
+from theory.bounds.accounting.reference import Reference
+from theory.bounds.accounting.terms import EventTerms, weight_slack, with_later
 from theory.learning.finite_agent import FiniteAgent
-from theory.learning.model import FiniteModel
-from theory.validation import FloatArray
+from theory.validation import FloatArray, IntArray
 
 # Kinds of more outcomes have no joint laws: each frequency takes all of their atoms.
 _MOST_ATOMS = 64
@@ -41,45 +41,10 @@ class Event:
     agents: tuple[int, ...]
     level: float | None = None
 
-
-@dataclass(frozen=True, eq=False)
-class JointLaws:
-    """The joint laws of two log-ratios (z, z') for K kinds of agents, A atoms the most of any.
-
-    Attributes
-    ----------
-    probabilities, values
-        Shapes (K, A) and (2, K, A), padded with probability 0; equal atoms are merged.
-    value_errors, probability_errors
-        Shapes (2, K) and (K,): upper bounds on how far these may be off; probabilities relatively.
-    """
-
-    probabilities: FloatArray
-    values: FloatArray
-    value_errors: FloatArray
-    probability_errors: FloatArray
-
-
-def joint_laws(model: FiniteModel, best: int, others: tuple[int, int]) -> JointLaws | None:
-    """Those of z(best, a) and z(best, b); None if any agent is Gaussian or has many atoms."""
-    parts = []
-    for kind in model.kinds:
-        if not isinstance(kind, FiniteAgent) or kind.probabilities.size > _MOST_ATOMS:
-            return None
-        z = np.stack([kind.log_ratio_law(best, other).means for other in others])
-        atoms, where = np.unique(z, axis=1, return_inverse=True)
-        parts.append((np.bincount(where.ravel(), weights=kind.probabilities), atoms))
-    most = max(weights.size for weights, _ in parts)
-    # An atom of probability 0 lies where another one does: it changes no largest value.
-    padded = [np.pad(weights, (0, most - weights.size)) for weights, _ in parts]
-    values = [np.pad(z, ((0, 0), (0, most - z.shape[1])), mode="edge") for _, z in parts]
-    errors = [[law_errors(kind, best, other) for kind in model.kinds] for other in others]
-    return JointLaws(
-        np.array(padded),
-        np.stack(values, axis=1),
-        np.array([[mean for mean, _, _ in row] for row in errors]),
-        np.array([share for _, _, share in errors[0]]),
-    )
+    @property
+    def heard(self) -> tuple[int, ...] | int:
+        """A key of the weights in its sum."""
+        return self.agents if self.level is None else self.wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +52,32 @@ class JointEvents:
     """Pairs of the events of one network and model."""
 
     events: EventSet
+
+    @cached_property
+    def _ratios(self) -> list[FloatArray]:
+        """z(best, θ) of every outcome, shape (wrong, outcomes) for each kind; none if Gaussian."""
+        base = self.events.base
+        return [
+            np.stack([kind.log_ratio_law(base.best, other).means for other in base.wrong])
+            for kind in self.events.model.kinds
+            if isinstance(kind, FiniteAgent)
+        ]
+
+    @cached_property
+    def _chances(self) -> list[FloatArray]:
+        """The probability of every outcome, for each finite kind."""
+        kinds = self.events.model.kinds
+        return [kind.probabilities for kind in kinds if isinstance(kind, FiniteAgent)]
+
+    @property
+    def has_normals(self) -> bool:
+        """Whether some agent is Gaussian."""
+        return len(self._ratios) < len(self.events.model.kinds)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are joint laws: no agent is Gaussian or has many outcomes."""
+        return not self.has_normals and max(p.size for p in self._chances) <= _MOST_ATOMS
 
     def members(self, wrong: int, index: int) -> list[Event]:
         """The events of a class."""
@@ -103,66 +94,57 @@ class JointEvents:
         times = np.ones(kept)
         times[-1] += rounds - kept
         # Sums of the same weights are heard once.
-        heard = {(event.agents, event.level is None or event.wrong): event for event in events}
-        where = [
-            list(heard).index((event.agents, event.level is None or event.wrong))
-            for event in events
-        ]
+        heard = {event.heard: event for event in events}
+        keys = list(heard)
+        where = [keys.index(event.heard) for event in events]
         rows = np.stack([self._heard(event)[0][:kept] for event in heard.values()])
-        wrong = [self.events.base.wrong[event.wrong] for event in events]
         found = np.zeros((len(events), len(events)))
-        for index, kind in enumerate(self.events.model.kinds):
-            if not isinstance(kind, FiniteAgent):
-                continue
+        for index, (z, p) in enumerate(zip(self._ratios, self._chances, strict=True)):
             part = rows[:, :, self.events.model.assignment == index]
             shared = np.einsum("akj,bkj,k->ab", part, part, times, optimize=True)
-            z = kind.log_likelihoods[self.events.base.best] - kind.log_likelihoods[wrong]
-            z = z - (z @ kind.probabilities)[:, None]
-            found += shared[np.ix_(where, where)] * ((z * kind.probabilities) @ z.T)
+            centred = z - (z @ p)[:, None]
+            covariance = (centred * p) @ centred.T
+            wrong = [event.wrong for event in events]
+            found += shared[np.ix_(where, where)] * covariance[np.ix_(wrong, wrong)]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(found), 1e-300))
         return np.asarray(found * scale[:, None] * scale)
 
-    def _heard(self, event: Event) -> tuple[FloatArray, FloatArray]:
-        """The weights of all agents in the sum of an event, and how far they may be off."""
-        key = event.agents, None if event.level is None else event.wrong
-        if key not in self._known_rows:
-            if event.level is None:
-                rows = with_later(self.events.powers.rows[:, event.agents[0]])
-                self._known_rows[key] = rows, weight_slack(self.events.powers, rows)
-            else:
-                rows = np.tile(self.weights(event.wrong), (self.events.powers.count + 1, 1))
-                self._known_rows[key] = rows, np.zeros_like(rows)
-        return self._known_rows[key]
+    def weights(self, wrong: int) -> FloatArray:
+        """Those of L_θ, shape (N,): zero for agents that say nothing."""
+        view, reference = self.events.view(wrong), Reference(self.events, wrong)
+        found = np.zeros(self.events.network.agents)
+        found[view.informed] = reference.weights[view.parts]
+        return found
+
+    def prior(self, wrong: int) -> float:
+        """What L_θ plus it is near every Λ_i(θ), in floating point."""
+        return Reference(self.events, wrong).prior
+
+    def reference_terms(self, wrong: int) -> EventTerms:
+        """The terms of L_θ."""
+        return Reference(self.events, wrong).terms
 
     @cached_property
-    def _known_rows(
-        self,
-    ) -> dict[tuple[tuple[int, ...], int | None], tuple[FloatArray, FloatArray]]:
+    def _known_rows(self) -> dict[tuple[int, ...] | int, tuple[FloatArray, FloatArray]]:
         return {}
+
+    def _heard(self, event: Event) -> tuple[FloatArray, FloatArray]:
+        """The weights of all agents in the sum of an event, and how far they may be off."""
+        if event.heard not in self._known_rows:
+            if event.level is None:
+                rows = with_later(self.events.powers.rows[:, event.agents[0]])
+                slack = weight_slack(self.events.powers, rows)
+            else:
+                rows = np.tile(self.weights(event.wrong), (self.events.powers.count + 1, 1))
+                slack = np.zeros_like(rows)
+            self._known_rows[event.heard] = rows, slack
+        return self._known_rows[event.heard]
 
     @cached_property
     def _known_constants(self) -> dict[Event, tuple[FloatArray, FloatArray, float]]:
         return {}
 
-    def weights(self, wrong: int) -> FloatArray:
-        """Those of L_θ, shape (N,): near the stationary ones, zero for agents that say nothing.
-
-        They are taken as exact, and have 24 digits, so that products have no rounding.
-        """
-        last = self.events.powers.rows[-1].mean(axis=0)
-        found = np.zeros_like(last)
-        informed = list(self.events.informed[wrong])
-        found[informed] = last[informed].astype(np.float32)
-        return found
-
-    def reference_terms(self, wrong: int) -> EventTerms:
-        """The terms of L_θ."""
-        assignment = self.events.model.assignment
-        return constant_terms(assignment, self.events.laws[wrong], self.weights(wrong))
-
-    def _event_constants(
-        self, event: Event, threshold: float
-    ) -> tuple[FloatArray, FloatArray, float]:
+    def _constants(self, event: Event, threshold: float) -> tuple[FloatArray, FloatArray, float]:
         """As `EventSet.constants`, less what decides the event."""
         if event.level is None:
             if event not in self._known_constants:
@@ -174,69 +156,104 @@ class JointEvents:
         return nothing - event.level, nothing, 0.0
 
     @cached_property
-    def _joint(self) -> dict[tuple[int, int], JointLaws | None]:
+    def _known_laws(self) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
         return {}
 
-    def joint(self, first: int, second: int) -> JointLaws | None:
-        """The joint laws of the log-ratios of two wrong hypotheses; None if there are none."""
-        if (first, second) not in self._joint:
-            others = (self.events.base.wrong[first], self.events.base.wrong[second])
-            self._joint[first, second] = joint_laws(
-                self.events.model, self.events.base.best, others
+    def _laws(self, first: int, second: int) -> tuple[FloatArray, FloatArray]:
+        """The joint laws of the log-ratios of two wrong hypotheses, for each kind of agent.
+
+        Probabilities and values, shapes (K, A) and (2, K, A), A atoms the most of any; equal atoms
+        are merged, and others added, of probability 0.
+        """
+        if (first, second) not in self._known_laws:
+            parts = []
+            for ratios, chances in zip(self._ratios, self._chances, strict=True):
+                pairs, where = np.unique(ratios[first] + 1j * ratios[second], return_inverse=True)
+                parts.append((np.bincount(where, weights=chances), pairs))
+            most = max(weights.size for weights, _ in parts)
+            # An atom of probability 0 lies where another one does: it changes no largest value.
+            values = np.array([np.pad(z, (0, most - z.size), mode="edge") for _, z in parts])
+            padded = np.array([np.pad(weights, (0, most - weights.size)) for weights, _ in parts])
+            self._known_laws[first, second] = padded, np.stack([values.real, values.imag])
+        return self._known_laws[first, second]
+
+    @cached_property
+    def _known_groups(self) -> dict[tuple[object, ...], tuple[IntArray, FloatArray, IntArray]]:
+        return {}
+
+    def _groups(self, events: tuple[Event, Event]) -> tuple[IntArray, FloatArray, IntArray]:
+        """One agent of each group that is heard alike in both sums in all rounds.
+
+        With how far the weights of its members may be from its own, and their number.
+        """
+        informed = tuple(sorted({a for event in events for a in self.events.informed[event.wrong]}))
+        key = *(event.heard for event in events), informed
+        if key not in self._known_groups:
+            rows, slack = (np.stack(part) for part in zip(*map(self._heard, events), strict=True))
+            kinds = self.events.model.assignment
+            groups: dict[bytes, list[int]] = {}
+            for agent in informed:
+                heard = rows[:, :, agent].round(12).tobytes() + kinds[agent].tobytes()
+                groups.setdefault(heard, []).append(agent)
+            widest = [
+                (slack[:, :, g] + np.abs(rows[:, :, g] - rows[:, :, g[:1]])).max(axis=2)
+                for g in groups.values()
+            ]
+            self._known_groups[key] = (
+                np.array([members[0] for members in groups.values()]),
+                np.stack(widest, axis=2),
+                np.array([len(members) for members in groups.values()]),
             )
-        return self._joint[first, second]
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether `pair_terms` has any."""
-        return self.joint(0, 0) is not None
-
-    @property
-    def has_normals(self) -> bool:
-        """Whether some agent is Gaussian."""
-        return any(not isinstance(kind, FiniteAgent) for kind in self.events.model.kinds)
+        return self._known_groups[key]
 
     def pair_terms(
         self, events: tuple[Event, Event], signs: tuple[int, int], threshold: float
-    ) -> PairTerms | None:
+    ) -> PairTerms:
         """The terms whose two sums are positive where the events (sign −1) or their opposites hold.
 
-        None if any agent is Gaussian or has many outcomes.
+        Only where `has_pairs`.
         """
         first, second = (event.wrong for event in events)
-        laws = self.joint(first, second)
-        if laws is None:
-            return None
-        rows, slack = (np.stack(part) for part in zip(*map(self._heard, events), strict=True))
-        informed = sorted({*self.events.informed[first], *self.events.informed[second]})
-        kinds = self.events.model.assignment[informed]
-        # Agents of a kind that are heard alike, in all rounds, are one group.
-        groups: dict[bytes, list[int]] = {}
-        for column, agent in enumerate(informed):
-            heard = rows[:, :, agent].round(12).tobytes() + kinds[column].tobytes()
-            groups.setdefault(heard, []).append(agent)
-        chosen = [members[0] for members in groups.values()]
-        widest = np.stack(
-            [
-                (slack[:, :, g] + np.abs(rows[:, :, g] - rows[:, :, g[:1]])).max(axis=2)
-                for g in groups.values()
-            ],
-            axis=2,
-        )
+        probabilities, values = self._laws(first, second)
+        chosen, widest, count = self._groups(events)
         sign = np.array(signs, dtype=np.float64)
-        constants = [self._event_constants(event, threshold) for event in events]
+        constants = [self._constants(event, threshold) for event in events]
         shifts = np.stack([shift for shift, _, _ in constants])
         errors = np.stack([error for _, error, _ in constants])
+        laws = [self.events.laws[event.wrong] for event in events]
         kinds = self.events.model.assignment[chosen]
         return PairTerms(
-            rows[:, :, chosen],
+            np.stack([self._heard(event)[0][:, chosen] for event in events]),
             widest,
-            np.array([len(members) for members in groups.values()]),
-            laws.probabilities[kinds],
-            sign[:, None, None] * laws.values[:, kinds],
-            laws.value_errors[:, kinds],
-            laws.probability_errors[kinds],
+            count,
+            probabilities[kinds],
+            sign[:, None, None] * values[:, kinds],
+            np.stack([law.mean_errors[kinds] for law in laws]),
+            laws[0].probability_errors[kinds],
             sign[:, None] * shifts,
             errors + 4 * EPS * (np.abs(shifts) + abs(threshold)),
             np.array([doubt for _, _, doubt in constants]),
+        )
+
+    def mixed_terms(self, events: tuple[Event, Event], share: float) -> EventTerms:
+        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ'), for the events of one agent.
+
+        For finite agents alone.
+        """
+        (first, second), agents = (event.wrong for event in events), [e.agents for e in events]
+        laws = mixed_laws(
+            self._chances,
+            [z[[first, second]] for z in self._ratios],
+            (self.events.laws[first], self.events.laws[second]),
+            share,
+        )
+        informed = tuple(sorted({*self.events.informed[first], *self.events.informed[second]}))
+        agent = next(agent for agent in agents[0] if agent in agents[1])
+        one, two = (self._constants(event, 0.0) for event in events)
+        return replace(
+            self.events.bare(first, agent, informed),
+            laws=laws,
+            shift=share * one[0] + (1.0 - share) * two[0],
+            shift_error=one[1] + two[1] + 4 * EPS * (np.abs(one[0]) + np.abs(two[0])),
+            doubt=one[2] + two[2],
         )

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.learning.finite_agent import Agent, FiniteAgent
-from theory.learning.log_ratio import LogRatioLaw
 from theory.learning.model import FiniteModel
 from theory.validation import FloatArray, IntArray
 
@@ -189,10 +188,14 @@ class Laws:
         return np.array([mass[used], centres, np.zeros(centres.size)])
 
 
+_Part = tuple[FloatArray, FloatArray, FloatArray]
+
+
 def pair_laws(model: FiniteModel, best: int, other: int) -> Laws:
     """The laws of z(best, other)."""
     laws = [kind.log_ratio_law(best, other) for kind in model.kinds]
-    return _join(laws, [law_errors(kind, best, other) for kind in model.kinds])
+    parts = [_merged(law.probabilities, law.means, law.variances) for law in laws]
+    return _join(parts, *np.array([_errors(kind, best, other) for kind in model.kinds]).T)
 
 
 def slanted_laws(laws: Laws, slants: FloatArray) -> tuple[Laws, FloatArray, FloatArray]:
@@ -231,22 +234,25 @@ def slanted_laws(laws: Laws, slants: FloatArray) -> tuple[Laws, FloatArray, Floa
     return found, np.asarray(logs), np.asarray(errors)
 
 
-def mixed_laws(model: FiniteModel, best: int, others: tuple[int, int], share: float) -> Laws | None:
-    """The laws of share z(best, a) + (1 − share) z(best, b); None if any agent is Gaussian."""
-    laws, errors = [], []
-    for kind in model.kinds:
-        if not isinstance(kind, FiniteAgent):
-            return None
-        first, second = (kind.log_ratio_law(best, other).means for other in others)
-        means = share * first + (1.0 - share) * second
-        laws.append(LogRatioLaw(kind.probabilities, means, np.zeros_like(means)))
-        pairs = [law_errors(kind, best, other) for other in others]
-        largest = float(np.abs([first, second]).max())
-        errors.append((max(p[0] for p in pairs) + 4 * EPS * largest, 0.0, pairs[0][2]))
-    return _join(laws, errors)
+def mixed_laws(
+    probabilities: list[FloatArray],
+    values: list[FloatArray],
+    laws: tuple[Laws, Laws],
+    share: float,
+) -> Laws:
+    """The laws of share z + (1 − share) z', from the joint laws of (z, z') and their own laws.
+
+    For each kind, of finite agents alone: `probabilities`, shape (O,), and `values`, shape (2, O).
+    """
+    means = [share * z[0] + (1.0 - share) * z[1] for z in values]
+    parts = [_merged(p, m, np.zeros_like(m)) for p, m in zip(probabilities, means, strict=True)]
+    largest = np.array([float(np.abs(z).max()) for z in values])
+    one, other = laws
+    errors = np.maximum(one.mean_errors, other.mean_errors) + 4 * EPS * largest
+    return _join(parts, errors, np.zeros_like(errors), one.probability_errors)
 
 
-def law_errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
+def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:
     """Bounds on the errors of means, standard deviations and (relatively) probabilities."""
     if isinstance(agent, FiniteAgent):
         one = agent.single or agent
@@ -280,18 +286,21 @@ def _probability_error(probabilities: FloatArray) -> float:
     return lacking / float(probabilities.max()) + 4 * EPS
 
 
-def _join(laws: list[LogRatioLaw], errors: list[tuple[float, float, float]]) -> Laws:
-    merged = [_merged(law) for law in laws]
-    sizes = [part[0].size for part in merged]
-    bounds = np.array(errors, dtype=np.float64)
+def _join(parts: list[_Part], *errors: FloatArray) -> Laws:
+    sizes = [part[0].size for part in parts]
     return Laws(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        *(np.concatenate([part[column] for part in merged]) for column in range(3)),
-        *(np.ascontiguousarray(bounds[:, column]) for column in range(3)),
+        *(np.concatenate([part[column] for part in parts]) for column in range(3)),
+        *(np.ascontiguousarray(column) for column in errors),
     )
 
 
-def _merged(law: LogRatioLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
-    atoms, where = np.unique(np.stack([law.means, law.variances]), axis=1, return_inverse=True)
-    weights = np.bincount(where.ravel(), weights=law.probabilities)
+def _merged(probabilities: FloatArray, means: FloatArray, variances: FloatArray) -> _Part:
+    """Probabilities, means and deviations of the different atoms, in order."""
+    if variances.any():
+        atoms, where = np.unique(np.stack([means, variances]), axis=1, return_inverse=True)
+    else:
+        alone, where = np.unique(means, return_inverse=True)
+        atoms = np.stack([alone, np.zeros_like(alone)])
+    weights = np.bincount(where.ravel(), weights=probabilities)
     return weights.astype(np.float64), np.ascontiguousarray(atoms[0]), np.sqrt(atoms[1])

@@ -38,7 +38,7 @@ _FEW = 0.04
 # The most by which a factor in single precision is off: the angle and its cosine by a few units.
 _SINGLE = 1e-6
 # Terms whose tables are made at once.
-_AT_ONCE = 4
+_AT_ONCE = 8
 # Numbers in one array.
 _MOST_NUMBERS = 400_000
 
@@ -135,14 +135,14 @@ class _Plan:
         _, slope, curve = terms.moments(np.zeros(2), rounds)
         scale = 1.0 / np.sqrt(np.maximum(np.diag(curve), 1e-200))
         least, most = _FLAT * scale, _STEEP * scale
-        tilts = least
+        tilts = np.zeros(2)
         for _ in range(8):
             ridge = curve + 1e-6 * np.diag(np.diag(curve)) + 1e-200 * np.eye(2)
             free = ~((tilts <= least) & (slope > 0))
             step = np.zeros(2)
             if free.any():
                 step[free] = -np.linalg.solve(ridge[np.ix_(free, free)], slope[free])
-            moved = np.clip(tilts + step, least, np.minimum(most, 2 * tilts + least))
+            moved = np.clip(tilts + step, least, np.minimum(most, 2 * tilts + 4 * least))
             done = (np.abs(moved - tilts) <= 0.03 * moved).all()
             tilts = moved
             _, slope, curve = terms.moments(tilts, rounds)
@@ -291,23 +291,17 @@ class PairCurve:
                 value *= a @ b if times == 1 else raised((a @ b).astype(np.complex128), times)
             used = min(used + _AT_ONCE, len(repeats))
             added = sizes * np.abs(value)
-            if np.count_nonzero(added > self._least) <= _FEW * load.size:
+            kept = added > self._least
+            if np.count_nonzero(kept) <= _FEW * load.size:
                 break
-        kept = added > self._least
         index = np.nonzero(kept)
         lost = float(added[~kept].sum(dtype=np.float64)) * (1 + 1e-5)
         lost += _SINGLE * float(repeats[:used].sum()) * self._weigh[0][0]
         return _Wave(index, load[index], value[index].astype(np.complex128)), lost, used
 
-    def _start(self, rounds: int) -> tuple[_Wave, float]:
-        """φ after `rounds` rounds, the terms that vary most first: few frequencies outlive them."""
-        m, count = self.terms.rounds, self.terms.count
-        used = slice(0, min(rounds, m + 1))
-        y, chances, _, _ = self._tilted(used)
-        repeats = np.tile(count, (y.shape[1], 1))
-        repeats[-1] *= max(1, rounds - m)
-        y, chances = y.reshape(2, -1, y.shape[-1]), chances.reshape(-1, y.shape[-1])
-        repeats, u = repeats.ravel(), np.tensordot(self._plan.tilts, y, 1)
+    def _start(self, y: FloatArray, chances: FloatArray, repeats: IntArray) -> tuple[_Wave, float]:
+        """φ of some terms, those that vary most first: few frequencies outlive them."""
+        u = np.tensordot(self._plan.tilts, y, 1)
         spread = (chances * u * u).sum(axis=1) - (chances * u).sum(axis=1) ** 2
         order = np.argsort(-spread * repeats, kind="stable")
         y, chances, repeats = y[:, order], chances[order], repeats[order]
@@ -327,11 +321,15 @@ class PairCurve:
     def upper(self, first: int, last: int) -> FloatArray:
         """For n = `first` … `last`; at most 0."""
         m, (groups, atoms) = self.terms.rounds, self.terms.probabilities.shape
-        wave, lost = self._start(first)
-        _, _, cumulants, errors = self._tilted(slice(0, min(first, m + 1)))
-        repeats = np.ones(len(cumulants))
+        y, chances, cumulants, errors = self._tilted(slice(0, min(first, m + 1)))
+        repeats = np.ones((len(cumulants), 1), dtype=np.int64)
         repeats[-1] = max(1, first - m)
-        level, error = float(cumulants @ repeats), errors @ repeats
+        wave, lost = self._start(
+            y.reshape(2, -1, atoms),
+            chances.reshape(-1, atoms),
+            (repeats * self.terms.count).ravel(),
+        )
+        level, error = float(cumulants @ repeats[:, 0]), errors @ repeats[:, 0]
         found = [self._logs(wave, first, wave.value[None], np.array([level]), error[:, None], lost)]
         done = first
         while done < last:

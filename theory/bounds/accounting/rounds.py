@@ -14,7 +14,7 @@ from theory.bounds.accounting.curves import NEGLIGIBLE, ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.laws import pair_laws
 from theory.bounds.accounting.small_loops import foresee
-from theory.bounds.accounting.unions import PairUnion
+from theory.bounds.accounting.unions import PairUnion, all_pairs_fit
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
@@ -34,10 +34,12 @@ _LARGEST = 10**9
 # Of δ, where a theorem evaluated in floating point covers all later rounds: the logs of its bound
 # are off by less than _LARGEST rounds times a few roundings, which is 1e-6.
 _MARGIN = 1e-3
-# Ends that are closer than this share of the lower one are not brought closer by pairs.
+# Ends that are closer than this share of the lower one are hardly brought closer by pairs in two
+# dimensions; what these may look at otherwise.
 _CLOSE = 0.05
-_MOST_PAIRED_ROUNDS = 4000
-_MOST_SECONDS = 3.0
+_PAIR_WORK = 150_000.0
+# Rounds in one array of the lower bound.
+_MOST_AT_ONCE = 16_384
 # Where between the ends pairs are sharpest.
 _NEAR_UPPER, _NEAR_LOWER = 0.75, 0.4
 # What reference variables cost, in units of the unions that they replace.
@@ -108,7 +110,7 @@ def certified_rounds(
     last = max(guess, settled + 1)
     curve = ErrorCurve(events, guess, last, threshold=threshold, sharpness=_FINE)
     # Pairs of events make up for references of one dimension.
-    pairs = curve.joint.has_pairs and sum(c.count for c in curve.candidates) > 1
+    pairs = all_pairs_fit(curve.joint, guess, _PAIR_WORK)
     if curve.work > min(seconds, _CHEAP):
         curve = replace(curve, sharpness=_COARSE)
     if curve.work > seconds:
@@ -125,7 +127,7 @@ def certified_rounds(
     if covered is None:
         return CertifiedSampleSize(delta, None, None, None, "no bound that falls was found")
     found = _search(curve, delta, covered=covered)
-    found = _by_pairs(curve, found, min(seconds, _MOST_SECONDS))
+    found = _by_pairs(curve, found)
     if found.upper is not None and found.upper > pilot:
         # Evidence without variance, for which tilts are no help.
         theorem = _covered_by_theorem(events, delta)
@@ -242,21 +244,26 @@ def _search(curve: ErrorCurve, delta: float, *, covered: int) -> CertifiedSample
     return CertifiedSampleSize(delta, lower or 1, upper or 1, covered, note)
 
 
-def _by_pairs(curve: ErrorCurve, found: CertifiedSampleSize, seconds: float) -> CertifiedSampleSize:
+def _by_pairs(curve: ErrorCurve, found: CertifiedSampleSize) -> CertifiedSampleSize:
     """The same with ends that are closer, by pairs of events: the upper one first."""
     target = float(np.log(found.delta))
     first, last = found.lower or 1, (found.upper or 1) - 1
-    if last - first < max(1, _CLOSE * first) or last - first > _MOST_PAIRED_ROUNDS:
-        return found
-    pilot = round(first + _NEAR_UPPER * (last - first))
-    upper = PairUnion(curve, first, last, pilot, seconds).upper()
-    above = np.flatnonzero(~(upper <= target))
-    last = first + int(above[-1]) if above.size else first - 1
-    if last >= first:
-        pilot = round(first + _NEAR_LOWER * (last - first))
-        lower = PairUnion(curve, first, last, pilot, seconds).lower()
+    work = 0.0 if last - first < max(1, _CLOSE * first) else _PAIR_WORK
+    if work and last - first < _MOST_AT_ONCE:
+        pilot = round(first + _NEAR_UPPER * (last - first))
+        upper = PairUnion(curve, first, last, pilot, work).upper()
+        above = np.flatnonzero(~(upper <= target))
+        last = first + int(above[-1]) if above.size else first - 1
+    end = last
+    while end >= first:
+        begin = max(first, end + 1 - _MOST_AT_ONCE)
+        pilot = round(begin + _NEAR_LOWER * (end - begin))
+        lower = PairUnion(curve, begin, end, pilot, work).lower()
         proved = np.flatnonzero(lower > target)
-        first += int(proved[-1]) + 1 if proved.size else 0
+        if proved.size:
+            first = begin + int(proved[-1]) + 1
+            break
+        end = begin - 1
     return replace(found, lower=first, upper=last + 1)
 
 

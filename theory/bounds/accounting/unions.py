@@ -18,7 +18,8 @@ and the weights rest on estimates, of normal variables (docs: mathematics/certif
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 
@@ -37,46 +38,57 @@ from theory.validation import FloatArray
 # Events of which pairs are estimated for the lower bound, and those that are paired.
 _MOST_EVENTS = 300
 _MOST_PAIRED = 12
-# A reference is used where it makes a union smaller by this share at least.
-_BETTER = 0.05
+# A pair is looked at where it changes a union by about this share at least.
+_SMALL = 0.01
 # Levels tried, in units of 1/tilt.
 _LEVELS = np.linspace(-1.0, 4.0, 51)
-_STEPS = 200
-# Tilts of the mean of two sums, where there are no pairs.
+_STEPS = 100
+# At one agent pairs may be bounded by one event, a mean of two sums with one of these shares.
+# Events less likely than this share of its likeliest are not worth such a pair.
 _SHARES = (0.5, 0.35, 0.65)
-_MOST_PAIRS = 400
-# About how long a pair takes, and one atom of an agent in one round.
-_SECONDS_A_PAIR = 5e-3
-_SECONDS_AN_ATOM = 1e-5
+_MINOR = float(np.log(0.02))
+_MEAN_SHARPNESS = 0.05
+# A pair takes as long as so many atoms of an agent in one round, before the first.
+_BEFORE = 500.0
+
+
+# An event and its class.
+Member = tuple[Event, Candidate]
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """B_θ = {L_θ ≤ a_θ}, about its probability, the events of θ, and what their union loses."""
+    """B_θ = {L_θ ≤ a_θ}, about its probability, the events of θ, and what their union loses.
+
+    With about the probability of each event, for all agents of its class.
+    """
 
     event: Event
     chance: float
     parts: tuple[Candidate, ...]
+    shares: FloatArray
     gain: float
 
 
 @dataclass(frozen=True, eq=False)
 class PairUnion:
-    """Bounds on log P(error at n) for n = `first` … `last`, sharpest near `pilot`."""
+    """Bounds on log P(error at n) for n = `first` … `last`, sharpest near `pilot`.
+
+    `work` is how many atoms of agents in rounds either bound may look at in pairs of events.
+    """
 
     curve: ErrorCurve
     first: int
     last: int
     pilot: int
-    seconds: float = np.inf
+    work: float
 
-    @property
+    @cached_property
     def _most(self) -> int:
-        """How many pairs can be looked at in half of the seconds there are."""
-        events, kinds = self._events, len(self._events.model.kinds)
-        rounds = min(self.last, events.powers.count) * events.network.agents
-        each = _SECONDS_A_PAIR + _SECONDS_AN_ATOM * rounds * events.atoms / kinds
-        return int(min(_MOST_PAIRS, self.seconds / 2 / each))
+        """How many pairs each bound may look at; none without joint laws."""
+        if not self._joint.has_pairs:
+            return 0
+        return int(self.work / (pair_work(self._joint, self.last) + self.last - self.first))
 
     @property
     def _events(self) -> EventSet:
@@ -93,64 +105,63 @@ class PairUnion:
     @cached_property
     def _tilts(self) -> dict[Candidate, Tilt]:
         """Of the events that are kept, for the pilot."""
+        if self.pilot == self.curve.pilot:
+            return {c: c.tilt for c in self._kept}
+        terms = [self._events.terms(c.wrong, c.member) for c in self._kept]
         return {
-            c: choose_tilt(
-                self._events.terms(c.wrong, c.member), self.pilot, threshold=self.curve.threshold
-            )
-            for c in self._kept
+            c: choose_tilt(one, self.pilot, threshold=self.curve.threshold)
+            for c, one in zip(self._kept, terms, strict=True)
         }
 
-    def _pair(self, events: tuple[Event, Event], signs: tuple[int, int]) -> FloatArray:
+    def _pair(self, events: tuple[Event, Event], signs: tuple[int, int] = (-1, -1)) -> FloatArray:
         """Upper bounds on the log probability of two events (sign −1) or their opposites."""
         terms = self._joint.pair_terms(events, signs, self.curve.threshold)
-        found = np.zeros(self.last - self.first + 1)
-        if terms is not None:
-            found = PairCurve(terms, self.pilot).upper(self.first, self.last)
-        one, other = events
-        if max(signs) < 0 and one.agents == other.agents:
-            for share in _SHARES:
-                # Two sums are both small only if their mean is: one dimension, and sharper.
-                pair = one.wrong, other.wrong
-                mixed = self._events.mixed_terms(pair, share, one.agents[0])
-                if mixed is not None:
-                    found = np.minimum(found, self._single(mixed, self.curve.threshold))
-        return found
+        return PairCurve(terms, self.pilot).upper(self.first, self.last)
 
-    def _single(self, terms: EventTerms, threshold: float) -> FloatArray:
+    def _mean(self, events: tuple[Event, Event]) -> FloatArray:
+        """The same of two events of one agent: two sums are both small only if their mean is."""
+        options = [self._joint.mixed_terms(events, share) for share in _SHARES]
+        threshold = self.curve.threshold
+        tilts = [choose_tilt(terms, self.pilot, threshold=threshold) for terms in options]
+        best = min(range(len(options)), key=lambda k: tilts[k].log_bound)
+        return self._single(options[best], tilts[best], threshold, _MEAN_SHARPNESS)
+
+    def _single(
+        self, terms: EventTerms, tilt: Tilt, threshold: float, sharpness: float
+    ) -> FloatArray:
         """Upper bounds on the log probability of one event."""
-        tilt = choose_tilt(terms, self.pilot, threshold=threshold)
-        grid = Grid.around(tilt, sharpness=self.curve.sharpness)
-        one = EventCurve(terms, grid, self.curve.last, self.first, threshold)
-        return one.upper(self.first, self.last)
+        grid = Grid.around(tilt, sharpness=sharpness)
+        return EventCurve(terms, grid, self.last, self.first, threshold).upper(
+            self.first, self.last
+        )
 
     @cached_property
     def _references(self) -> list[_Reference]:
         """Of the hypotheses that one helps, those that it helps most, the likeliest first."""
         events, joint = self._events, self._joint
         found: list[_Reference] = []
-        if not joint.has_pairs:
-            return []
+        everything = float(
+            _chances([self._tilts[c] for c in self._kept]) @ [c.count for c in self._kept]
+        )
         for wrong in range(len(events.base.wrong)):
             parts = tuple(c for c in self._kept if c.wrong == wrong)
             count = np.array([c.count for c in parts])
             if count.sum() < 2:
                 continue
-            start = self.curve.threshold - float(
-                joint.weights(wrong) @ events.base.priors[:, wrong]
-            )
-            tilt = choose_tilt(self._joint.reference_terms(wrong), self.pilot, threshold=start)
+            start = self.curve.threshold - joint.prior(wrong)
+            tilt = choose_tilt(joint.reference_terms(wrong), self.pilot, threshold=start)
             members = [joint.members(wrong, c.member)[0] for c in parts]
-            correlations = joint.correlations([Event(wrong, (), start), *members], self.pilot)[
-                0, 1:
-            ]
+            reference = Event(wrong, (), start)
+            correlations = joint.correlations([reference, *members], self.pilot)[0, 1:]
             whole, chances = _chances([tilt], _LEVELS), _chances([self._tilts[c] for c in parts])
             both = _orthants(whole[:, None], chances, correlations)
             total = whole + np.maximum(chances - both, 0.0) @ count
             best = int(total.argmin())
-            if total[best] < (1 - _BETTER) * float(chances @ count):
+            gain = float(chances @ count - total[best])
+            if gain > _SMALL * everything:
                 level = start + float(_LEVELS[best]) / tilt.value
-                gain = float(chances @ count - total[best])
-                found.append(_Reference(Event(wrong, (), level), float(whole[best]), parts, gain))
+                event = replace(reference, level=level)
+                found.append(_Reference(event, float(whole[best]), parts, chances * count, gain))
         found.sort(key=lambda reference: -reference.gain)
         pairs = np.cumsum([1 + len(reference.parts) for reference in found])
         found = found[: int((pairs <= self._most).sum())]
@@ -159,24 +170,30 @@ class PairUnion:
     def upper(self) -> FloatArray:
         """Upper bounds on the log probability of an error, no larger than the curve's own."""
         totals, _ = self.curve.totals(self.first, self.last)
-        joint, references = self._joint, [one.event for one in self._references]
-        chances = np.array([one.chance for one in self._references])
+        joint, references = self._joint, self._references if self._most else []
         if not references:
             return np.asarray(np.minimum(logsumexp(totals, axis=0) + 1e-12, 0.0))
-        correlations = joint.correlations(references, self.pilot)
-        parents = _tree(_orthants(chances[:, None], chances, correlations))
+        chances = np.array([one.chance for one in references])
+        correlations = joint.correlations([one.event for one in references], self.pilot)
+        both = _orthants(chances[:, None], chances, correlations)
+        least = _SMALL * float(chances.sum())
         apart = list(totals)
-        for one, parent in zip(self._references, parents.tolist(), strict=True):
+        for one, parent, overlap in zip(references, *_tree(both), strict=True):
             wrong = one.event.wrong
             found = self.curve.negligible(wrong, self.first, self.last)
-            for c in one.parts:
-                pair = joint.members(wrong, c.member)[0], one.event
-                found.append(self._pair(pair, (-1, 1)) + np.log(c.count))
-            whole = self._single(self._joint.reference_terms(wrong), one.event.level or 0.0)
+            for c, share in zip(one.parts, one.shares.tolist(), strict=True):
+                if share * len(one.parts) * len(references) < least:
+                    bound = self.curve.curve(c).upper(self.first, self.last)
+                else:
+                    bound = self._pair((joint.members(wrong, c.member)[0], one.event), (-1, 1))
+                found.append(bound + np.log(c.count))
+            level, terms = one.event.level or 0.0, joint.reference_terms(wrong)
+            tilt = choose_tilt(terms, self.pilot, threshold=level)
+            whole = self._single(terms, tilt, level, self.curve.sharpness)
             totals[wrong] = np.minimum(totals[wrong], logsumexp([whole, *found], axis=0))
-            if parent >= 0:
-                pair = one.event, references[parent]
-                whole = np.minimum(whole, self._pair(pair, (-1, 1)))
+            if overlap * len(references) > least:
+                pair = self._pair((one.event, references[parent].event), (-1, 1))
+                whole = np.minimum(whole, pair)
             apart[wrong] = np.asarray(logsumexp([whole, *found], axis=0))
         smaller = np.minimum(logsumexp(totals, axis=0), logsumexp(apart, axis=0))
         return np.asarray(np.minimum(smaller + 1e-12, 0.0))
@@ -184,27 +201,39 @@ class PairUnion:
     def lower(self) -> FloatArray:
         """Lower bounds on the log probability of an error, no smaller than the curve's own."""
         _, least = self.curve.totals(self.first, self.last)
-        members = [
-            (event, c) for c in self._kept for event in self._joint.members(c.wrong, c.member)
-        ][:_MOST_EVENTS]
-        alone = [one for one in members if one[0].agents == members[0][0].agents]
-        if not self._events.is_unique or len(members) < 2 or self._joint.has_normals:
+        if not self._events.is_unique or len(self._kept) < 2 or self._joint.has_normals:
             return least
-        least = np.maximum(least, self._weighted(alone))
-        return np.maximum(least, self._weighted(members)) if self._joint.has_pairs else least
+        likeliest = self._kept[0]
+        agent = self._joint.members(likeliest.wrong, likeliest.member)[0].agents[0]
+        members = [(e, c) for c in self._kept for e in self._joint.members(c.wrong, c.member)]
+        alone = [(e, c) for e, c in members if agent in e.agents]
+        top = max(c.tilt.log_bound for _, c in alone) + _MINOR
+        alone = [(e, c) for e, c in alone if c.tilt.log_bound >= top][:_MOST_PAIRED]
+        least = np.maximum(least, self._together(alone, self._mean))
+        if self._most:
+            least = np.maximum(least, self._together(self._chosen(members), self._pair))
+        return least
 
-    @cached_property
-    def _known(self) -> dict[frozenset[Event], FloatArray]:
-        return {}
-
-    def _weighted(self, members: list[tuple[Event, Candidate]]) -> FloatArray:
-        """A lower bound on the log probability of the union of some events."""
+    def _chosen(self, members: list[Member]) -> list[Member]:
+        """Those that make a lower bound together, by estimates."""
+        members = members[:_MOST_EVENTS]
         chances = _chances([self._tilts[c] for _, c in members])
         correlations = self._joint.correlations([e for e, _ in members], self.pilot)
         both = _orthants(chances[:, None], chances, correlations)
         np.fill_diagonal(both, chances)
         most = min(_MOST_PAIRED, int(0.5 + np.sqrt(0.25 + 2 * self._most)))
-        chosen = [members[s] for s in _greedy(chances, both, most)]
+        # Where all are rarer than e^−600 their squares would underflow.
+        top = chances.max()
+        return [members[s] for s in _greedy(chances / top, both / top, most)]
+
+    def _together(
+        self,
+        chosen: list[Member],
+        pair: Callable[[tuple[Event, Event]], FloatArray],
+    ) -> FloatArray:
+        """A lower bound on the log probability of the union of some events."""
+        if len(chosen) < 2:
+            return np.full(self.last - self.first + 1, -np.inf)
         singles = [self.curve.curve(c).bounds(self.first, self.last) for _, c in chosen]
         scale = np.max([single.lower for single in singles], axis=0)
         usable = np.isfinite(scale)
@@ -213,10 +242,8 @@ class PairUnion:
         pairs = np.zeros((len(chosen), *alone.shape))
         for a, (event, _) in enumerate(chosen):
             for b, (other, _) in enumerate(chosen[:a]):
-                both_of = frozenset((event, other))
-                if both_of not in self._known:
-                    self._known[both_of] = self._pair((event, other), (-1, -1))
-                logs = self._known[both_of]
+                key = frozenset((event, other))
+                logs = self._known[key] = np.minimum(pair((event, other)), self._known.get(key, 0))
                 logs = np.minimum(logs, np.minimum(singles[a].upper, singles[b].upper))
                 # e^50 times the likeliest event: as good as no bound.
                 pairs[a, b] = pairs[b, a] = np.exp(np.minimum(logs - scale, 50.0))
@@ -235,6 +262,27 @@ class PairUnion:
             # A few hundred operations in floating point, on numbers of at most 2.
             logs = np.log(np.maximum(value - 1e-12, 0.0)) + scale
         return np.where(usable, np.minimum(logs, 0.0), -np.inf)
+
+    @cached_property
+    def _known(self) -> dict[frozenset[Event], FloatArray]:
+        """Pairs of events whose probability has been bounded."""
+        return {}
+
+
+def pair_work(joint: JointEvents, rounds: int) -> float:
+    """About how many atoms of agents a pair looks at before and in a round."""
+    events = joint.events
+    agents, kinds = events.network.agents, len(events.model.kinds)
+    return _BEFORE + min(rounds, events.powers.count) * agents * events.atoms / kinds
+
+
+def all_pairs_fit(joint: JointEvents, rounds: int, work: float) -> bool:
+    """Whether `work` suffices for the pair of every event with its reference variable."""
+    if not joint.has_pairs:
+        return False
+    events = joint.events
+    pairs = sum(1 + len(events.classes(wrong)) for wrong in range(len(events.base.wrong)))
+    return pairs * pair_work(joint, rounds) <= work
 
 
 def _chances(tilts: list[Tilt], steps: FloatArray | float = 0.0) -> FloatArray:
@@ -260,18 +308,22 @@ def _orthants(first: FloatArray, second: FloatArray, correlations: FloatArray) -
     return np.clip(total, 0.0, np.minimum(first, second))
 
 
-def _tree(both: FloatArray) -> FloatArray:
-    """The parent of every event along a tree of the largest overlaps, by Prim; −1 of the first."""
+def _tree(both: FloatArray) -> tuple[list[int], list[float]]:
+    """The parent of every event along a tree of the largest overlaps, by Prim, and the overlap.
+
+    The first has none.
+    """
     count = len(both)
-    parents, nearest = np.full(count, -1), np.zeros(count, dtype=np.int64)
+    parents, nearest = np.zeros((2, count), dtype=np.int64)
+    overlaps = np.zeros(count)
     best, outside = both[0].copy(), np.ones(count, dtype=bool)
     outside[0] = False
     for _ in range(count - 1):
         s = int(np.where(outside, best, -1.0).argmax())
-        parents[s], outside[s] = nearest[s], False
+        parents[s], overlaps[s], outside[s] = nearest[s], best[s], False
         closer = both[s] > best
         best[closer], nearest[closer] = both[s][closer], s
-    return parents
+    return parents.tolist(), overlaps.tolist()
 
 
 def _greedy(chances: FloatArray, both: FloatArray, most: int) -> list[int]:
@@ -281,14 +333,15 @@ def _greedy(chances: FloatArray, both: FloatArray, most: int) -> list[int]:
     method adds an event, and leaves of each other one what the set does not explain.
     """
     chosen: list[int] = []
-    left, spare = chances.copy(), chances.copy()
+    total, left, spare = 0.0, chances.copy(), chances.copy()
     basis = np.zeros((0, len(chances)))
     for _ in range(min(most, len(chances))):
         open_ = (left > 0) & (spare > 1e-3 * chances)
         gains = np.where(open_, left * left / np.where(open_, spare, 1.0), 0.0)
         s = int(gains.argmax())
-        if gains[s] <= 0:
+        if gains[s] <= _SMALL * total:
             break
+        total += float(gains[s])
         row = (both[s] - basis.T @ basis[:, s]) / np.sqrt(spare[s])
         left, spare = left - row * (left[s] / np.sqrt(spare[s])), spare - row * row
         basis = np.vstack([basis, row])
@@ -300,9 +353,11 @@ def _greedy(chances: FloatArray, both: FloatArray, most: int) -> list[int]:
 def _weights(alone: FloatArray, pairs: FloatArray) -> FloatArray:
     """Near the best weights c of the lower bound, shape (S, R), for each of R rounds.
 
-    At the best, Σ_s' c_s' P(A_s and A_s') = P(A_s) wherever c_s > 0: a fixed point.
+    At the best, Σ_s' c_s' P(A_s and A_s') = P(A_s) wherever c_s > 0: a fixed point, which steps
+    come closer to (Sha, Lin, Saul and Lee). They begin at de Caen's weights.
     """
-    weights = np.full_like(alone, 1.0 / len(alone))
+    sums = alone + pairs.sum(axis=1)
+    weights = np.where(sums > 0, alone / np.where(sums > 0, sums, 1.0), 0.0)
     for _ in range(_STEPS):
         sums = alone * weights + np.einsum("abn,bn->an", pairs, weights)
         weights = weights * np.where(sums > 0, alone / np.where(sums > 0, sums, 1.0), 0.0)

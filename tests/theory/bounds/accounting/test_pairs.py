@@ -11,7 +11,6 @@ from scipy.stats import beta
 from tests.models import HALVES, PAIR, SLOW, coin, coins
 from theory import FiniteAgent, FiniteModel, Network, account, sample_sizes
 from theory.bounds.accounting import pairs as pairs_module
-from theory.bounds.accounting import unions as unions_module
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.joint import Event, JointEvents
@@ -56,7 +55,6 @@ def test_pairs_against_every_history(network: Network, signs: tuple[int, int]) -
             both = (logs[:, i, a] <= 1e-12) & (signs[1] * logs[:, j, b] >= -1e-12)
             exact = float(mass[both].sum())
             terms = events.pair_terms((Event(a, (i,)), Event(b, (j,))), signs, 0.0)
-            assert terms is not None
             found = float(np.exp(PairCurve(terms, n).upper(n, n)[0]))
             assert found >= exact - ROUNDING
             if exact > 0.01:
@@ -70,7 +68,6 @@ def test_rounds_one_after_the_other_are_those_of_each(last: int) -> None:
     """Before, at and far behind the round at which W has settled."""
     events = JointEvents(EventSet(PAIR, DICE))
     terms = events.pair_terms((Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0)
-    assert terms is not None
     curve = PairCurve(terms, last)
     first = max(1, last - 30)
     many = curve.upper(first, last)
@@ -86,7 +83,6 @@ def test_any_plan_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = JointEvents(EventSet(PAIR, DICE)).pair_terms(
         (Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0
     )
-    assert terms is not None
     for name, value in (("_DEVIATIONS", 1.0), ("_TILTS", 1.0), ("_FEWEST", 4), ("_FLAT", 3.0)):
         with monkeypatch.context() as patch:
             patch.setattr(pairs_module, name, value)
@@ -102,7 +98,7 @@ def test_unions_against_every_history(network: Network, n: int) -> None:
     logs, mass = histories(network, DICE, n)
     exact = float(mass[(logs <= 1e-12).any(axis=(1, 2))].sum())
     curve = ErrorCurve(EventSet(network, DICE), n, n)
-    union = PairUnion(curve, n, n, n)
+    union = PairUnion(curve, n, n, n, 1e5)
     upper, lower = np.exp(union.upper()[0]), np.exp(union.lower()[0])
     assert lower - ROUNDING <= exact <= upper + ROUNDING
     plain = curve.bounds(n, n)
@@ -163,14 +159,10 @@ def test_sample_sizes_of_random_problems_are_tight(seed: int) -> None:
 def test_pairs_never_make_an_end_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     network, model = random_problem(3)
     found = sample_sizes(network, model, delta=0.1).certified
-    monkeypatch.setattr("theory.bounds.accounting.rounds._MOST_PAIRED_ROUNDS", 0)
+    # Where pairs may look at nothing, what one event at a time gives is kept.
+    monkeypatch.setattr("theory.bounds.accounting.rounds._PAIR_WORK", 0.0)
     plain = sample_sizes(network, model, delta=0.1).certified
     assert plain.lower < found.lower <= found.upper < plain.upper
-    # Where no time is left for pairs, what one event at a time gives is kept.
-    monkeypatch.undo()
-    monkeypatch.setattr(unions_module, "_MOST_PAIRS", 0)
-    without = sample_sizes(network, model, delta=0.1).certified
-    assert (without.lower, without.upper) == (plain.lower, plain.upper)
 
 
 def test_many_outcomes_have_no_joint_laws() -> None:
@@ -179,10 +171,9 @@ def test_many_outcomes_have_no_joint_laws() -> None:
     events = EventSet(PAIR, FiniteModel.from_agents(list("abc"), [agent], counts=[2]))
     joint = JointEvents(events)
     assert not joint.has_pairs
-    assert joint.pair_terms((Event(0, (0,)), Event(1, (1,))), (-1, -1), 0.0) is None
     # The mean of two sums bounds both: two hypotheses at one agent still add up.
     curve = ErrorCurve(events, 30, 30)
-    union = PairUnion(curve, 30, 30, 30)
+    union = PairUnion(curve, 30, 30, 30, 1e5)
     assert union.lower()[0] > curve.bounds(30, 30).lower[0] + 0.03
     assert (union.upper() == curve.bounds(30, 30).upper).all()
 
@@ -192,6 +183,5 @@ def test_agents_heard_alike_are_one_group() -> None:
     terms = JointEvents(EventSet(network, coins(9))).pair_terms(
         (Event(0, (0,)), Event(0, (1,))), (-1, 1), 0.0
     )
-    assert terms is not None
     # The centre, the listening edge, and seven others.
     assert sorted(terms.count.tolist()) == [1, 1, 7]

@@ -114,7 +114,7 @@ def test_two_ways_to_be_wrong_add_up() -> None:
     model = FiniteModel.from_agents(["right", "left", "down"], [agent])
     curve = ErrorCurve(EventSet(ALONE, model), 600, 600, 600)
     alone = curve._kept[0][1].bounds(600, 600).lower[0]
-    union = PairUnion(curve, 600, 600, 600)
+    union = PairUnion(curve, 600, 600, 600, 1e5)
     # Nearly log 2: both at once are a fifth as likely as one.
     assert union.lower()[0] > alone + 0.5
     # What the upper bound has more is exact ties, of which the lower one knows nothing.
