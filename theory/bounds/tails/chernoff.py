@@ -26,6 +26,7 @@ import numpy as np
 
 from theory.bounds.tails.events import ErrorBound, ErrorEvents
 from theory.learning.log_ratio import Atoms, LogRatioLaw
+from theory.network.mixing import rows_apart
 from theory.validation import FloatArray, IntArray
 
 # Rows of W^k that agree to this change no mean by more than rounding does.
@@ -127,6 +128,8 @@ _MANY = 64
 _MOST_EVALUATIONS = 3e8
 # κ is Lipschitz: rows of W^k that agree to this change the exponent by as much, relatively.
 _SETTLED = 1e-7
+# Sorted weights that agree to this, relatively, make two agents alike: no less than rounding does.
+_ALIKE = 1e-11
 
 
 def tabulated(law: LogRatioLaw, lowest: float) -> Cumulant:
@@ -241,11 +244,41 @@ class UnionTerms:
         return np.concatenate(list(self.events.powers(settled=_SETTLED)))
 
     @cached_property
-    def _weights(self) -> list[tuple[FloatArray, IntArray]]:
-        """For each kind of agent its different weights, and which of them stand in the powers."""
+    def _members(self) -> list[IntArray]:
+        """The agents of each kind."""
         assignment = self.events.model.assignment
-        members = [np.flatnonzero(assignment == k) for k in range(len(self.kinds))]
-        return [np.unique(self._powers[:, :, some], return_inverse=True) for some in members]
+        return [np.flatnonzero(assignment == kind) for kind in range(len(self.kinds))]
+
+    @cached_property
+    def _alike(self) -> tuple[IntArray, IntArray]:
+        """One agent of each class whose rows hold the same weights in all rounds; each one's class.
+
+        Their sums over j are the same.
+        """
+        rows = np.hstack([np.sort(self._powers[0][:, some], axis=1) for some in self._members])
+        _, looks = np.unique(rows.round(12), axis=0, return_inverse=True)
+        first: list[int] = []
+        classes = np.zeros(len(rows), dtype=np.int64)
+        for look in range(int(looks.max()) + 1):
+            left = np.flatnonzero(looks.ravel() == look)
+            while left.size:
+                same = np.ones(left.size, dtype=bool)
+                if left.size > 1:
+                    gaps = rows_apart(self._powers, left, self._members, enough=_ALIKE)
+                    same = gaps <= _ALIKE
+                classes[left[same]] = len(first)
+                first.append(int(left[0]))
+                left = left[~same]
+        return np.array(first), classes
+
+    @cached_property
+    def _weights(self) -> list[tuple[FloatArray, IntArray]]:
+        """For each kind its different weights, and which of them stand in rows of the powers.
+
+        The rows are those of one agent of each class.
+        """
+        rows = self._powers[:, self._alike[0]]
+        return [np.unique(rows[:, :, some], return_inverse=True) for some in self._members]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -288,8 +321,7 @@ class UnionTerms:
 
     def _added(self, theta: IntArray, tilt: IntArray, rounds: slice) -> FloatArray:
         """Σ_j κ_j(−t [W^k]_ij) of some pairs of hypothesis and tilt, shape (P, rounds, N)."""
-        size = self._powers[rounds].shape[:2]
-        found = np.zeros((theta.size, *size))
+        found = np.zeros((theta.size, len(self._powers[rounds]), self._alike[0].size))
         for cumulants, (values, places) in zip(self.kinds, self._weights, strict=True):
             here = places[rounds]
             used = np.zeros(values.size, dtype=bool)
@@ -300,7 +332,7 @@ class UnionTerms:
             for start in range(0, theta.size, step):
                 part = slice(start, start + step)
                 found[part] += cumulants(theta[part], points[part])[:, here].sum(axis=-1)
-        return found
+        return found[..., self._alike[1]]
 
     def _search(
         self, exponents: Callable[[IntArray, IntArray], FloatArray], shape: tuple[int, ...]
