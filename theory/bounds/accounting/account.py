@@ -19,7 +19,7 @@ from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import LogBounds
 from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
-from theory.bounds.accounting.unions import PairUnion
+from theory.bounds.accounting.unions import PairUnion, all_pairs_fit
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
 from theory.learning.model import FiniteModel
@@ -133,7 +133,7 @@ def _edge(
 _SHARPNESS = 0.02
 # Rounds within this factor share their tilts.
 _OCTAVE = 1.5
-# What pairs of events may look at, where logs are further apart than this.
+# What pairs of events may look at in all, where logs are further apart than this.
 _APART = 0.05
 _WORK = 150_000.0
 
@@ -234,12 +234,15 @@ class ErrorAccount(Shown):
             nothing = np.full(n.size, -np.inf)
             return ErrorProbability(read_only(n), nothing, nothing, "there is nothing to reject")
         self._check_reach(int(n.max()))
-        order = np.argsort(n)
+        order, groups = np.argsort(n), []
         while order.size:
-            start = int(n[order[0]])
-            group = order[n[order] <= _OCTAVE * start]
+            group = order[n[order] <= _OCTAVE * n[order[0]]]
+            groups.append(group)
             order = order[group.size :]
+        work = _WORK / len(groups)
+        for group in groups:
             values = n[group]
+            start = int(values[0])
             curve = ErrorCurve(
                 self.events,
                 int(np.median(values)),
@@ -248,12 +251,15 @@ class ErrorAccount(Shown):
                 threshold=self.tie_gap / 2,
                 sharpness=_SHARPNESS,
             )
+            # Pairs of events make up for references of one dimension.
+            if all_pairs_fit(curve.joint, curve.pilot, work):
+                curve = replace(curve, with_reference=False)
             for index in group:
                 found = curve.bounds(int(n[index]), int(n[index]))
                 lower[index], upper[index] = found.lower[0], found.upper[0]
             last, pilot = int(values[-1]), int(np.median(values))
             if (upper - lower)[group].max() > _APART:
-                pairs = PairUnion(curve, start, last, pilot, _WORK)
+                pairs = PairUnion(curve, start, last, pilot, work)
                 lower[group] = np.maximum(lower[group], pairs.lower()[values - start])
                 upper[group] = np.minimum(upper[group], pairs.upper()[values - start])
         return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)
