@@ -78,7 +78,7 @@ class PairTerms:
     @property
     def rounds(self) -> int:
         """The number m of rounds that are kept apart."""
-        return self.weights.shape[1] - 1
+        return int(self.weights.shape[1]) - 1
 
     @cached_property
     def reach(self) -> FloatArray:
@@ -255,7 +255,7 @@ class PairCurve:
         of_cumulant = 1.01 * (pull + rho) + EPS * (8 * (1 + size) + atoms)
         constant = 2.05 * rho + 2 * pull + EPS * (256 + atoms + 16 * (1 + size))
         errors = np.stack([of_cumulant, constant, *(eta + 16 * EPS * reach)]) @ terms.count
-        return y, chances / mass[..., None], cumulants, errors
+        return y, chances / mass[..., None], cumulants, np.asarray(errors, dtype=np.float64)
 
     def _factors(self, wave: _Wave, y: FloatArray, chances: FloatArray) -> NDArray[np.complex128]:
         """E e^{iθ·y} of some terms at the frequencies of a wave, shape (terms, F).
@@ -286,15 +286,16 @@ class PairCurve:
             one = _multiples(steps[0] * y[0, part], first) * chances[part, :, None]
             two = _multiples(steps[1] * y[1, part], second)
             two = np.concatenate([two[..., :0:-1].conj(), two], axis=-1)
-            one, two = one.astype(np.complex64).swapaxes(1, 2), two.astype(np.complex64)
-            for a, b, times in zip(one, two, repeats[part].tolist(), strict=True):
+            halves = one.astype(np.complex64).swapaxes(1, 2), two.astype(np.complex64)
+            for a, b, times in zip(*halves, repeats[part].tolist(), strict=True):
                 value *= a @ b if times == 1 else raised((a @ b).astype(np.complex128), times)
             used = min(used + _AT_ONCE, len(repeats))
             added = sizes * np.abs(value)
             kept = added > self._least
             if np.count_nonzero(kept) <= _FEW * load.size:
                 break
-        index = np.nonzero(kept)
+        rows, columns = (part.astype(np.int64) for part in np.nonzero(kept))
+        index = rows, columns
         lost = float(added[~kept].sum(dtype=np.float64)) * (1 + 1e-5)
         lost += _SINGLE * float(repeats[:used].sum()) * self._weigh[0][0]
         return _Wave(index, load[index], value[index].astype(np.complex128)), lost, used
