@@ -17,6 +17,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.oracles import relative_error
 from tests.strategies import connected_edges
 from tests.theory.learning.decay import largest_decay
 from theory import FiniteAgent, FiniteModel, GaussianAgent
@@ -112,6 +113,12 @@ def proved_by(information: Matrix, multipliers: Sequence[Fraction], floor: Fract
 def fractions_of(table: object) -> list[list[Fraction]]:
     """Doubles as the fractions they are."""
     return [[Fraction(x) for x in row] for row in np.asarray(table, dtype=float).tolist()]
+
+
+def law_error(v: FloatArray, law: Sequence[Fraction]) -> float:
+    """The largest |v_j − π_j| / π_j, in fractions; v of any sum, π a stationary law."""
+    total = sum(map(Fraction, v.tolist()))
+    return relative_error(v, [pi * total for pi in law])
 
 
 Atoms = list[tuple[Any, Any, Any]]  # (probability, mean, variance)

@@ -18,6 +18,7 @@ from tests.theory.design.oracles import (
     graph_of,
     influence_of,
     influences,
+    law_error,
     undirected_graphs,
 )
 from theory.design import DesignFailed, DesignGraph, realise, realise_exactly, reweighted
@@ -34,13 +35,6 @@ ACCURACY = 1e-14
 ULP = 2.0**-52
 
 
-def exact_error(weights: FloatArray, v: FloatArray) -> float:
-    """max |π_j / v_j − 1| of the rational law π of the doubles, in fractions."""
-    total = sum(map(Fraction, v.tolist()))
-    pairs = zip(exact_stationary(weights), v.tolist(), strict=True)
-    return float(max(abs(pi / (Fraction(x) / total) - 1) for pi, x in pairs))
-
-
 def check(graph: DesignGraph, v: FloatArray, network: Network) -> None:
     """All that is promised of a network realised on a graph."""
     W = as_dense(network.weights)
@@ -51,7 +45,7 @@ def check(graph: DesignGraph, v: FloatArray, network: Network) -> None:
     assert np.abs(network.stationary_distribution / v - 1).max() < ACCURACY
     # Undirected: the error that is asked for, and that of Σ v. Directed: 2(N − 1) roundings.
     allowed = LAW_ERROR if graph.is_undirected else (graph.agents - 1) * ULP
-    assert exact_error(W, v) <= allowed < ACCURACY
+    assert law_error(v, exact_stationary(W)) <= allowed < ACCURACY
     if graph.is_undirected:
         assert network.is_reversible
         degree = graph.degrees
