@@ -268,6 +268,8 @@ class FlowWeights:
         i, j = self.graph.links.T
         weights = np.zeros((self.graph.agents, self.graph.agents))
         weights[i, j] = point.flows / point.v[i]
+        # Equations are met to an accuracy that is not small beside the least v: rows may exceed 1.
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
         np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
         return weights
 
@@ -340,7 +342,8 @@ class FlowWeights:
         if not expected:
             weight = weight / self.availability
         agents = self.graph.agents
-        own = np.maximum(1.0 - np.bincount(i, weight, minlength=agents), 0.0)
+        total = np.bincount(i, weight, minlength=agents)
+        weight, own = weight / np.maximum(total, 1.0)[i], np.maximum(1.0 - total, 0.0)
         matrix = assemble(i, j, weight, agents=agents, own=own, sparse_result=False)
         for agent, row in () if expected else self.limits.fixed_rows.items():
             matrix[agent] = row
