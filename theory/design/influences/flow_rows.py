@@ -37,8 +37,8 @@ from theory.validation import FloatArray, IntArray, fail, read_only
 _FEASIBILITY = 1e-10
 # The smallest that HiGHS accepts as the size below which entries are dropped.
 _SMALLEST_ENTRY = 1e-12
-# How HiGHS calls its methods, and which way it optimises.
-_DUAL, _PRIMAL, _MINIMISE = 1, 4, 1
+# How HiGHS calls its methods.
+_DUAL, _PRIMAL = 1, 4
 _OPTIONS = {
     "output_flag": False,
     "parallel": "off",
@@ -100,8 +100,6 @@ class LinearSolution:
 class LinearProgram:
     """A linear program in HiGHS that rows can be added to.
 
-    What is known when it is first solved is handed to HiGHS at once; later rows one lot at a time.
-
     Parameters
     ----------
     objective
@@ -111,11 +109,18 @@ class LinearProgram:
     """
 
     def __init__(self, objective: FloatArray, lower: FloatArray) -> None:
+        import highspy
+
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in _OPTIONS.items():
+            self._highs.setOptionValue(name, value)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._infeasible = highspy.HighsModelStatus.kInfeasible
+        count = lower.size
+        self._highs.addVars(count, lower.astype(np.float64), np.full(count, np.inf))
         # HiGHS minimises: multipliers have the sign of the maximum's then.
-        self._costs = -np.asarray(objective, dtype=np.float64)
-        self._lower = np.array(lower, dtype=np.float64)
-        self._lots: list[_Lot] = []
-        self._highs: Any = None
+        costs = -np.asarray(objective, dtype=np.float64)
+        self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
 
     def add(self, rows: Any, lower: FloatArray | float, upper: FloatArray | float) -> None:
         """Add rows with their two sides.
@@ -134,10 +139,6 @@ class LinearProgram:
             starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data
         sides = (np.asarray(side, dtype=np.float64) for side in (lower, upper))
         low, high = (side if side.ndim else np.full(count, side) for side in sides)
-        lot = _Lot(low, high, starts, places, values)
-        if self._highs is None:
-            self._lots.append(lot)
-            return
         self._highs.addRows(
             count, low, high, values.size,
             starts.astype(np.int32, copy=False), places.astype(np.int32, copy=False),
@@ -146,35 +147,8 @@ class LinearProgram:
 
     def bound(self, lower: FloatArray) -> None:
         """Give the first variables other least values, shape (V',)."""
-        self._lower[: lower.size] = lower
-        if self._highs is not None:
-            places = np.arange(lower.size, dtype=np.int32)
-            most = np.full(lower.size, np.inf)
-            self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
-
-    def _begin(self) -> None:
-        """Hand HiGHS all that is known."""
-        import highspy
-
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in _OPTIONS.items():
-            self._highs.setOptionValue(name, value)
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._infeasible = highspy.HighsModelStatus.kInfeasible
-        lots, variables = self._lots or [_Lot.none()], self._lower.size
-        sizes = np.cumsum([0, *(lot.values.size for lot in lots)])
-        starts = [lot.starts + size for lot, size in zip(lots, sizes[:-1], strict=True)]
-        low, high, values, places = (
-            np.concatenate([getattr(lot, name) for lot in lots])
-            for name in ("lower", "upper", "values", "places")
-        )
-        self._highs.passModel(
-            variables, low.size, values.size, int(highspy.MatrixFormat.kRowwise), _MINIMISE, 0.0,
-            self._costs, self._lower, np.full(variables, np.inf), low, high,
-            np.concatenate(starts).astype(np.int32), places.astype(np.int32), values,
-            np.zeros(variables, dtype=np.int32),
-        )  # fmt: skip
-        self._lots = []
+        places, most = np.arange(lower.size, dtype=np.int32), np.full(lower.size, np.inf)
+        self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
 
     def solve(self) -> LinearSolution | None:
         """A basic optimal solution; None if no x meets all rows.
@@ -184,8 +158,6 @@ class LinearProgram:
         DesignFailed
             If HiGHS ends in another state.
         """
-        if self._highs is None:
-            self._begin()
         self._highs.run()
         status = self._highs.getModelStatus()
         if status not in (self._optimal, self._infeasible):
@@ -211,22 +183,6 @@ class LinearProgram:
             multipliers=-np.array(solution.row_dual),
             statuses=self._highs.getBasis(),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Lot:
-    """Rows with their sides: where each begins, and the entries' columns and values."""
-
-    lower: FloatArray
-    upper: FloatArray
-    starts: IntArray
-    places: IntArray
-    values: FloatArray
-
-    @classmethod
-    def none(cls) -> _Lot:
-        nothing, nowhere = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return cls(nothing, nothing, nowhere, nowhere, nothing)
 
 
 # Influence as flow -------------------------------------------------------------------------------
