@@ -275,7 +275,7 @@ class RateSolution:
         t, in floating point.
     solution
         As HiGHS has it, with its basis: t is the last variable; first come the polytope's rows,
-        A_ub and then A_eq, and then those of hypotheses, as they came into the program.
+        and then those of hypotheses, as they came into the program.
     generated
         All hypotheses that were in the program.
     row_multipliers

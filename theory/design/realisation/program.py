@@ -25,7 +25,6 @@ from theory.design.influences.flow_rows import (
     LinearProgram,
     check_reached,
     flow_rows,
-    mutual_rows,
     with_column,
 )
 from theory.design.realisation.circulation import in_units, repair, surpluses
@@ -150,27 +149,22 @@ def feasible_flow(problem: FlowProblem) -> FloatArray | None:
     used = ~(problem.idle & bool(problem.mutual))[links]
     links, columns = links[used], agents + np.flatnonzero(used)
     scale = problem.reference[links]
-    rows = flow_rows(graph, limits, Fraction(0)).as_floats()
-    equal = [rows.A_eq[1:]]
-    if problem.mutual:
-        equal.append(mutual_rows(graph, limits))
+    rows = flow_rows(graph, limits, Fraction(0), mutual=bool(problem.mutual)).as_floats()
     # What a free agent keeps is t v_i / (d_i + 1); its rows come in the order of the agents.
     free = np.unique(graph.links[~problem.is_fixed, 0])
-    kept = v[free] / (graph.degrees[free] + 1.0)
+    kept = np.zeros(rows.count)
+    kept[np.isinf(rows.below)] = v[free] / (graph.degrees[free] + 1.0)
+    # All rows but Σ v = 1; in shares of r, and each in units of its largest entry.
+    which = np.flatnonzero(rows.above == 0)
+    part = rows.A[which][:, columns].multiply(scale[None, :])
+    table = sparse.csr_array(sparse.hstack([part, sparse.csr_array(kept[which, None])]))
+    right = -(rows.A[which][:, :agents] @ v)
+    size = np.maximum(abs(table).max(axis=1).toarray().ravel(), np.abs(right))
+    size[size == 0] = 1.0
+    right = right / size
     program = LinearProgram(np.append(np.zeros(len(links)), 1.0), np.zeros(len(links) + 1))
-    for matrix, last, is_equal in (
-        (rows.A_ub, kept, False),
-        (sparse.csr_array(sparse.vstack(equal)), None, True),
-    ):
-        # In shares of r, and each row in units of its largest entry.
-        part = sparse.csr_array(matrix[:, columns].multiply(scale[None, :]))
-        column = np.zeros(len(part.indptr) - 1) if last is None else last
-        table = sparse.csr_array(sparse.hstack([part, sparse.csr_array(column[:, None])]))
-        right = -(matrix[:, :agents] @ v)
-        size = np.maximum(abs(table).max(axis=1).toarray().ravel(), np.abs(right))
-        size[size == 0] = 1.0
-        table = sparse.csr_array(table.multiply(1 / size[:, None]))
-        program.add(table, right / size if is_equal else -np.inf, right / size)
+    lower = np.where(np.isinf(rows.below[which]), -np.inf, right)
+    program.add(sparse.csr_array(table.multiply(1 / size[:, None])), lower, right)
     program.add(with_column(sparse.eye_array(len(links)), -1.0), 0.0, np.inf)
     program.add(np.append(np.zeros(len(links)), 1.0)[None, :], -np.inf, 1.0)
     answer = program.solve()
