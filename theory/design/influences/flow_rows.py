@@ -332,30 +332,22 @@ def flow_rows(
     return ExactRows(agents, rows, len(budget), lower)
 
 
-def evenest(rows: LinearRows) -> FloatArray | None:
-    """A v of the largest least entry, shape (N,); None if the set is empty."""
-    return _levelled(rows, up=True)
+def levelled(
+    rows: LinearRows, *, extra: tuple[FloatArray, FloatArray] | None = None
+) -> FloatArray | None:
+    """A v of the largest least entry, shape (N,); None if the set is empty.
 
-
-def flattest(rows: LinearRows, *, extra: FloatArray) -> FloatArray | None:
-    """A v of the least largest entry among those with g · v ≥ h; None if there is none.
-
-    `extra`, of shape (R, N + 1), holds g and h.
+    With `extra` g, of shape (R, N), and h, of shape (R,), of those with g v ≥ h one of the least
+    largest entry.
     """
-    return _levelled(rows, up=False, extra=extra)
-
-
-def _levelled(rows: LinearRows, *, up: bool, extra: FloatArray | None = None) -> FloatArray | None:
     agents, variables = rows.agents, rows.variables
     objective = np.zeros(variables + 1)
-    objective[-1] = 1.0 if up else -1.0
+    objective[-1] = 1.0 if extra is None else -1.0
     program = rows.program(objective)
-    sides = (0.0, np.inf) if up else (-np.inf, 0.0)
+    sides = (0.0, np.inf) if extra is None else (-np.inf, 0.0)
     program.add(with_column(sparse.eye_array(agents, variables), -1.0), *sides)
     if extra is not None:
-        wide = np.zeros((len(extra), variables + 1))
-        wide[:, :agents] = extra[:, :-1]
-        program.add(wide, extra[:, -1], np.inf)
+        program.add(*extra, np.inf)
     found = program.solve()
     return None if found is None else np.asarray(found.x[:agents])
 

@@ -29,8 +29,8 @@ from theory.design.influences.flow_rows import (
     LinearRows,
     LinearSolution,
     check_reached,
-    evenest,
     flow_rows,
+    levelled,
     simplex_rows,
     violation,
 )
@@ -283,7 +283,7 @@ class InfluenceSet(Value):
         """The v of the largest least entry, whatever v_min."""
         rows = self.rows
         # Without a floor the set is never empty: equal weights on all free links are in it.
-        found = evenest(replace(rows, lower=np.zeros(rows.variables)))
+        found = levelled(replace(rows, lower=np.zeros(rows.variables)))
         assert found is not None
         return found
 
