@@ -306,26 +306,27 @@ def flow_rows(
     balance at every agent (at the last it follows, and is left out) or, if `mutual`, on every edge.
     """
     agents, fixed = graph.agents, constraints.fixed_rows
-    own = Fraction(constraints.minimum_self_weight)
-    # Which row a link adds to, and which it takes from, both of one sign if they are the same.
+    own, one, minus = Fraction(constraints.minimum_self_weight), Fraction(1), Fraction(-1)
+    # The rows that a link adds to or takes from: of two agents, or of an edge.
     balance: dict[Any, dict[int, Fraction]] = {} if mutual else {i: {} for i in range(agents)}
     budget: dict[int, dict[int, Fraction]] = {}
     variables = agents
     available = constraints.availability_on(graph).tolist()
     for (i, j), up in zip(graph.links.tolist(), available, strict=True):
         if i in fixed:
-            share, place = Fraction(float(fixed[i][j])) * Fraction(up), i
+            out, place = Fraction(float(fixed[i][j])) * Fraction(up), i
+            back = -out
         else:
-            share, place = Fraction(1), variables
+            out, back, place = one, minus, variables
             variables += 1
             row = budget.setdefault(i, {i: own - 1})
             row[place] = 1 / Fraction(up)
-        both = [((min(i, j), max(i, j)), 1 if i < j else -1)] if mutual else [(i, 1), (j, -1)]
-        for key, sign in both:
+        edge = (i, j) if i < j else (j, i)
+        for key, share in [(edge, out if i < j else back)] if mutual else [(i, out), (j, back)]:
             row = balance.setdefault(key, {})
             if share:
-                row[place] = row.get(place, Fraction(0)) + sign * share
-    ones = dict.fromkeys(range(agents), Fraction(1))
+                row[place] = row[place] + share if place in row else share
+    ones = dict.fromkeys(range(agents), one)
     equal = list(balance.values())
     rows = (*budget.values(), ones, *(equal if mutual else equal[:-1]))
     lower = (floor,) * agents + (Fraction(0),) * (variables - agents)

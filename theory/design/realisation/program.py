@@ -27,7 +27,7 @@ from theory.design.influences.flow_rows import (
     flow_rows,
     with_column,
 )
-from theory.design.realisation.circulation import in_units, repair, surpluses
+from theory.design.realisation.circulation import repaired
 from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, fail
@@ -220,12 +220,9 @@ def weights_beside_fixed_rows(graph: DesignGraph, v: FloatArray, limits: Constra
 def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
     """The same flow with the balance of every agent exact, before its rounding to doubles."""
     graph = problem.graph
-    exponent = int(np.frexp(flow[flow > 0].min())[1]) - _DIGITS
     strength = np.where(problem.is_fixed, 0.0, flow)
-    whole = repair(graph, in_units(flow, exponent), strength=strength)
-    unit = Fraction(2) ** exponent
-    exact = [units * unit for units in whole]
-    left = np.array([float(units * unit) for units in surpluses(graph, whole)])
+    exact, surplus = repaired(graph, flow, digits=_DIGITS, strength=strength)
+    left = np.array([float(x) for x in surplus])
     worst = int(np.argmax(np.abs(left) / problem.v))
     if abs(left[worst]) > _FIXED_AGREEMENT * problem.v[worst]:
         raise fail(
@@ -234,15 +231,15 @@ def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
             f"flows that differ by {abs(left[worst]) / problem.v[worst]:.1e} around agent {worst}",
             "free one of the rows between the parts, or give their weights in full precision",
         )
-    repaired = np.array([float(x) for x in exact])
-    if np.any(repaired[strength > 0] <= 0):
+    found = np.array([float(x) for x in exact])
+    if np.any(found[strength > 0] <= 0):
         raise DesignFailed(
             "a flow too far from balance to be repaired",
             tried=("HiGHS",),
             best=None,
             remedy="fix fewer rows, or ask for influences that are closer to each other",
         )
-    return repaired
+    return found
 
 
 def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError:
