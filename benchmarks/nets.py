@@ -35,6 +35,7 @@ from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet, sequential
 from empirical.train.learners import learner_of
+from empirical.train.net import Net
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
@@ -259,12 +260,23 @@ def by(choice: str, task: Task) -> Task:
     return run
 
 
+def ring_run(
+    net: Net, shares: Shares, learner: str, *, rate: float | None = None, **how: Any
+) -> TrainingRun:
+    """Agents on a ring, or one alone, who learn batch by batch."""
+    agents = shares.agents
+    network = Network([[1.0]]) if agents == 1 else Network.from_topology("ring", agents=agents)
+    knobs = {} if rate is None else {"rate": rate}
+    return TrainingRun(
+        net, Classes(net.outputs), shares, network, learner_of(learner, **knobs), rounds=10**6,
+        batch=BATCH, seed=0, **how,
+    )  # fmt: skip
+
+
 def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Iterator[Row]:
     """A round of each learner on a ring, twenty steps and the consensus."""
     net, shares = net_of(inputs, hidden), data(agents, inputs)
-    lone, local_steps = Network([[1.0]]), 20
-    network = lone if agents == 1 else Network.from_topology("ring", agents=agents)
-    some = shares.of(range(min(agents, LOOPED)))
+    local_steps, some = 20, shares.of(range(min(agents, LOOPED)))
 
     def plain(optimiser: Callable[..., torch.optim.Optimizer]) -> Modules:
         return Modules([sequential(net) for _ in range(some.agents)], Batches(some), optimiser)
@@ -274,10 +286,7 @@ def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) ->
     tasks: dict[str, Task] = {}
     per: dict[str, float] = {}
     for name in LEARNERS:
-        run = TrainingRun(
-            KernelNet(net), Classes(10), shares, network, learner_of(name, rate=RATE),
-            rounds=10**6, local_steps=local_steps, batch=BATCH, seed=0,
-        )  # fmt: skip
+        run = ring_run(KernelNet(net), shares, name, rate=RATE, local_steps=local_steps)
         tasks[name], per[name] = run.run_round, local_steps * agents
         loop = sgd if name == "averaging" else adam
         for choice, word in (("highest", "plain"), (chosen("auto"), "fast plain")):

@@ -6,18 +6,10 @@ the agents, of predictions that average posterior samples where a learner has a 
 is kept at once, beside the file (FILE with the ending ``.trials.json``), and none that is there is
 run again: a comparison may be stopped and taken up. Images are looked for as everywhere.
 
-``learners``
-    Few rounds, many local steps, unlike data; the same number of settings for every learner, of
-    which the one with the least loss is taken.
-``message_runs``
-    Whole runs by what they send. For every learner a setting is chosen without a codec, then a
-    codec at that setting, each by one run of the whole length. Runs are scored at some rounds
-    alone, so that bytes to an accuracy are those of the first such round.
-``priors``
-    Which prior a learner has that is given none: small public tables, validation data alone. All
-    but the prior is the learner's default. The hospitals' table of the pages is none of these.
+What each is about, and how settings are chosen, is in `cases.toml`. The tables of ``priors`` come
+with packages that are not imported:
 
-        pip install --no-deps statsmodels palmerpenguins   # the tables; they are not imported
+        pip install --no-deps statsmodels palmerpenguins
 """
 
 from __future__ import annotations
@@ -29,7 +21,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -51,7 +42,9 @@ from empirical.train.comparing import Length, SplitImages, judged, train_network
 from empirical.train.kernel_net import KernelNet
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
-from peerbayes.experiments.tuned import split_images
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_run import network_of
+from peerbayes.experiments.tuned import Attempt, split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, grid, recorded_learner
 from theory import Network
 from theory.design import reweighted
@@ -155,34 +148,64 @@ def learners(
 ) -> Iterator[Row]:  # fmt: skip
     """Eight settings each: the grids of `peerbayes run ROW --recipe tuned`."""
     what = task_of(task, network, hidden, batch, local_steps, steps, data, deal, influence)
-    trials = Trials(how.trials, fresh=not how.finished)
+    trials = Trials(how)
+
+    def scores(learner: str, settings: Settings, seed: int, *, test: bool) -> list[float]:
+        key, given = what.key(learner, settings, seed=seed, test=test), (what, learner, settings)
+        found: list[float] = trials.result(key, trial, *given, seed=seed, test=test)
+        return found
+
     for learner in learners:
-
-        def scores(settings: Settings, seed: int, *, test: bool, by: str = learner) -> list[float]:
-            key = what.key(by, settings, seed=seed, test=test)
-            found: list[float] = trials.result(
-                key, lambda: trial(what, by, settings, seed=seed, test=test)
-            )
-            return found
-
         choices = METHODS[learner].grid[: 2 if how.quick else None]
         with suppress(KeyError):  # not on file, and nothing is to be run
-            tried = [scores(one, 0, test=False) for one in choices]
+            tried = [scores(learner, one, 0, test=False) for one in choices]
             losses = [one[1] if one else math.inf for one in tried]
             best = choices[losses.index(min(losses))]
-            runs = [scores(best, seed, test=True) for seed in range(how.repeats)]
+            runs = [scores(learner, best, seed, test=True) for seed in range(how.repeats)]
             ended = [run for run in runs if run]
-            row: dict[str, Any] = {
+            yield {
                 "local steps": local_steps,
                 "rounds": what.length.rounds,
                 "learner": learner,
                 "settings": ", ".join(knobs(best)),
                 "runs that ended": f"{len(ended)} of {how.repeats}",
+                **{
+                    measure.replace("_", " "): shown([unit * run[place] for run in ended], digits)
+                    for place, (measure, unit, digits) in enumerate(
+                        zip(MEASURES, (100, 1, 1, 1), (2, 3, 3, 3), strict=True)
+                    )
+                },
+                "megabytes": ended[0][-1] / 1e6 if ended else math.nan,
             }
-            for place, (measure, digits) in enumerate(zip(MEASURES, (2, 3, 3, 3), strict=True)):
-                values = [run[place] * (100 if measure == "accuracy" else 1) for run in ended]
-                row[measure.replace("_", " ")] = shown(values, digits)
-            yield {**row, "megabytes": ended[0][-1] / 1e6 if ended else math.nan}
+
+
+# As many bytes --------------------------------------------------------------------------------
+
+
+def pooled_often(row: str, rate: float, seed: int, *, is_quick: bool) -> dict[str, float]:
+    """One training of a row by averaging, and its scores on test images, means over the agents."""
+    what = ROWS[row]
+    variant, data = what.variant(what.main), split_images(what.dataset, None, "cpu", is_quick)
+    shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
+    net = perceptron(*data.input_shape, *what.hidden, outputs=data.classes)
+    length = Length(2, 2, 50) if is_quick else Length(rounds=3 * 40, local_steps=50, batch=50)
+    attempt = Attempt(
+        METHODS["averaging"], {"rate": rate}, net, shares, network_of(variant.network), length,
+        seed, "cpu",
+    )  # fmt: skip
+    found = attempt.run(data, is_test=True, progress=None)
+    scores = {measure: mean(values) for measure, values in found["measures"].items()}
+    return {"bytes_sent": found["bytes_sent"], **scores}
+
+
+def equal_bytes(how: Options, *, row: str, rate: float) -> Iterator[Row]:
+    """Settings of `tuned`, three times the rounds: sites send three vectors, averaging one."""
+    trials = Trials(how)
+    for seed in range(how.repeats):
+        key = f"{row}, seed {seed}"
+        scores = trials.result(key, pooled_often, row, rate, seed, is_quick=how.quick)
+        measured = {measure.replace("_", " "): scores[measure] for measure in MEASURES}
+        yield {"seed": seed, "megabytes": scores["bytes_sent"] / 1e6, **measured}
 
 
 # Runs by what they send -----------------------------------------------------------------------
@@ -250,10 +273,9 @@ class Runs:
         """The setting with the least loss without a codec, the codec by its price, then seeds."""
 
         def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
-            found: list[Point] = trials.result(
-                task.key(learner, settings, codec, seed=seed, test=test),
-                lambda: course(task, learner, settings, codec, seed=seed, test=test),
-            )
+            key = task.key(learner, settings, codec, seed=seed, test=test)
+            given = (task, learner, settings, codec)
+            found: list[Point] = trials.result(key, course, *given, seed=seed, test=test)
             return found
 
         best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
@@ -283,13 +305,13 @@ def spent_and_scored(points: Sequence[Point]) -> Row:
 def message_runs(how: Options) -> Iterator[Row]:
     """Bytes until an accuracy, whole runs, and scores at the bytes that others' codecs spend."""
     case = CASES["message_runs"]
-    plan, trials = case["toy" if how.quick else "plan"], Trials(how.trials, fresh=not how.finished)
+    plan, trials = case["toy" if how.quick else "plan"], Trials(how)
     task = task_of(**plan["task"])
     grids = {learner: grid(**choices) for learner, choices in case["grids"].items()}
     found: dict[str, Runs] = {}
     for name, method in case["methods"].items():
         with suppress(KeyError):  # not on file, and nothing is to be run
-            if fnmatch(name, how.only):
+            if how.wants(name):
                 found[name] = Runs.of(task, trials, grids, **method, seeds=how.repeats)
     for target in plan["targets"]:
         there = {
@@ -389,13 +411,13 @@ def priors(how: Options) -> Iterator[Row]:
     if how.quick:
         rounds, specs = 2, [spec for spec in specs if spec["table"] == "iris"]
     gaps: dict[str, list[list[float]]] = {prior: [] for prior in PRIORS}
-    trials = Trials(how.trials)
+    trials = Trials(how)
     for spec in specs:
         found = {
             prior: [
                 trials.result(
                     f"{spec['table']}, {prior}, seed {seed}, {rounds} rounds",
-                    lambda t=spec, w=words, s=seed: loss(t, w, s, rounds),
+                    *(loss, spec, words, seed, rounds),
                 )
                 for seed in range(how.repeats)
             ]
