@@ -1,16 +1,5 @@
 """The best designs: how long ours take beside solvers, with which gap, and how much memory.
 
-``rate``
-    Rows generated, against the whole linear program given to a solver, through cvxpy or scipy.
-``mixing``
-    Our barrier beside cvxpy's solvers; the gap is between the modulus of a feasible W made from the
-    solver's flows and the bound made from its multipliers, for all in the same way.
-``exponent``
-    E(v) is quasi-concave, so that a modelling language finds its maximum by bisection: for a given
-    c one program in exponential cones decides whether some v has E(v) > c.
-``placement``
-    By trying all, by exchanges, and by the integer program; what would take too long is left out.
-
 Rates and mixing: every number is taken in a process of its own, on one thread, after a toy problem
 has loaded all that is imported; memory is by how much the process has grown at its peak. A
 contender that is not installed, fails, or takes longer than the limit leaves its cells empty.

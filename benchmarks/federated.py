@@ -1,15 +1,6 @@
 """Rounds of federated averaging, and steps of the nets of `gae`: ours, and one net after another.
 
-``fedavg``
-    784-200-200-10, ten or fifty of a hundred clients with 600 random images each, one epoch.
-    Flower's are seconds of the clock, with two workers of one core each, and those of the rounds
-    after the first.
-``gae``
-    Convolutions of 32 and 64 channels, max-pool, dropout and three dense layers, 613 514 weights
-    each; gradient and Adam of all nodes, random images, float32 unless said otherwise. And, by the
-    clock, how many times quicker ours is by two threads that share the nodes.
-
-CPU seconds on one thread.
+CPU seconds on one thread; Flower's and two threads by the clock.
 """
 
 from __future__ import annotations

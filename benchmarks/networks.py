@@ -1,25 +1,9 @@
 """How fast and how right v and the mixing quantities are: floating point, exact, certified, peers.
 
-``dense``
-    v of dense W by our elimination, by the linear solve that one would write first (the last
-    balance equation replaced by Σ v = 1), and by numpy's eigenvectors, against exact rationals.
-``sparse``
-    v of a million agents, as `Network.stationary` finds it, against closed forms that hold for the
-    rounded W exactly. Time is in products Wᵀv with the same W, measured in the same run.
-``mixing``
-    The subdominant modulus and the deviation of networks that mix slowly, against closed forms.
-    Time is in rounds: products Wᵀv for sparse W, products W·W for dense W.
-``ladder``
-    v, the subdominant modulus and the deviation D of one network: in floating point, exactly, and
-    certified (all three at once, each within a relative width of 1e-12).
-``peers``
-    v and the spectral gap of well- and ill-conditioned networks by quantecon (its elimination after
-    Grassmann, Taksar and Heyman) and PyDTMC, beside ours. Without these packages (the extra
-    ``bench`` brings them) their columns stay empty.
-
 Weights of dense networks are multiples of 2⁻⁵³ that sum to one exactly, so that floating-point and
 exact routines see the same network, whichever entries they read. Errors are relative, the largest
-over all agents. Times are CPU seconds.
+over all agents. Times are CPU seconds. Without peers (the extra ``bench`` brings them) their
+columns stay empty.
 """
 
 from __future__ import annotations
