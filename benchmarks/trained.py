@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -65,16 +65,31 @@ NETWORKS: Mapping[str, Network] = {
 
 @dataclass(frozen=True)
 class Task:
-    """Who listens to whom, which nets, how long; `steps` are those of each agent in all."""
+    """Who listens to whom, which nets, how long; `steps` are those of each agent in all.
+
+    With an `influence` agents listen by the weights on the same links that give it.
+    """
 
     name: str
-    network: Network
-    net: Architecture
+    network: str
+    hidden: Sequence[int]
     batch: int
     local_steps: int
     steps: int
-    data: str
-    deal: str
+    data: str = "fashion-mnist"
+    deal: str = ""
+    influence: Sequence[float] = ()
+
+    @property
+    def graph(self) -> Network:
+        """The network."""
+        graph = NETWORKS[self.network]
+        return reweighted(graph, self.influence) if self.influence else graph
+
+    @property
+    def net(self) -> Architecture:
+        """The net of each agent."""
+        return perceptron(64 if self.data == "digits" else 784, *self.hidden, outputs=10)
 
     @property
     def length(self) -> Length:
@@ -83,26 +98,15 @@ class Task:
 
     def dealt(self, labels: IntArray) -> tuple[IntArray, ...]:
         """Rows of each agent: by a dealing of the papers, else by Dirichlet's law."""
-        agents = self.network.agents
-        rule = DEALINGS.get(self.deal) or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
+        agents = NETWORKS[self.network].agents
+        rule = DEALINGS.get(self.deal or self.name)
+        rule = rule or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
         return rule.deal(labels, seed=DEALT).indices
 
     def key(self, learner: str, settings: Settings, *more: Any, seed: int, test: bool) -> str:
         """All that a trial's result follows from."""
         words = [self.name, self.local_steps, self.steps, learner, dict(settings), *more, seed]
         return json.dumps([*words, "test" if test else "validation"])
-
-
-def task_of(
-    task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int, steps: int,
-    data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
-) -> Task:  # fmt: skip
-    """A task as the table names it; with an influence by the weights on the same links."""
-    graph = NETWORKS[network]
-    if influence:
-        graph = reweighted(graph, influence)
-    net = perceptron(64 if data == "digits" else 784, *hidden, outputs=10)
-    return Task(task, graph, net, batch, local_steps, steps, data, deal or task)
 
 
 @cache
@@ -131,7 +135,7 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
     data = data_of(task.data)
     shares, how = data.shares(task.dealt), recorded_learner(learner, **settings)
     try:
-        trained = train_network(task.net, shares, task.network, how, task.length, seed=seed)
+        trained = train_network(task.net, shares, task.graph, how, task.length, seed=seed)
         examples = data.test if test else data.validation
         others = data.others if test else None
         found = judged(task.net, trained, examples, others=others, seed=seed)
@@ -142,12 +146,11 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
 
 
 def learners(
-    how: Options, *, task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int,
-    steps: int, data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
+    how: Options, *, task: str, learnt: Mapping[str, Any],
     learners: Sequence[str] = ("averaging", "averaging-adam", "natural-gradient", "sites"),
 ) -> Iterator[Row]:  # fmt: skip
     """Eight settings each: the grids of `peerbayes run ROW --recipe tuned`."""
-    what = task_of(task, network, hidden, batch, local_steps, steps, data, deal, influence)
+    what = Task(task, **learnt)
     trials = Trials(how)
 
     def scores(learner: str, settings: Settings, seed: int, *, test: bool) -> list[float]:
@@ -164,7 +167,7 @@ def learners(
             runs = [scores(learner, best, seed, test=True) for seed in range(how.repeats)]
             ended = [run for run in runs if run]
             yield {
-                "local steps": local_steps,
+                "local steps": what.local_steps,
                 "rounds": what.length.rounds,
                 "learner": learner,
                 "settings": ", ".join(knobs(best)),
@@ -231,7 +234,7 @@ def course(
     """
     data = data_of(task.data)
     run = TrainingRun(
-        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.network,
+        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.graph,
         recorded_learner(learner, **settings), **vars(task.length), seed=seed,
         codec=codec and codec_from_words(codec),
     )  # fmt: skip
@@ -258,38 +261,36 @@ def course(
     return points
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(NamedTuple):
     """What a method came to: its settings in words, and the courses of its final runs."""
 
     settings: str
     courses: Sequence[list[Point]]
 
-    @classmethod
-    def of(
-        cls, task: Task, trials: Trials, grids: Mapping[str, Sequence[Settings]], *,
-        learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
-    ) -> Runs:  # fmt: skip
-        """The setting with the least loss without a codec, the codec by its price, then seeds."""
 
-        def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
-            key = task.key(learner, settings, codec, seed=seed, test=test)
-            given = (task, learner, settings, codec)
-            found: list[Point] = trials.result(key, course, *given, seed=seed, test=test)
-            return found
+def runs_of(
+    task: Task, trials: Trials, grids: Mapping[str, Sequence[Settings]], *,
+    learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
+) -> Runs:  # fmt: skip
+    """The setting with the least loss without a codec, the codec by its price, then seeds."""
 
-        best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
+    def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
+        key = task.key(learner, settings, codec, seed=seed, test=test)
+        given = (task, learner, settings, codec)
+        found: list[Point] = trials.result(key, course, *given, seed=seed, test=test)
+        return found
 
-        def price(codec: Words | None) -> float:
-            end = run(best, codec, 0, test=False)[-1]
-            return end[3] * end[1] ** PRICE
+    def price(codec: Words | None) -> float:
+        end = run(best, codec, 0, test=False)[-1]
+        return end[3] * end[1] ** PRICE
 
-        codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
-        courses = []
-        for seed in range(seeds):
-            with nullcontext() if trials.fresh or not seed else suppress(KeyError):
-                courses.append(run(best, codec, seed, test=True))
-        return cls(", ".join([*knobs(best), *knobs(codec or {})]), courses)
+    best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
+    codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
+    courses = []
+    for seed in range(seeds):
+        with nullcontext() if trials.fresh or not seed else suppress(KeyError):
+            courses.append(run(best, codec, seed, test=True))
+    return Runs(", ".join([*knobs(best), *knobs(codec or {})]), courses)
 
 
 def spent_and_scored(points: Sequence[Point]) -> Row:
@@ -306,13 +307,13 @@ def message_runs(how: Options) -> Iterator[Row]:
     """Bytes until an accuracy, whole runs, and scores at the bytes that others' codecs spend."""
     case = CASES["message_runs"]
     plan, trials = case["toy" if how.quick else "plan"], Trials(how)
-    task = task_of(**plan["task"])
+    task = Task(**plan["task"])
     grids = {learner: grid(**choices) for learner, choices in case["grids"].items()}
     found: dict[str, Runs] = {}
     for name, method in case["methods"].items():
         with suppress(KeyError):  # not on file, and nothing is to be run
             if how.wants(name):
-                found[name] = Runs.of(task, trials, grids, **method, seeds=how.repeats)
+                found[name] = runs_of(task, trials, grids, **method, seeds=how.repeats)
     for target in plan["targets"]:
         there = {
             name: [p for one in runs.courses for p in [x for x in one if x[2] >= target][:1]]
