@@ -166,42 +166,33 @@ def ring_gap(agents: int, *, back: float, forth: float) -> float:
     return float((2 * step - step**2 - drift**2) / (1 + modulus))
 
 
-def modulus(how: Options, *, agents: int, back: float, forth: float) -> Row:
-    """The subdominant modulus of a ring, dense if its two neighbours differ."""
+def mixing(
+    how: Options, *, agents: int, back: float = 0.0, forth: float = 0.0, gap: float = 0.0
+) -> Row:
+    """The deviation of (1 − gap)·I + gap·11ᵀ/N, or the modulus of a ring, dense if it drifts.
+
+    The deviation is 2(1 − 1/N)(1 − gap)/gap for every agent.
+    """
+    values, one = np.full(agents, 1 / agents), np.ones(agents)
+    if gap:
+        weights = np.full((agents, agents), gap / agents)
+        np.fill_diagonal(weights, 1 - gap + gap / agents)
+        found, row = in_products(how, weights, lambda: deviation(weights, values))
+        exact, bounds = 2 * (1 - 1 / agents) * (1 - gap) / gap, found.answers["result"]
+        ends = np.concatenate([bounds.lower, bounds.upper])
+        return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
     if back == forth:
         network = Network.from_topology("ring", agents=agents, sparse=True)
     else:
-        one = np.ones(agents)
-        weights = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
-        network = Network(weights.toarray())
-    values, reversible = np.full(agents, 1 / agents), network.is_reversible
+        drift = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
+        network = Network(drift.toarray())
+    reversible = network.is_reversible
     found, row = in_products(
         how, network.weights, lambda: spectrum(network.weights, values, reversible=reversible)
     )
     slem, gap = found.answers["result"].slem, ring_gap(agents, back=back, forth=forth)
-    return {
-        **row,
-        "error": {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)},
-    }
-
-
-def deviations(how: Options, *, agents: int, gap: float) -> Row:
-    """The deviation of (1 − gap)·I + gap·11ᵀ/N: 2(1 − 1/N)(1 − gap)/gap for every agent."""
-    weights, values = np.full((agents, agents), gap / agents), np.full(agents, 1 / agents)
-    np.fill_diagonal(weights, 1 - gap + gap / agents)
-    found, row = in_products(how, weights, lambda: deviation(weights, values))
-    exact = 2 * (1 - 1 / agents) * (1 - gap) / gap
-    ends = np.concatenate([found.answers["result"].lower, found.answers["result"].upper])
-    return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
-
-
-def mixing(
-    how: Options, *, agents: int, back: float = 0.0, forth: float = 0.0, gap: float = 0.0
-) -> Row:
-    """A network with a gap, or a ring."""
-    if gap:
-        return deviations(how, agents=agents, gap=gap)
-    return modulus(how, agents=agents, back=back, forth=forth)
+    error = {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)}
+    return {**row, "error": error}
 
 
 # Exact, certified, and peers ------------------------------------------------------------------

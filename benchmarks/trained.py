@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -103,10 +103,14 @@ class Task:
         rule = rule or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
         return rule.deal(labels, seed=DEALT).indices
 
-    def key(self, learner: str, settings: Settings, *more: Any, seed: int, test: bool) -> str:
-        """All that a trial's result follows from."""
+    def tried(
+        self, trials: Trials, trial: Callable[..., Any], learner: str, settings: Settings,
+        *more: Any, seed: int, test: bool = False,
+    ) -> Any:  # fmt: skip
+        """What a trial gives, or is on file of it, by the key of all that it follows from."""
         words = [self.name, self.local_steps, self.steps, learner, dict(settings), *more, seed]
-        return json.dumps([*words, "test" if test else "validation"])
+        key = json.dumps([*words, "test" if test else "validation"])
+        return trials.result(key, trial, self, learner, settings, *more, seed=seed, test=test)
 
 
 @cache
@@ -151,20 +155,14 @@ def learners(
 ) -> Iterator[Row]:  # fmt: skip
     """Eight settings each: the grids of `peerbayes run ROW --recipe tuned`."""
     what = Task(task, **learnt)
-    trials = Trials(how)
-
-    def scores(learner: str, settings: Settings, seed: int, *, test: bool) -> list[float]:
-        key, given = what.key(learner, settings, seed=seed, test=test), (what, learner, settings)
-        found: list[float] = trials.result(key, trial, *given, seed=seed, test=test)
-        return found
-
     for learner in learners:
+        score_by = partial(what.tried, Trials(how), trial, learner)
         choices = METHODS[learner].grid[: 2 if how.quick else None]
         with suppress(KeyError):  # not on file, and nothing is to be run
-            tried = [scores(learner, one, 0, test=False) for one in choices]
+            tried = [score_by(one, seed=0) for one in choices]
             losses = [one[1] if one else math.inf for one in tried]
             best = choices[losses.index(min(losses))]
-            runs = [scores(learner, best, seed, test=True) for seed in range(how.repeats)]
+            runs = [score_by(best, seed=seed, test=True) for seed in range(how.repeats)]
             ended = [run for run in runs if run]
             yield {
                 "local steps": what.local_steps,
@@ -273,23 +271,18 @@ def runs_of(
     learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
 ) -> Runs:  # fmt: skip
     """The setting with the least loss without a codec, the codec by its price, then seeds."""
-
-    def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
-        key = task.key(learner, settings, codec, seed=seed, test=test)
-        given = (task, learner, settings, codec)
-        found: list[Point] = trials.result(key, course, *given, seed=seed, test=test)
-        return found
+    run = partial(task.tried, trials, course, learner)
 
     def price(codec: Words | None) -> float:
-        end = run(best, codec, 0, test=False)[-1]
-        return end[3] * end[1] ** PRICE
+        _, sent, _, loss, _ = run(best, codec, seed=0)[-1]
+        return float(loss * sent**PRICE)
 
-    best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
+    best = min(grids[learner], key=lambda one: run(one, None, seed=0)[-1][3])
     codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
     courses = []
     for seed in range(seeds):
         with nullcontext() if trials.fresh or not seed else suppress(KeyError):
-            courses.append(run(best, codec, seed, test=True))
+            courses.append(run(best, codec, seed=seed, test=True))
     return Runs(", ".join([*knobs(best), *knobs(codec or {})]), courses)
 
 
