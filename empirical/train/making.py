@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its statistics, which are heavy, load where numbers are compared
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -372,7 +373,5 @@ def _alike(given: FloatArray, drawn: FloatArray) -> bool:
     """Whether numbers may come from where the drawn ones do."""
     if np.ptp(drawn) == 0 or (len(given) > 1 and np.ptp(given) == 0):
         return bool((given == drawn[0]).all())
-    from scipy.stats import ks_2samp  # heavy, and a module that a function makes is not compared
-
     beyond = np.abs(given).max() > 3.0 * np.abs(drawn).max()
-    return not beyond and bool(ks_2samp(given, drawn).pvalue > 1.0 / _ONCE_IN)
+    return not beyond and bool(scipy.stats.ks_2samp(given, drawn).pvalue > 1.0 / _ONCE_IN)

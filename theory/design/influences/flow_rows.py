@@ -39,7 +39,7 @@ _FEASIBILITY = 1e-10
 _SMALLEST_ENTRY = 1e-12
 # How HiGHS calls its methods.
 _DUAL, _PRIMAL = 1, 4
-_OPTIONS = {
+_OPTIONS: dict[str, bool | float | str] = {
     "output_flag": False,
     "parallel": "off",
     "presolve": "off",
