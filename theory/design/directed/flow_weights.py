@@ -23,7 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influences.flow_rows import flow_rows, mutual_rows
+from theory.design.influences.flow_rows import flow_rows
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.structure import as_dense
@@ -184,17 +184,10 @@ class FlowWeights:
         """Links whose flow is a variable; A and b of all equations."""
         agents = self.graph.agents
         links = np.flatnonzero(self.is_free[self.graph.links[:, 0]])
-        loose = replace(self.limits, symmetric=False, doubly_stochastic=False)
-        rows = flow_rows(self.graph, loose, Fraction(self.least)).as_floats()
-        equal, above = rows.A_eq.toarray(), rows.A_ub.toarray()
-        right = rows.b_eq
-        if self.limits.symmetric:
-            mutual = mutual_rows(self.graph, loose).toarray()
-            # Balance follows.
-            equal, right = (
-                np.concatenate([equal[:1], mutual]),
-                np.append(1.0, np.zeros(len(mutual))),
-            )
+        floor, mutual = Fraction(self.least), self.limits.symmetric
+        rows = flow_rows(self.graph, self.limits, floor, mutual=mutual).as_floats()
+        is_equal, whole = rows.below == rows.above, rows.A.toarray()
+        equal, above, right = whole[is_equal], whole[~is_equal], rows.above[is_equal]
         v = np.full(agents, self.least) if self.given is None else self.given
         table = np.block([[equal, np.zeros((len(equal), len(above)))], [above, np.eye(len(above))]])
         b = np.append(right, np.zeros(len(above))) - table[:, :agents] @ v
