@@ -1,16 +1,5 @@
 """The best designs: how long ours take beside solvers, with which gap, and how much memory.
 
-``rate``
-    Rows generated, against the whole linear program given to a solver, through cvxpy or scipy.
-``mixing``
-    Our barrier beside cvxpy's solvers; the gap is between the modulus of a feasible W made from the
-    solver's flows and the bound made from its multipliers, for all in the same way.
-``exponent``
-    E(v) is quasi-concave, so that a modelling language finds its maximum by bisection: for a given
-    c one program in exponential cones decides whether some v has E(v) > c.
-``placement``
-    By trying all, by exchanges, and by the integer program; what would take too long is left out.
-
 Rates and mixing: every number is taken in a process of its own, on one thread, after a toy problem
 has loaded all that is imported; memory is by how much the process has grown at its peak. A
 contender that is not installed, fails, or takes longer than the limit leaves its cells empty.
@@ -28,13 +17,14 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from scipy.linalg import lapack
 
 from benchmarks.contest import MIB, Task, contest, grown, in_a_process, timed
 from benchmarks.tables import Options, Row
-from tests.models import FAIR, coin
+from tests.theory.design.mixing.support import geometric, grid, scale_free, solve_sdp
+from tests.theory.design.oracles import model_of, whole_program
+from tests.theory.design.placement.oracles import coins
 from theory import FiniteAgent, FiniteModel
 from theory.design import (
     DesignGraph,
@@ -112,29 +102,11 @@ def rate_model(family: str, agents: int, hypotheses: int) -> FiniteModel:
         seen, points = rng.standard_normal((agents, 4, 5)), rng.standard_normal((hypotheses, 5))
         table = (np.einsum("jad,md->jma", seen, points) ** 2).sum(axis=2) / 2
     table[:, 0] = 0.0
-    kinds = [FiniteAgent(np.ones(1), -row[:, None]) for row in table]
-    return FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], kinds)
-
-
-def whole(table: FloatArray) -> FloatArray:
-    """The program with all hypotheses, by scipy's dual simplex method."""
-    from scipy.optimize import linprog
-
-    agents, count = table.shape
-    found = linprog(
-        np.append(np.zeros(agents), -1.0),
-        A_ub=np.column_stack([-table.T, np.ones(count)]),
-        b_ub=np.zeros(count),
-        A_eq=np.append(np.ones(agents), 0.0)[None],
-        b_eq=[1.0],
-        bounds=[(1 / (10 * agents), None)] * agents + [(None, None)],
-        method="highs-ds",
-    )
-    return np.asarray(found.x[:-1])
+    return model_of(table)
 
 
 def by_cvxpy(table: FloatArray, solver: str, **options: Any) -> FloatArray:
-    """The same by one of cvxpy's solvers."""
+    """The program with all hypotheses, by one of cvxpy's solvers."""
     import cvxpy
 
     agents = len(table)
@@ -154,7 +126,7 @@ def ask_rate(model: FiniteModel, contender: str) -> Answer:
     elif contender == "exact":
         v = np.array([float(value) for value in exact_optimal_rate(model).stationary_distribution])
     elif contender == "HiGHS, whole":
-        v = whole(table)
+        v = whole_program(table, 1 / (10 * len(table)))
     else:
         options = {"eps": 1e-6} if contender == "SCS" else {}
         v = by_cvxpy(table, contender.upper(), **options)
@@ -183,19 +155,11 @@ def rate(how: Options, *, family: str, agents: int, hypotheses: int, others: Seq
 
 def graph_of(kind: str, side: int) -> DesignGraph:
     """A graph of side² agents; always the same."""
-    agents = side * side
     if kind == "grid":
-        graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
-    elif kind == "scale-free":
-        graph = nx.barabasi_albert_graph(agents, 2, seed=0)
-    else:  # of mean degree 10, or what connects it
-        named = dict(enumerate(map(tuple, np.random.default_rng(0).random((agents, 2)))))
-        radius = np.sqrt(10 / (np.pi * agents))
-        graph = nx.random_geometric_graph(agents, radius, pos=named)
-        while not nx.is_connected(graph):
-            radius *= 1.02
-            graph = nx.random_geometric_graph(agents, radius, pos=named)
-    return DesignGraph.from_edges(list(graph.edges()), agents=agents)
+        return grid(side)
+    if kind == "scale-free":
+        return scale_free(side * side, seed=0)
+    return geometric(side * side, seed=0, degree=10, growth=1.02)
 
 
 def ask_mixing(graph: DesignGraph, contender: str) -> Answer:
@@ -203,8 +167,6 @@ def ask_mixing(graph: DesignGraph, contender: str) -> Answer:
     v = np.full(graph.agents, 1 / graph.agents)
     if contender == "ours":
         return {"gap": fastest_mixing(graph, v).certificate.gap}
-    from tests.theory.design.mixing.support import solve_sdp
-
     problem = mixing_problem(graph, v)
     found = solve_sdp(problem, solver=contender.upper())
     if found is None:
@@ -313,11 +275,9 @@ def placement_model(agents: int, sorts: int, hypotheses: int) -> FiniteModel:
     rng, shape = np.random.default_rng(1), (sorts, hypotheses)
     loads = rng.uniform(0.05, 0.4, shape) * (rng.random(shape) < 0.5)
     loads[np.arange(hypotheses) % sorts, np.arange(hypotheses)] = 0.2
-    kinds = [coin(FAIR, *([0.5 + a, 0.5 - a] for a in row)) for row in loads]
     counts = [agents // sorts] * sorts
     counts[0] += agents - sum(counts)
-    names = ["fair", *(f"loaded {h}" for h in range(hypotheses))]
-    return FiniteModel.from_agents(names, kinds, counts=counts)
+    return coins(loads.tolist(), counts)
 
 
 def placement(how: Options, *, objective: Any, agents: int, sorts: int, hypotheses: int) -> Row:

@@ -1,15 +1,6 @@
 """Rounds of federated averaging, and steps of the nets of `gae`: ours, and one net after another.
 
-``fedavg``
-    784-200-200-10, ten or fifty of a hundred clients with 600 random images each, one epoch.
-    Flower's are seconds of the clock, with two workers of one core each, and those of the rounds
-    after the first.
-``gae``
-    Convolutions of 32 and 64 channels, max-pool, dropout and three dense layers, 613 514 weights
-    each; gradient and Adam of all nodes, random images, float32 unless said otherwise. And, by the
-    clock, how many times quicker ours is by two threads that share the nodes.
-
-CPU seconds on one thread.
+CPU seconds on one thread; Flower's and two threads by the clock.
 """
 
 from __future__ import annotations
@@ -164,9 +155,21 @@ def fedavg(
 
 # GAE ------------------------------------------------------------------------------------------
 
-# Multiplications of an image: forward, by the weights, and by the inputs of all but the first.
-_FIRST, _REST = 26 * 26 * 9 * 32, 24 * 24 * 288 * 64 + 9216 * 64 + 64 * 64 + 640
 _DROPOUT = 0.25
+
+
+def image_operations() -> float:
+    """Of an image: forward, by the weights, and by the inputs of all layers but the first."""
+    first, rest = 26 * 26 * 9 * 32, 24 * 24 * 288 * 64 + 9216 * 64 + 64 * 64 + 640
+    return 2.0 * (2 * first + 3 * rest)
+
+
+def random_images(count: int) -> Images:
+    """Random pixels, a fifth of them not black, and random labels."""
+    random = np.random.default_rng(0)
+    pixels = random.integers(0, 256, (count, 28, 28)) * (random.random((count, 28, 28)) < 0.2)
+    digits, classes = random.integers(0, 10, count), tuple("0123456789")
+    return Images(pixels.astype(np.uint8), digits, "random", classes)
 
 
 def convolutional() -> nn.Sequential:
@@ -180,18 +183,18 @@ def convolutional() -> nn.Sequential:
 class Stacked:
     """All nodes as `gae` trains them."""
 
-    def __init__(self, nodes: int, pixels: Images) -> None:
-        self.passes, self.nodes = Passes(pixels), nodes
-        self.state = begin(initial(np.random.default_rng(0)).repeat(nodes, 1))
+    def __init__(self, nodes: int, pixels: Images, *, device: str = "cpu") -> None:
+        self.passes, self.nodes = Passes(pixels, device=device), nodes
+        self.state = begin(initial(np.random.default_rng(0)).repeat(nodes, 1).to(device))
         self.random = [np.random.Generator(np.random.SFC64(node)) for node in range(nodes)]
-        self.rows = np.arange(len(pixels.labels)).reshape(nodes, -1)
+        self.rows = torch.arange(len(pixels), device=device).view(nodes, -1)
 
     def __call__(self, workers: int = 1) -> None:
         side_by_side(self.one, range(self.nodes), workers=workers)
 
     def one(self, node: int) -> None:
-        rows, random = torch.from_numpy(self.rows[node]), self.random[node]
-        _, found = self.passes.gradient(self.state["weights"][node], rows, _DROPOUT, random)
+        weights, random = self.state["weights"][node], self.random[node]
+        _, found = self.passes.gradient(weights, self.rows[node], _DROPOUT, random)
         step(self.state, node, found, Recipe())
 
     def gain(self, repeats: int) -> float:
@@ -212,12 +215,11 @@ def in_bfloat16(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 def gae(how: Options, *, nodes: int, batch: int) -> Row:
     """A step of all nodes: rows of one tensor, against modules one by one."""
-    random, count = np.random.default_rng(0), nodes * batch
-    pixels = random.integers(0, 256, (count, 28, 28)) * (random.random((count, 28, 28)) < 0.2)
-    digits, classes = random.integers(0, 10, count), tuple("0123456789")
-    shown = Images(pixels.astype(np.uint8), digits, "random", classes)
-    inputs = torch.from_numpy(pixels.astype(np.float32) / 255).view(nodes, batch, 1, 28, 28)
-    labels = torch.tensor(digits).view(nodes, batch)
+    count = nodes * batch
+    shown = random_images(count)
+    pixels = torch.from_numpy(shown.pixels.astype(np.float32) / 255)
+    inputs, labels = pixels.view(nodes, batch, 1, 28, 28), torch.tensor(shown.labels)
+    labels = labels.view(nodes, batch)
 
     def loop(layout: Any, **loss: Any) -> Modules:
         nets = [convolutional().to(memory_format=layout) for _ in range(nodes)]
@@ -232,7 +234,7 @@ def gae(how: Options, *, nodes: int, batch: int) -> Row:
     with one_thread():
         found = contest(
             how, {"stacked": stacked, **others}, limit=single_product(),
-            work=2.0 * count * (2 * _FIRST + 3 * _REST),
+            work=count * image_operations(),
         )  # fmt: skip
         gain = stacked.gain(how.repeats)
     return {

@@ -1,311 +1,155 @@
-"""What a GPU makes of it: rates of products, training steps, GAE's net, and GAE's runs, in parts.
+"""What a GPU makes of it: rates of products, training steps, GAE's net, and GAE's runs.
 
-Each measurement is a line of JSON, printed and added to the file as soon as it is made. What the
-file has already is not measured again, so that a call may end anywhere; after `--seconds` it begins
-nothing more. What fails is said on standard error, and the call ends with 1. Work of the product's
-own commands goes on where the last call stopped it.
+    python -m benchmarks gpu --out FILE.jsonl [--only train] [--seconds 480]
+    python -m benchmarks gpu --device cpu --quick    # toy sizes, to see that it runs
 
-==============  ==================================================================================
-``products``    a large product in float32, TensorFloat-32 and bfloat16: the rates that others are
-                shares of
-``train``       rounds of 784-200-200-10, twenty steps of batches of 50 and a consensus on a ring
-``module``      the same net as a module, its products in float32, TensorFloat-32 and bfloat16
-``resnet``      ResNet-20 with GroupNorm, 32 × 32 pixels, all nets together
-``gae``         a step of the net of `gae`: gradient and Adam of one node
-``command``     the autoencoder, and the runs of Table 1 with three seeds
-==============  ==================================================================================
-
-    python -m benchmarks.gpu --out FILE [--parts train gae] [--seconds 480]
-    python -m benchmarks.gpu --device cpu --quick    # toy sizes, to see that it runs
+Seconds go by the clock. Work of the product's own commands goes on where the last call stopped it.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from itertools import product
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
-from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.tables import Row
-from empirical.data import Images
-from empirical.gae.net import Passes, begin, initial, scores, step
-from empirical.gae.recipe import Recipe
-from empirical.kernels.products import products
-from empirical.likelihoods.laws import Classes
-from empirical.nets.architecture import perceptron
+from benchmarks.federated import Stacked, image_operations, random_images
+from benchmarks.nets import BATCH, multiplications, net_of, ring_run
+from benchmarks.tables import Options, Row, Unavailable
+from empirical.kernels.products import products as choosing
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet, sequential
-from empirical.train.learners import learner_of
 from empirical.train.module_net import ModuleNet
 from empirical.train.net import Net
-from empirical.train.run import TrainingRun
 from tests.empirical.train.modules import ResNet20
-from theory import Network
 
-BATCH, LOCAL_STEPS = 50, 20
-CHOICES = ("highest", "bfloat16")
-LEARNERS = ("averaging", "averaging-adam", "natural-gradient", "sites", "backprop")
 SEEDS = 3
-# Runs of Table 1 by their parts' names.
-TABLE_1 = (
-    "central",
-    *(
-        f"{method} {split} {nodes}"
-        for split, nodes in product(("balanced", "unbalanced"), (4, 16))
-        for method in ("pruned", "GAE")
-    ),
-)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where it is measured, at which size, and how far a command may go."""
-
-    device: str
-    quick: bool
-    folder: Path
-    end: float
-
-    def of(self, full: Any, toy: Any) -> Any:
-        return toy if self.quick else full
-
-
-@dataclass(frozen=True)
-class Case:
-    """One measurement: its part and name, and what gives its numbers; None if it was stopped."""
-
-    part: str
-    name: str
-    measure: Callable[[], Row | None]
-
-
-def seconds(task: Callable[[], object], setting: Setting) -> float:
+def seconds(task: Callable[[], object], how: Options) -> float:
     """Of a call by the clock, after three: what is compiled and recorded is so by then."""
-    wait = torch.cuda.synchronize if setting.device == "cuda" else lambda: None
-    for _ in range(setting.of(3, 1)):
+    wait = torch.cuda.synchronize if how.device == "cuda" else lambda: None
+    for _ in range(1 if how.quick else 3):
         task()
     wait()
     begin, calls = time.perf_counter(), 0
-    while calls < 1 or (calls < 100 and time.perf_counter() - begin < setting.of(1.0, 0.0)):
+    while calls < 1 or (not how.quick and calls < 100 and time.perf_counter() - begin < 1.0):
         task()
         calls += 1
     wait()
     return (time.perf_counter() - begin) / calls
 
 
-def operations(task: Callable[[], object]) -> float:
-    """Of all products and convolutions of a call."""
-    with FlopCounterMode(display=False) as counter:
-        task()
-    return float(counter.get_total_flops())
+def rated(how: Options, spent: float, operations: float) -> Row:
+    """Operations a second, and their shares of the products' rates that are known."""
+    rate = operations / spent / 1e12
+    products = {row["name"]: row["TFLOP/s"] for row in how.rows if row.get("part") == "products"}
+    shares = {f"share of {name}": rate / whole for name, whole in products.items()}
+    return {"TFLOP/s": rate, **shares}
 
 
-def of_module(module: nn.Module, shape: tuple[int, ...]) -> float:
-    """Operations of a gradient of one example."""
-    return operations(lambda: module(torch.rand(2, *shape)).sum().backward()) / 2
+def on(how: Options) -> str:
+    """The device, which has to be there."""
+    if how.device == "cuda" and not torch.cuda.is_available():
+        raise Unavailable("gpu: expected a CUDA device, got none that torch can use")
+    return how.device
 
 
-# Cases ----------------------------------------------------------------------------------------
+def product(how: Options, *, name: str, size: int) -> Row:
+    """A large product: the rate that others are shares of."""
+    factors = [torch.rand(size, size, device=on(how)) for _ in range(2)]
+    if name == "bfloat16":
+        factors = [factor.bfloat16() for factor in factors]
+    with choosing("medium" if name == "TensorFloat-32" else "highest"):
+        spent = seconds(lambda: torch.mm(*factors), how)
+    return {"TFLOP/s": 2 * size**3 / spent / 1e12}
 
 
-def of_products(setting: Setting) -> Iterator[Case]:
-    size = setting.of(8192, 64)
-
-    def measure(choice: str) -> Row:
-        factors = [torch.rand(size, size, device=setting.device) for _ in range(2)]
-        if choice == "bfloat16":
-            factors = [factor.bfloat16() for factor in factors]
-        with products("medium" if choice == "TensorFloat-32" else "highest"):
-            spent = seconds(lambda: torch.mm(*factors), setting)
-        return {"TFLOP/s": 2 * size**3 / spent / 1e12}
-
-    for choice in ("float32", "TensorFloat-32", "bfloat16"):
-        yield Case("products", choice, partial(measure, choice))
+# Training -------------------------------------------------------------------------------------
 
 
-def shares(agents: int, shape: tuple[int, ...], setting: Setting) -> Shares:
+def shares(how: Options, agents: int, shape: tuple[int, ...]) -> Shares:
     """Random inputs that agents hold some hundred of."""
-    device, count, held = setting.device, setting.of(60_000, 60), setting.of(600, 30)
-    first = torch.randint(count - held + 1, (agents,))
+    count, held = (60, 30) if how.quick else (60_000, 600)
+    first, device = torch.randint(count - held + 1, (agents,)), on(how)
     rows = tuple(torch.arange(k, k + held, device=device) for k in first.tolist())
     inputs = torch.rand(count, *shape, device=device)
     return Shares(inputs, torch.randint(3, (count,), device=device), rows)
 
 
 def rounds(
-    make: Callable[[], Net], agents: int, shape: tuple[int, ...], flops: float, setting: Setting,
-    *, learner: str, products: str = "auto",
+    how: Options, net: Net, agents: int, shape: tuple[int, ...], operations: float, *,
+    learner: str, products: str = "auto",
 ) -> Row:  # fmt: skip
-    """Numbers of a round of nets, of `flops` operations an example."""
-    net, steps = make(), setting.of(LOCAL_STEPS, 2)
-    network = Network([[1.0]]) if agents == 1 else Network.from_topology("ring", agents=agents)
-    run = TrainingRun(
-        net, Classes(net.outputs), shares(agents, shape, setting), network, learner_of(learner),
-        rounds=10**6, local_steps=steps, batch=BATCH, seed=0, products=products,
-        device=setting.device,
-    )  # fmt: skip
-    spent = seconds(run.run_round, setting)
-    examples = agents * steps * BATCH / spent
+    """Numbers of a round of nets on a ring, of so many operations an example."""
+    steps, data = 2 if how.quick else 20, shares(how, agents, shape)
+    run = ring_run(net, data, learner, local_steps=steps, products=products, device=how.device)
+    spent = seconds(run.run_round, how)
+    examples = agents * steps * BATCH
     return {
-        "agents": agents,
         "milliseconds an agent-step": 1e3 * spent / steps / agents,
-        "examples/s": examples,
-        "TFLOP/s": examples * flops / 1e12,
+        "examples/s": examples / spent,
+        **rated(how, spent, examples * operations),
     }
 
 
-def of_training(setting: Setting) -> Iterator[Case]:
-    inputs, hidden = setting.of((784, 200), (12, 6))
-    architecture, shape = perceptron(inputs, hidden, hidden, outputs=10), (inputs,)
-    module = sequential(architecture)
-    once, known = of_module(module, shape), partial(KernelNet, architecture)
-    for agents in setting.of((100, 1000, 9, 1), (1, 3)):
-        for learner in LEARNERS:
-            # Local reparameterisation multiplies by means and by variances.
-            flops = once * (1 + (learner == "backprop"))
-            task = partial(rounds, known, agents, shape, flops, setting, learner=learner)
-            yield Case("train", f"{learner}, agents: {agents}", task)
-    agents = setting.of(100, 3)
-    any_net = partial(ModuleNet, module, example_input=torch.rand(2, inputs))
-    task = partial(rounds, any_net, agents, shape, once, setting, learner="averaging")
-    for choice in ("highest", "medium", "bfloat16"):
-        yield Case("module", f"{choice}, agents: {agents}", partial(task, products=choice))
+def train(how: Options, *, learner: str, agents: int, inputs: int = 784, hidden: int = 200) -> Row:
+    """784-200-200-10; local reparameterisation multiplies by means and by variances."""
+    net = net_of(inputs, hidden)
+    once = 2 * multiplications(net) * (1 + (learner == "backprop"))
+    return rounds(how, KernelNet(net), agents, (inputs,), once, learner=learner)
 
 
-def of_resnet(setting: Setting) -> Iterator[Case]:
-    shape, module = setting.of((3, 32, 32), (3, 8, 8)), ResNet20(setting.of(16, 4))
-    once = of_module(module, shape)
-    make = partial(ModuleNet, module, example_input=torch.rand(2, *shape))
-    for agents in setting.of((1, 9, 36), (3,)):
-        task = partial(rounds, make, agents, shape, once, setting, learner="averaging-adam")
-        for choice in CHOICES:
-            yield Case("resnet", f"{choice}, agents: {agents}", partial(task, products=choice))
+def module(
+    how: Options, *, products: str, agents: int, inputs: int = 784, hidden: int = 200
+) -> Row:
+    """The same net as a module."""
+    net = net_of(inputs, hidden)
+    any_net = ModuleNet(sequential(net), example_input=torch.rand(2, inputs))
+    once = 2 * multiplications(net)
+    return rounds(how, any_net, agents, (inputs,), once, learner="averaging", products=products)
 
 
-def of_gae(setting: Setting) -> Iterator[Case]:
-    random, recipe = np.random.default_rng(0), Recipe()
-    first = initial(random)
-    loss = partial(scores, first.clone().requires_grad_(), torch.rand(2, 28, 28))
-    once = operations(lambda: loss().sum().backward()) / 2
-
-    def measure(batch: int, choice: str) -> Row:
-        labels = random.integers(0, 10, batch)
-        pixels = random.integers(0, 256, (batch, 28, 28)).astype(np.uint8)
-        images = Images(pixels, labels, "random", tuple("0123456789"))
-        passes, chosen = (
-            Passes(images, device=setting.device),
-            torch.arange(batch, device=setting.device),
-        )
-        state = begin(first[None].to(setting.device))
-
-        def one() -> None:
-            _, gradient = passes.gradient(state["weights"][0], chosen, recipe.dropout, random)
-            step(state, 0, gradient, recipe)
-
-        with products(choice, device=setting.device):
-            spent = seconds(one, setting)
-        return {"milliseconds": 1e3 * spent, "TFLOP/s": batch * once / spent / 1e12}
-
-    for batch, choice in product(setting.of((2048, 6000), (4,)), CHOICES):
-        yield Case("gae", f"{choice}, batch {batch}", partial(measure, batch, choice))
+def resnet(how: Options, *, products: str, agents: int, side: int = 32, channels: int = 16) -> Row:
+    """ResNet-20 with GroupNorm, all nets together."""
+    shape, net = (3, side, side), ResNet20(channels)
+    with FlopCounterMode(display=False) as counter:
+        net(torch.rand(2, *shape)).sum().backward()
+    once, any_net = (
+        counter.get_total_flops() / 2,
+        ModuleNet(net, example_input=torch.rand(2, *shape)),
+    )
+    return rounds(how, any_net, agents, shape, once, learner="averaging-adam", products=products)
 
 
-def of_commands(setting: Setting) -> Iterator[Case]:
-    size = ("--quick",) if setting.quick else ("--replicates", str(SEEDS))
-
-    def measure(part: str) -> Row | None:
-        words = ("run", "gae", "--part", part, "--device", setting.device, "--resume", *size)
-        begin = time.perf_counter()
-        try:
-            subprocess.run(
-                [sys.executable, "-m", "peerbayes", *words, "--quiet", "--out", setting.folder],
-                check=True, stdout=subprocess.DEVNULL,
-                timeout=max(setting.end - time.monotonic(), 1.0),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return None
-        return {"seconds of the last call": time.perf_counter() - begin}
-
-    runs = setting.of(product(range(SEEDS), TABLE_1), [(0, "GAE unbalanced 4")])
-    for part in ("autoencoder", *(f"{run} seed {seed}" for seed, run in runs)):
-        yield Case("command", part, partial(measure, part))
+# GAE ------------------------------------------------------------------------------------------
 
 
-PARTS: dict[str, Callable[[Setting], Iterator[Case]]] = {
-    "products": of_products,
-    "train": of_training,
-    "resnet": of_resnet,
-    "gae": of_gae,
-    "command": of_commands,
-}
+def gae(how: Options, *, products: str, batch: int) -> Row:
+    """A step of the net of `gae`: gradient and Adam of one node."""
+    node = Stacked(1, random_images(batch), device=on(how))
+    with choosing(products, device=how.device):
+        spent = seconds(node, how)
+    return {"milliseconds": 1e3 * spent, **rated(how, spent, batch * image_operations())}
 
 
-def recorded(out: Path | None) -> list[Row]:
-    """The lines of a file; one that was cut off in its last is left with the others."""
-    text = out.read_text(encoding="utf-8") if out and out.is_file() else ""
-    whole = text[: text.rfind("\n") + 1]
-    if out and whole != text:
-        out.write_text(whole, encoding="utf-8")
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-def shared(row: Row, rows: list[Row]) -> Row:
-    """The row with its shares of the products' rates, if it has a rate of its own."""
-    rates = {r["name"]: r["TFLOP/s"] for r in rows if r["part"] == "products"}
-    if row["part"] == "products" or "TFLOP/s" not in row:
-        return row
-    return {**row, **{f"share of {name}": row["TFLOP/s"] / rate for name, rate in rates.items()}}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, help="add the lines to this file")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--seconds", type=float, default=480.0, help="begin nothing after them")
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that it runs")
-    options = parser.parse_args()
-    if options.device == "cuda" and not torch.cuda.is_available():
-        print("gpu: expected a CUDA device, got none that torch can use", file=sys.stderr)
-        return 2
-    end = time.monotonic() + options.seconds
-    folder = options.out.with_suffix(".runs") if options.out else Path("peerbayes-out")
-    setting = Setting(options.device, options.quick, folder, end)
-    rows = recorded(options.out)
-    failed, done = False, {(row["part"], row["name"]) for row in rows}
-    for part in options.parts:
-        for case in PARTS[part](setting):
-            if (case.part, case.name) in done:
-                continue
-            if time.monotonic() > end:
-                return int(failed)
-            try:
-                found = case.measure()
-            except Exception as error:  # the others are measured all the same
-                print(f"{case.part}, {case.name}: {error!r}", file=sys.stderr, flush=True)
-                failed, found = True, None
-            if found is None:
-                continue
-            row = shared({"part": case.part, "name": case.name, **found}, rows)
-            rows.append(row)
-            print(json.dumps(row), flush=True)
-            if options.out:
-                with options.out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
-    return int(failed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def command(how: Options, *, name: str) -> list[Row]:
+    """A part of `peerbayes run gae`, the autoencoder or a run of Table 1, resumed; none if cut."""
+    folder = how.out.with_suffix(".runs") if how.out else Path("peerbayes-out")
+    size = ("--quick",) if how.quick else ("--replicates", str(SEEDS))
+    words = ("run", "gae", "--part", name, "--device", on(how), "--resume", *size)
+    begin = time.perf_counter()
+    left = None if how.end == math.inf else max(how.end - time.monotonic(), 1.0)
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            [sys.executable, "-m", "peerbayes", *words, "--quiet", "--out", folder],
+            check=True, stdout=subprocess.DEVNULL, timeout=left,
+        )  # fmt: skip
+        return [{"seconds": time.perf_counter() - begin}]
+    return []

@@ -1,15 +1,4 @@
-"""Probabilities of error and exact laws of coins, beside peers and plainer ways.
-
-``certified``
-    How sharp bounds of one event are, agent 0 at a given round, by three methods, and what they
-    cost; and the whole account, all events of all agents together.
-``enumeration``
-    `exact.belief_law`, convolution of one small law an observation, equal states joined; beside it
-    every history on its own: all outcomes, their log-ratios and probabilities as arrays.
-``rare``
-    `exact.rare_errors` to a standard error of 5 %, pilot included; beside it plain simulation to
-    the same standard error, extrapolated from a part of the runs.
-"""
+"""Probabilities of error and exact laws of coins, beside peers and plainer ways."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Live agents, a process each: rounds a second, start, memory, and how soon a death is known.
 
-Agents of a ring, each with ten hypotheses and evidence of its own, on cores that they share with
-the process that measures. The clock counts, since a network waits for its slowest agent; CPU times,
-which other work on the machine does not lengthen, stand beside it.
+The clock counts, since a network waits for its slowest agent; CPU times stand beside it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """What codecs cost: bytes, time, and bits beyond the limit, on messages of nets in training.
 
-All are messages that the first of two agents sends the other:
-
-``codecs``  the last message by every codec of beliefs and by those of weights: bits a weight,
-            divergence, and milliseconds beside a copy and zlib of the same numbers
-``sets``    the largest of all weights, round by round: bits of the set
-``limit``   means in steps of the posterior: bits a weight, and how far above the limit
-
-The beliefs are natural gradient's on Fashion-MNIST, 784-200-200-10, fifty local steps; the weights
-of ``sets`` are those of a convolutional net on MNIST, by Adam, eight local steps.
+All are messages that the first of two agents sends the other. Beliefs are natural gradient's on
+Fashion-MNIST, 784-200-200-10, fifty local steps; weights are those of a convolutional net on MNIST,
+by Adam, eight local steps.
 """
 
 from __future__ import annotations

@@ -1,15 +1,5 @@
 """A training step of all agents' nets, 784-200-200-10: ours, against torch in several forms.
 
-``papers_step``
-    Of Bayesian nets, mean-field Gaussian, batch 50, local reparameterisation, divergence to a
-    Gaussian prior, Adam: gradients written out, against autograd. And ``consensus``: pooling on a
-    star, once a round whatever the number of steps.
-``steps``
-    Of each learner, natural gradient among them, against a plain loop of deterministic modules with
-    a fused optimiser, by torch's own products and by the fastest of equal accuracy.
-``of_shape``, ``noise``
-    What a step is made of: GFLOP/s by shape, torch's three and the compiled one; 200 000 normals.
-
 CPU seconds on one thread, per agent and step.
 """
 
@@ -35,6 +25,7 @@ from empirical.nets.architecture import Architecture, perceptron
 from empirical.nets.shares import Shares
 from empirical.train.kernel_net import KernelNet, sequential
 from empirical.train.learners import learner_of
+from empirical.train.net import Net
 from empirical.train.recipe import Recipe
 from empirical.train.run import TrainingRun
 from theory import Network
@@ -101,67 +92,6 @@ class Modules:
 # Bayesian nets by autograd --------------------------------------------------------------------
 
 
-def beginning(net: Architecture, agents: tuple[int, ...]) -> Parameters:
-    """Means and log σ of each layer's weights and biases, for these many agents."""
-    found = {}
-    for layer, block in enumerate(net.blocks):
-        fan_in, units = block.shape
-        for kind, shape in (("weight", (fan_in, units)), ("bias", (1, units))):
-            found[f"{kind}{layer} mean"] = torch.randn(*agents, *shape) * math.sqrt(2 / fan_in)
-            found[f"{kind}{layer} log std"] = torch.full((*agents, *shape), math.log(STD))
-    return found
-
-
-def objective(parameters: Parameters, prior: Parameters, x: Tensor, y: Tensor) -> Tensor:
-    """Mean loss of a batch plus KL over the agent's examples; summed over agents if stacked.
-
-    The prior's σ is the beginning's. Local reparameterisation; `x` of shape (B, ·), or (N, B, ·)
-    with stacked parameters.
-    """
-    means = [name for name in parameters if name.endswith(" mean")]
-    log_stds = {name: parameters[name.replace(" mean", " log std")] for name in means}
-    variances = {name: torch.exp(2 * value) for name, value in log_stds.items()}
-    layers = len(means) // 2
-    for layer in range(layers):
-        weight, bias = f"weight{layer} mean", f"bias{layer} mean"
-        centre = x @ parameters[weight] + parameters[bias]
-        variance = (x * x) @ variances[weight] + variances[bias]
-        x = centre + variance.sqrt() * torch.randn_like(centre)
-        x = torch.relu(x) if layer < layers - 1 else x
-    nll = cross_entropy(x.reshape(-1, 10), y.reshape(-1), reduction="sum")
-    divergence = torch.zeros(())
-    for name in means:
-        gap = parameters[name] - prior[name]
-        divergence = divergence + (variances[name] + gap * gap).sum() / (2 * STD**2)
-        divergence = divergence - log_stds[name].sum()
-    return nll / BATCH + divergence / HELD
-
-
-class Tuned:
-    """Parameters under autograd and torch's fused Adam, by the tuned objective."""
-
-    def __init__(self, net: Architecture, agents: tuple[int, ...] = ()) -> None:
-        self.parameters = beginning(net, agents)
-        self.prior = {name: value.clone() for name, value in self.parameters.items()}
-        for value in self.parameters.values():
-            value.requires_grad_()
-        self.optimiser = torch.optim.Adam(self.parameters.values(), lr=RATE, fused=True)
-        self.mapped = torch.func.vmap(torch.func.grad(objective), randomness="different")
-
-    def step(self, x: Tensor, y: Tensor) -> None:
-        self.optimiser.zero_grad()
-        objective(self.parameters, self.prior, x, y).backward()
-        self.optimiser.step()
-
-    def step_of_all(self, x: Tensor, y: Tensor) -> None:
-        """The gradient of one agent's objective, mapped over agents."""
-        plain = {name: value.detach() for name, value in self.parameters.items()}
-        gradients = self.mapped(plain, self.prior, x, y)
-        for name, value in self.parameters.items():
-            value.grad = gradients[name]
-        self.optimiser.step()
-
-
 class BayesianLinear(nn.Module):
     """A layer as one would write it first."""
 
@@ -202,6 +132,60 @@ def bayesian_loss(net: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(net(x), y) + divergence / HELD
 
 
+def tuned_loss(parameters: Parameters, prior: Parameters, x: Tensor, y: Tensor) -> Tensor:
+    """The same of a net's named parameters, σ² computed once; summed over agents if stacked.
+
+    The prior's σ is the beginning's. `x` of shape (B, ·), or (N, B, ·) with stacked parameters.
+    """
+    means = [name for name in parameters if name.endswith(".mean")]
+    divergence = torch.zeros(())
+    for layer, weight in enumerate(means):
+        prefix = weight.removesuffix("mean")
+        names = {"": weight, "bias_": f"{prefix}bias_mean"}
+        log_stds = {part: parameters[f"{prefix}{part}log_std"] for part in names}
+        variances = {part: torch.exp(2 * value) for part, value in log_stds.items()}
+        bias, bias_variance = parameters[names["bias_"]], variances["bias_"]
+        if x.dim() == 3:  # of all agents
+            bias, bias_variance = bias[:, None], bias_variance[:, None]
+        centre = x @ parameters[weight] + bias
+        variance = (x * x) @ variances[""] + bias_variance
+        x = centre + variance.sqrt() * torch.randn_like(centre)
+        x = torch.relu(x) if layer < len(means) - 1 else x
+        for part, name in names.items():
+            gap = parameters[name] - prior[name]
+            divergence = divergence + (variances[part] + gap * gap).sum() / (2 * STD**2)
+            divergence = divergence - log_stds[part].sum()
+    nll = cross_entropy(x.reshape(-1, 10), y.reshape(-1), reduction="sum")
+    return nll / BATCH + divergence / HELD
+
+
+class Tuned:
+    """Parameters under autograd and torch's fused Adam, by the tuned loss; stacked, if of many."""
+
+    def __init__(self, net: Architecture, agents: int = 0) -> None:
+        each = [dict(bayesian(net).named_parameters()) for _ in range(agents or 1)]
+        self.prior = {
+            name: (torch.stack([one[name] for one in each]) if agents else each[0][name]).detach()
+            for name in each[0]
+        }
+        self.parameters = {k: v.clone().requires_grad_() for k, v in self.prior.items()}
+        self.optimiser = torch.optim.Adam(self.parameters.values(), lr=RATE, fused=True)
+        self.mapped = torch.func.vmap(torch.func.grad(tuned_loss), randomness="different")
+
+    def step(self, x: Tensor, y: Tensor) -> None:
+        self.optimiser.zero_grad()
+        tuned_loss(self.parameters, self.prior, x, y).backward()
+        self.optimiser.step()
+
+    def step_of_all(self, x: Tensor, y: Tensor) -> None:
+        """The gradient of one agent's loss, mapped over agents."""
+        plain = {name: value.detach() for name, value in self.parameters.items()}
+        gradients = self.mapped(plain, self.prior, x, y)
+        for name, value in self.parameters.items():
+            value.grad = gradients[name]
+        self.optimiser.step()
+
+
 # Tables of steps ------------------------------------------------------------------------------
 
 
@@ -221,7 +205,7 @@ def papers_step(how: Options, *, agents: int, inputs: int = 784, hidden: int = 2
     training = recipe.training(shares, star, architecture=net, seed=0)
     nets, adam = [bayesian(net) for _ in range(agents)], partial(torch.optim.Adam, lr=RATE)
     batches, tuned = Batches(shares), [Tuned(net) for _ in range(agents)]
-    stacked, vmap = Tuned(net, (agents,)), Tuned(net, (agents,))
+    stacked, vmap = Tuned(net, agents), Tuned(net, agents)
 
     def tuned_loop() -> None:
         for own, x, y in zip(tuned, *batches(), strict=True):
@@ -259,12 +243,23 @@ def by(choice: str, task: Task) -> Task:
     return run
 
 
+def ring_run(
+    net: Net, shares: Shares, learner: str, *, rate: float | None = None, **how: Any
+) -> TrainingRun:
+    """Agents on a ring, or one alone, who learn batch by batch."""
+    agents = shares.agents
+    network = Network([[1.0]]) if agents == 1 else Network.from_topology("ring", agents=agents)
+    knobs = {} if rate is None else {"rate": rate}
+    return TrainingRun(
+        net, Classes(net.outputs), shares, network, learner_of(learner, **knobs), rounds=10**6,
+        batch=BATCH, seed=0, **how,
+    )  # fmt: skip
+
+
 def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) -> Iterator[Row]:
     """A round of each learner on a ring, twenty steps and the consensus."""
     net, shares = net_of(inputs, hidden), data(agents, inputs)
-    lone, local_steps = Network([[1.0]]), 20
-    network = lone if agents == 1 else Network.from_topology("ring", agents=agents)
-    some = shares.of(range(min(agents, LOOPED)))
+    local_steps, some = 20, shares.of(range(min(agents, LOOPED)))
 
     def plain(optimiser: Callable[..., torch.optim.Optimizer]) -> Modules:
         return Modules([sequential(net) for _ in range(some.agents)], Batches(some), optimiser)
@@ -274,10 +269,7 @@ def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) ->
     tasks: dict[str, Task] = {}
     per: dict[str, float] = {}
     for name in LEARNERS:
-        run = TrainingRun(
-            KernelNet(net), Classes(10), shares, network, learner_of(name, rate=RATE),
-            rounds=10**6, local_steps=local_steps, batch=BATCH, seed=0,
-        )  # fmt: skip
+        run = ring_run(KernelNet(net), shares, name, rate=RATE, local_steps=local_steps)
         tasks[name], per[name] = run.run_round, local_steps * agents
         loop = sgd if name == "averaging" else adam
         for choice, word in (("highest", "plain"), (chosen("auto"), "fast plain")):

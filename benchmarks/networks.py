@@ -1,25 +1,9 @@
 """How fast and how right v and the mixing quantities are: floating point, exact, certified, peers.
 
-``dense``
-    v of dense W by our elimination, by the linear solve that one would write first (the last
-    balance equation replaced by Σ v = 1), and by numpy's eigenvectors, against exact rationals.
-``sparse``
-    v of a million agents, as `Network.stationary` finds it, against closed forms that hold for the
-    rounded W exactly. Time is in products Wᵀv with the same W, measured in the same run.
-``mixing``
-    The subdominant modulus and the deviation of networks that mix slowly, against closed forms.
-    Time is in rounds: products Wᵀv for sparse W, products W·W for dense W.
-``ladder``
-    v, the subdominant modulus and the deviation D of one network: in floating point, exactly, and
-    certified (all three at once, each within a relative width of 1e-12).
-``peers``
-    v and the spectral gap of well- and ill-conditioned networks by quantecon (its elimination after
-    Grassmann, Taksar and Heyman) and PyDTMC, beside ours. Without these packages (the extra
-    ``bench`` brings them) their columns stay empty.
-
 Weights of dense networks are multiples of 2⁻⁵³ that sum to one exactly, so that floating-point and
 exact routines see the same network, whichever entries they read. Errors are relative, the largest
-over all agents. Times are CPU seconds.
+over all agents. Times are CPU seconds. Without peers (the extra ``bench`` brings them) their
+columns stay empty.
 """
 
 from __future__ import annotations
@@ -182,42 +166,33 @@ def ring_gap(agents: int, *, back: float, forth: float) -> float:
     return float((2 * step - step**2 - drift**2) / (1 + modulus))
 
 
-def modulus(how: Options, *, agents: int, back: float, forth: float) -> Row:
-    """The subdominant modulus of a ring, dense if its two neighbours differ."""
+def mixing(
+    how: Options, *, agents: int, back: float = 0.0, forth: float = 0.0, gap: float = 0.0
+) -> Row:
+    """The deviation of (1 − gap)·I + gap·11ᵀ/N, or the modulus of a ring, dense if it drifts.
+
+    The deviation is 2(1 − 1/N)(1 − gap)/gap for every agent.
+    """
+    values, one = np.full(agents, 1 / agents), np.ones(agents)
+    if gap:
+        weights = np.full((agents, agents), gap / agents)
+        np.fill_diagonal(weights, 1 - gap + gap / agents)
+        found, row = in_products(how, weights, lambda: deviation(weights, values))
+        exact, bounds = 2 * (1 - 1 / agents) * (1 - gap) / gap, found.answers["result"]
+        ends = np.concatenate([bounds.lower, bounds.upper])
+        return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
     if back == forth:
         network = Network.from_topology("ring", agents=agents, sparse=True)
     else:
-        one = np.ones(agents)
-        weights = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
-        network = Network(weights.toarray())
-    values, reversible = np.full(agents, 1 / agents), network.is_reversible
+        drift = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
+        network = Network(drift.toarray())
+    reversible = network.is_reversible
     found, row = in_products(
         how, network.weights, lambda: spectrum(network.weights, values, reversible=reversible)
     )
     slem, gap = found.answers["result"].slem, ring_gap(agents, back=back, forth=forth)
-    return {
-        **row,
-        "error": {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)},
-    }
-
-
-def deviations(how: Options, *, agents: int, gap: float) -> Row:
-    """The deviation of (1 − gap)·I + gap·11ᵀ/N: 2(1 − 1/N)(1 − gap)/gap for every agent."""
-    weights, values = np.full((agents, agents), gap / agents), np.full(agents, 1 / agents)
-    np.fill_diagonal(weights, 1 - gap + gap / agents)
-    found, row = in_products(how, weights, lambda: deviation(weights, values))
-    exact = 2 * (1 - 1 / agents) * (1 - gap) / gap
-    ends = np.concatenate([found.answers["result"].lower, found.answers["result"].upper])
-    return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
-
-
-def mixing(
-    how: Options, *, agents: int, back: float = 0.0, forth: float = 0.0, gap: float = 0.0
-) -> Row:
-    """A network with a gap, or a ring."""
-    if gap:
-        return deviations(how, agents=agents, gap=gap)
-    return modulus(how, agents=agents, back=back, forth=forth)
+    error = {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)}
+    return {**row, "error": error}
 
 
 # Exact, certified, and peers ------------------------------------------------------------------

@@ -1,14 +1,8 @@
 """The program as users meet it: whole commands, and the page of `peerbayes explore` in Chromium.
 
-``commands``
-    Each in an interpreter of its own, in turn with ``python -c pass``. CPU seconds, start-up
-    included. Bytecode and compiled kernels are read from their caches: the first run of a command
-    fills them and does not count.
-``drags``, ``frames``, ``start``
-    A drag is one step of a slider: from the moment the hand moves it until all numbers of the page
-    are those of the new weights. These go by the clock, since a reader waits; CPU times of server
-    and page, which other work on the machine does not lengthen, stand beside it. Without Chromium
-    or Playwright nothing is measured.
+Commands run in an interpreter of their own, CPU seconds, start-up included; the first run fills the
+caches of bytecode and compiled kernels and does not count. The page goes by the clock, since a
+reader waits; without Chromium or Playwright it is not measured.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """How near rounds come to the machine's limit, and to plainer ways of going through them.
 
-Three kinds of problem: a network that stays, one that changes, and a regression. For each size all
-contenders take turns in one run, on one thread; times are per round, CPU seconds. A share is the
-work that a round states over time and limit, whatever is done instead. It can pass 100 %: only the
-M − 1 columns of log-ratios are carried, and one sweep through memory serves several rounds of a
-sparse W.
+For each size all contenders take turns in one run, on one thread; times are per round, CPU seconds.
+A share is the work that a round states over time and limit, whatever is done instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +32,7 @@ from exact.propagation import (
     propagation,
 )
 from exact.regression.beliefs import GaussianBeliefs
-from exact.regression.state import DRAWS_AT_ONCE, Carrier, Observer, add_product, steps
+from exact.regression.state import DRAWS_AT_ONCE, Observer, add_product, steps
 from exact.sampling import Draws, ObservationTable, Sampler, features_of, group_size
 from theory import FiniteAgent, FiniteModel, Network
 from theory.changing import (
@@ -338,31 +336,22 @@ def regression(how: Options, *, agents: int, dimension: int, replicates: int, ro
     """A simulated regression; `observed` goes through W in every round."""
     graph, law = dense(agents), _observing(dimension, agents)
     run = Run(rounds=rounds, replicates=replicates, seed=0, record=[rounds])
-    work = prepare_regression(graph, law, run=run).work
-    weights, together = np.asarray(graph.weights), work.plan.together
-    rooms = [
-        min(together, -(-(replicates - begin) // 8) * 8) for begin in range(0, replicates, together)
-    ]
-    carrier = Carrier(
-        work.weights, work.distribution, rounds, work.samples, work.columns, work.model.theta,
-        work.prior,
-    )  # fmt: skip
+    work, weights = prepare_regression(graph, law, run=run).work, np.asarray(graph.weights)
+    everywhere = replace(work, settled=rounds)  # every round goes through W
 
-    def observers() -> list[tuple[int, Observer]]:
-        return [
-            (room, Observer(
-                work.model, work.samples, replicates=room, shared=False, seed=0, chunk=chunk
-            ))
-            for chunk, room in enumerate(rooms)
-        ]  # fmt: skip
+    def chunks_of() -> Iterator[tuple[int, Observer]]:
+        for unit in range(work.units):
+            yield from ((room, observer) for _, room, observer in work.observers(unit))
+
+    rooms = [room for room, _ in chunks_of()]
 
     def carry() -> None:
-        for room, observer in observers():
-            for _ in carrier.run(observer, np.array([rounds]), replicates=room, shared=False):
+        for room, observer in chunks_of():
+            for _ in everywhere.carrier.run(observer, work.rounds, replicates=room, shared=False):
                 pass
 
     def draw() -> None:
-        for room, observer in observers():
+        for room, observer in chunks_of():
             numbers = (len(work.samples.owner) + work.samples.rows) * room
             for step in steps(rounds, max(1, DRAWS_AT_ONCE // numbers)):
                 observer.draw(step)

@@ -1,9 +1,4 @@
-"""What large runs take, predicted and measured; what a second worker brings; how time grows.
-
-The first numbers are taken in a process of their own. The second table has the seconds of a run
-with one worker and with two, by the clock and of the CPU in all processes, which are started
-beforehand, and whether their numbers agree to the last bit.
-"""
+"""What large runs take, predicted and measured; what a second worker brings; how time grows."""
 
 from __future__ import annotations
 

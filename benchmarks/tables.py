@@ -15,6 +15,9 @@ A table of `cases.toml` names the function that measures it, ``run = "module:fun
 it is given: one dictionary a row or some rows, its ``cases`` or, at toy size, its ``quick`` ones.
 What a case holds goes to the function's parameter of that name, and into the row where the table
 has such a column. A function without cases gives all rows, those of later tables by their parts.
+
+A file that ends in ``.jsonl`` has a line for each row and no conditions: lines are added one by
+one, cases that it has are not measured again, and a case that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ import math
 import platform
 import re
 import statistics
+import sys
+import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,22 +65,39 @@ class Options:
     out
         Where the numbers go; None: to the terminal alone.
     only, finished
-        Which cases, by a pattern; none that is not on file.
+        Which cases, by patterns; none that is not on file.
+    device, end
+        Where a GPU is measured; the time of `time.monotonic` after which no line is begun.
     conditions
         What else the numbers hold for, such as a browser; added to by who measures.
+    rows, failed
+        What is on file as lines or was measured; the cases of lines that failed.
     """
 
     quick: bool
     repeats: int
     out: Path | None = None
-    only: str = "*"
+    only: Sequence[str] = ("*",)
     finished: bool = False
+    device: str = "cuda"
+    end: float = math.inf
     conditions: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> Path | None:
+        """The file to which rows are added line by line, if it is one."""
+        return self.out if self.out is not None and self.out.suffix == ".jsonl" else None
 
     @property
     def trials(self) -> Path | None:
         """The file of the trials of a long comparison."""
         return None if self.out is None else self.out.with_suffix(".trials.json")
+
+    def wants(self, *words: Any) -> bool:
+        """Whether a case of these words is one of those that were asked for."""
+        return any(fnmatch(" ".join(map(str, words)), pattern) for pattern in self.only)
 
 
 def usual() -> list[str]:
@@ -88,6 +110,12 @@ def columns(table: Mapping[str, Any]) -> set[str]:
     return set(re.findall(r"`([^`]+)`", " ".join(table["columns"])))
 
 
+def on_file(lines: Path) -> list[Row]:
+    """The rows of a file of lines, but for one that was cut off in its last."""
+    text = lines.read_text(encoding="utf-8") if lines.is_file() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
 def rows(name: str, how: Options) -> Iterator[Row]:
     """Measure a benchmark, table by table and case by case.
 
@@ -96,6 +124,9 @@ def rows(name: str, how: Options) -> Iterator[Row]:
     ValueError
         If a case has what is neither a parameter of the function nor a column.
     """
+    if how.lines is not None:
+        how.rows.extend(on_file(how.lines))
+        how.lines.write_text("".join(map(line_of, how.rows)), encoding="utf-8")
     for table in CASES[name]["tables"]:
         if "run" not in table:
             continue
@@ -107,12 +138,39 @@ def rows(name: str, how: Options) -> Iterator[Row]:
             if unknown:
                 raise ValueError(f"{name}: expected parameters of {table['run']}, got {unknown}")
             labels = {key: value for key, value in case.items() if key in shown}
-            if labels and not fnmatch(" ".join(map(str, labels.values())), how.only):
+            part = {"part": table["part"]} if table["part"] else {}
+            if labels and not how.wants(*labels.values()) and not how.wants(*part.values()):
                 continue
-            found = measure(how, **{key: case[key] for key in case if key in known})
-            for row in [found] if isinstance(found, Mapping) else found:
-                part = {"part": table["part"]} if table["part"] else {}
-                yield {**part, **labels, **row}
+            label = part | labels
+            kept = [row for row in how.rows if how.lines and label.items() <= row.items()]
+            if kept:
+                yield from kept
+                continue
+            if time.monotonic() > how.end:
+                return
+            try:
+                found = measure(how, **{key: case[key] for key in case if key in known})
+                found = [found] if isinstance(found, Mapping) else found
+                yield from (added(how, {**label, **row}) for row in found)
+            except Exception as error:
+                if isinstance(error, Unavailable) or how.lines is None:
+                    raise
+                how.failed.append(" ".join(map(str, label.values())))
+                print(f"{how.failed[-1]}: {error!r}", file=sys.stderr, flush=True)
+
+
+def added(how: Options, row: Row) -> Row:
+    """The row, which a file of lines has from now on."""
+    how.rows.append(row)
+    if how.lines is not None:
+        with how.lines.open("a", encoding="utf-8") as file:
+            file.write(line_of(row))
+    return row
+
+
+def line_of(row: Row) -> str:
+    """A row as a line of a file."""
+    return json.dumps(row) + "\n"
 
 
 UNITS = {"milliseconds": "ms"}
@@ -159,6 +217,16 @@ def parts(record: Mapping[str, Any]) -> dict[str, list[Row]]:
     return found
 
 
+def record_of(name: str, home: Path) -> dict[str, Any] | None:
+    """The record of a benchmark in a folder, or the rows of its lines; None if there is neither."""
+    file = home / f"{name}.json"
+    if file.is_file():
+        record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return record
+    found = on_file(file.with_suffix(".jsonl"))
+    return {"rows": found} if found else None
+
+
 def page(name: str, home: Path) -> str:
     """The tables of a benchmark with what they say, in Markdown.
 
@@ -169,20 +237,19 @@ def page(name: str, home: Path) -> str:
     home
         The folder of the records.
     """
-    file, lines = home / f"{name}.json", []
-    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    record, text = record_of(name, home), []
     for case in CASES[name]["tables"]:
-        lines += [case.get("before", "")]
+        text += [case.get("before", "")]
         if record is None:
-            lines += ["*Not measured yet: run `make bench`.*"]
+            text += ["*Not measured yet: run `make bench`.*"]
             continue
         columns = (f"| {column} | {meaning} |" for column, meaning in case["columns"].items())
-        lines += [table(parts(record)[case["part"]])]
-        lines += ["\n".join(["| column | what it is |", "|---|---|", *columns])]
-        lines += [case.get("after", "")]
-    if record is not None:
-        lines += [f"Measured with {conditions_of(record)}."]
-    return "\n\n".join(line.strip() for line in lines if line)
+        text += [table(parts(record)[case["part"]])]
+        text += ["\n".join(["| column | what it is |", "|---|---|", *columns])]
+        text += [case.get("after", "")]
+    if record is not None and len(record) > 1:
+        text += [f"Measured with {conditions_of(record)}."]
+    return "\n\n".join(one.strip() for one in text if one)
 
 
 def conditions_of(record: Mapping[str, Any]) -> str:
@@ -215,7 +282,7 @@ def report(rows: Sequence[Row], *, how: Options, packages: Sequence[str], second
         "seconds": round(seconds),
     }
     print("\n\n".join(table(part) for part in parts(record).values()))
-    if how.out is not None:
+    if how.out is not None and how.lines is None:
         how.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 

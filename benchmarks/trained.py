@@ -6,18 +6,10 @@ the agents, of predictions that average posterior samples where a learner has a 
 is kept at once, beside the file (FILE with the ending ``.trials.json``), and none that is there is
 run again: a comparison may be stopped and taken up. Images are looked for as everywhere.
 
-``learners``
-    Few rounds, many local steps, unlike data; the same number of settings for every learner, of
-    which the one with the least loss is taken.
-``message_runs``
-    Whole runs by what they send. For every learner a setting is chosen without a codec, then a
-    codec at that setting, each by one run of the whole length. Runs are scored at some rounds
-    alone, so that bytes to an accuracy are those of the first such round.
-``priors``
-    Which prior a learner has that is given none: small public tables, validation data alone. All
-    but the prior is the learner's default. The hospitals' table of the pages is none of these.
+What each is about, and how settings are chosen, is in `cases.toml`. The tables of ``priors`` come
+with packages that are not imported:
 
-        pip install --no-deps statsmodels palmerpenguins   # the tables; they are not imported
+        pip install --no-deps statsmodels palmerpenguins
 """
 
 from __future__ import annotations
@@ -29,11 +21,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -51,7 +42,9 @@ from empirical.train.comparing import Length, SplitImages, judged, train_network
 from empirical.train.kernel_net import KernelNet
 from empirical.train.run import TrainingRun
 from empirical.train.scores import score
-from peerbayes.experiments.tuned import split_images
+from peerbayes.experiments.net_rows import ROWS
+from peerbayes.experiments.net_run import network_of
+from peerbayes.experiments.tuned import Attempt, split_images
 from peerbayes.experiments.tuned_search import METHODS, Settings, grid, recorded_learner
 from theory import Network
 from theory.design import reweighted
@@ -72,16 +65,31 @@ NETWORKS: Mapping[str, Network] = {
 
 @dataclass(frozen=True)
 class Task:
-    """Who listens to whom, which nets, how long; `steps` are those of each agent in all."""
+    """Who listens to whom, which nets, how long; `steps` are those of each agent in all.
+
+    With an `influence` agents listen by the weights on the same links that give it.
+    """
 
     name: str
-    network: Network
-    net: Architecture
+    network: str
+    hidden: Sequence[int]
     batch: int
     local_steps: int
     steps: int
-    data: str
-    deal: str
+    data: str = "fashion-mnist"
+    deal: str = ""
+    influence: Sequence[float] = ()
+
+    @property
+    def graph(self) -> Network:
+        """The network."""
+        graph = NETWORKS[self.network]
+        return reweighted(graph, self.influence) if self.influence else graph
+
+    @property
+    def net(self) -> Architecture:
+        """The net of each agent."""
+        return perceptron(64 if self.data == "digits" else 784, *self.hidden, outputs=10)
 
     @property
     def length(self) -> Length:
@@ -90,26 +98,19 @@ class Task:
 
     def dealt(self, labels: IntArray) -> tuple[IntArray, ...]:
         """Rows of each agent: by a dealing of the papers, else by Dirichlet's law."""
-        agents = self.network.agents
-        rule = DEALINGS.get(self.deal) or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
+        agents = NETWORKS[self.network].agents
+        rule = DEALINGS.get(self.deal or self.name)
+        rule = rule or Dirichlet(agents, alpha=0.1, minimum=4 * agents)
         return rule.deal(labels, seed=DEALT).indices
 
-    def key(self, learner: str, settings: Settings, *more: Any, seed: int, test: bool) -> str:
-        """All that a trial's result follows from."""
+    def tried(
+        self, trials: Trials, trial: Callable[..., Any], learner: str, settings: Settings,
+        *more: Any, seed: int, test: bool = False,
+    ) -> Any:  # fmt: skip
+        """What a trial gives, or is on file of it, by the key of all that it follows from."""
         words = [self.name, self.local_steps, self.steps, learner, dict(settings), *more, seed]
-        return json.dumps([*words, "test" if test else "validation"])
-
-
-def task_of(
-    task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int, steps: int,
-    data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
-) -> Task:  # fmt: skip
-    """A task as the table names it; with an influence by the weights on the same links."""
-    graph = NETWORKS[network]
-    if influence:
-        graph = reweighted(graph, influence)
-    net = perceptron(64 if data == "digits" else 784, *hidden, outputs=10)
-    return Task(task, graph, net, batch, local_steps, steps, data, deal or task)
+        key = json.dumps([*words, "test" if test else "validation"])
+        return trials.result(key, trial, self, learner, settings, *more, seed=seed, test=test)
 
 
 @cache
@@ -138,7 +139,7 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
     data = data_of(task.data)
     shares, how = data.shares(task.dealt), recorded_learner(learner, **settings)
     try:
-        trained = train_network(task.net, shares, task.network, how, task.length, seed=seed)
+        trained = train_network(task.net, shares, task.graph, how, task.length, seed=seed)
         examples = data.test if test else data.validation
         others = data.others if test else None
         found = judged(task.net, trained, examples, others=others, seed=seed)
@@ -149,40 +150,63 @@ def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool
 
 
 def learners(
-    how: Options, *, task: str, network: str, hidden: Sequence[int], batch: int, local_steps: int,
-    steps: int, data: str = "fashion-mnist", deal: str = "", influence: Sequence[float] = (),
+    how: Options, *, task: str, learnt: Mapping[str, Any],
     learners: Sequence[str] = ("averaging", "averaging-adam", "natural-gradient", "sites"),
 ) -> Iterator[Row]:  # fmt: skip
     """Eight settings each: the grids of `peerbayes run ROW --recipe tuned`."""
-    what = task_of(task, network, hidden, batch, local_steps, steps, data, deal, influence)
-    trials = Trials(how.trials, fresh=not how.finished)
+    what = Task(task, **learnt)
     for learner in learners:
-
-        def scores(settings: Settings, seed: int, *, test: bool, by: str = learner) -> list[float]:
-            key = what.key(by, settings, seed=seed, test=test)
-            found: list[float] = trials.result(
-                key, lambda: trial(what, by, settings, seed=seed, test=test)
-            )
-            return found
-
+        score_by = partial(what.tried, Trials(how), trial, learner)
         choices = METHODS[learner].grid[: 2 if how.quick else None]
         with suppress(KeyError):  # not on file, and nothing is to be run
-            tried = [scores(one, 0, test=False) for one in choices]
+            tried = [score_by(one, seed=0) for one in choices]
             losses = [one[1] if one else math.inf for one in tried]
             best = choices[losses.index(min(losses))]
-            runs = [scores(best, seed, test=True) for seed in range(how.repeats)]
+            runs = [score_by(best, seed=seed, test=True) for seed in range(how.repeats)]
             ended = [run for run in runs if run]
-            row: dict[str, Any] = {
-                "local steps": local_steps,
+            yield {
+                "local steps": what.local_steps,
                 "rounds": what.length.rounds,
                 "learner": learner,
                 "settings": ", ".join(knobs(best)),
                 "runs that ended": f"{len(ended)} of {how.repeats}",
+                **{
+                    measure.replace("_", " "): shown([unit * run[place] for run in ended], digits)
+                    for place, (measure, unit, digits) in enumerate(
+                        zip(MEASURES, (100, 1, 1, 1), (2, 3, 3, 3), strict=True)
+                    )
+                },
+                "megabytes": ended[0][-1] / 1e6 if ended else math.nan,
             }
-            for place, (measure, digits) in enumerate(zip(MEASURES, (2, 3, 3, 3), strict=True)):
-                values = [run[place] * (100 if measure == "accuracy" else 1) for run in ended]
-                row[measure.replace("_", " ")] = shown(values, digits)
-            yield {**row, "megabytes": ended[0][-1] / 1e6 if ended else math.nan}
+
+
+# As many bytes --------------------------------------------------------------------------------
+
+
+def pooled_often(row: str, rate: float, seed: int, *, is_quick: bool) -> dict[str, float]:
+    """One training of a row by averaging, and its scores on test images, means over the agents."""
+    what = ROWS[row]
+    variant, data = what.variant(what.main), split_images(what.dataset, None, "cpu", is_quick)
+    shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
+    net = perceptron(*data.input_shape, *what.hidden, outputs=data.classes)
+    length = Length(2, 2, 50) if is_quick else Length(rounds=3 * 40, local_steps=50, batch=50)
+    attempt = Attempt(
+        METHODS["averaging"], {"rate": rate}, net, shares, network_of(variant.network), length,
+        seed, "cpu",
+    )  # fmt: skip
+    found = attempt.run(data, is_test=True, progress=None)
+    scores = {measure: mean(values) for measure, values in found["measures"].items()}
+    return {"bytes_sent": found["bytes_sent"], **scores}
+
+
+def equal_bytes(how: Options, *, row: str, rate: float) -> Iterator[Row]:
+    """Settings of `tuned`, three times the rounds: sites send three vectors, averaging one."""
+    trials = Trials(how)
+    for seed in range(how.repeats):
+        key = f"{row}, seed {seed}"
+        scores = trials.result(key, pooled_often, row, rate, seed, is_quick=how.quick)
+        measured = {measure.replace("_", " "): scores[measure] for measure in MEASURES}
+        yield {"seed": seed, "megabytes": scores["bytes_sent"] / 1e6, **measured}
 
 
 # Runs by what they send -----------------------------------------------------------------------
@@ -208,7 +232,7 @@ def course(
     """
     data = data_of(task.data)
     run = TrainingRun(
-        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.network,
+        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.graph,
         recorded_learner(learner, **settings), **vars(task.length), seed=seed,
         codec=codec and codec_from_words(codec),
     )  # fmt: skip
@@ -235,39 +259,31 @@ def course(
     return points
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(NamedTuple):
     """What a method came to: its settings in words, and the courses of its final runs."""
 
     settings: str
     courses: Sequence[list[Point]]
 
-    @classmethod
-    def of(
-        cls, task: Task, trials: Trials, grids: Mapping[str, Sequence[Settings]], *,
-        learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
-    ) -> Runs:  # fmt: skip
-        """The setting with the least loss without a codec, the codec by its price, then seeds."""
 
-        def run(settings: Settings, codec: Words | None, seed: int, *, test: bool) -> list[Point]:
-            found: list[Point] = trials.result(
-                task.key(learner, settings, codec, seed=seed, test=test),
-                lambda: course(task, learner, settings, codec, seed=seed, test=test),
-            )
-            return found
+def runs_of(
+    task: Task, trials: Trials, grids: Mapping[str, Sequence[Settings]], *,
+    learner: str, codecs: Sequence[Words | None] = (None,), seeds: int,
+) -> Runs:  # fmt: skip
+    """The setting with the least loss without a codec, the codec by its price, then seeds."""
+    run = partial(task.tried, trials, course, learner)
 
-        best = min(grids[learner], key=lambda one: run(one, None, 0, test=False)[-1][3])
+    def price(codec: Words | None) -> float:
+        _, sent, _, loss, _ = run(best, codec, seed=0)[-1]
+        return float(loss * sent**PRICE)
 
-        def price(codec: Words | None) -> float:
-            end = run(best, codec, 0, test=False)[-1]
-            return end[3] * end[1] ** PRICE
-
-        codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
-        courses = []
-        for seed in range(seeds):
-            with nullcontext() if trials.fresh or not seed else suppress(KeyError):
-                courses.append(run(best, codec, seed, test=True))
-        return cls(", ".join([*knobs(best), *knobs(codec or {})]), courses)
+    best = min(grids[learner], key=lambda one: run(one, None, seed=0)[-1][3])
+    codec = min(codecs, key=price) if len(codecs) > 1 else codecs[0]
+    courses = []
+    for seed in range(seeds):
+        with nullcontext() if trials.fresh or not seed else suppress(KeyError):
+            courses.append(run(best, codec, seed=seed, test=True))
+    return Runs(", ".join([*knobs(best), *knobs(codec or {})]), courses)
 
 
 def spent_and_scored(points: Sequence[Point]) -> Row:
@@ -283,14 +299,14 @@ def spent_and_scored(points: Sequence[Point]) -> Row:
 def message_runs(how: Options) -> Iterator[Row]:
     """Bytes until an accuracy, whole runs, and scores at the bytes that others' codecs spend."""
     case = CASES["message_runs"]
-    plan, trials = case["toy" if how.quick else "plan"], Trials(how.trials, fresh=not how.finished)
-    task = task_of(**plan["task"])
+    plan, trials = case["toy" if how.quick else "plan"], Trials(how)
+    task = Task(**plan["task"])
     grids = {learner: grid(**choices) for learner, choices in case["grids"].items()}
     found: dict[str, Runs] = {}
     for name, method in case["methods"].items():
         with suppress(KeyError):  # not on file, and nothing is to be run
-            if fnmatch(name, how.only):
-                found[name] = Runs.of(task, trials, grids, **method, seeds=how.repeats)
+            if how.wants(name):
+                found[name] = runs_of(task, trials, grids, **method, seeds=how.repeats)
     for target in plan["targets"]:
         there = {
             name: [p for one in runs.courses for p in [x for x in one if x[2] >= target][:1]]
@@ -389,13 +405,13 @@ def priors(how: Options) -> Iterator[Row]:
     if how.quick:
         rounds, specs = 2, [spec for spec in specs if spec["table"] == "iris"]
     gaps: dict[str, list[list[float]]] = {prior: [] for prior in PRIORS}
-    trials = Trials(how.trials)
+    trials = Trials(how)
     for spec in specs:
         found = {
             prior: [
                 trials.result(
                     f"{spec['table']}, {prior}, seed {seed}, {rounds} rounds",
-                    lambda t=spec, w=words, s=seed: loss(t, w, s, rounds),
+                    *(loss, spec, words, seed, rounds),
                 )
                 for seed in range(how.repeats)
             ]

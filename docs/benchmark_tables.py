@@ -1,8 +1,8 @@
 """Tables of benchmarks, folded: `{benchmark} NAME` is a drop-down of what was measured.
 
 Its contents, and what its columns are, come from `benchmarks/cases.toml` and from the record
-`docs/benchmarks/NAME.json`. Other pages refer to it as `bench-NAME`. `{headlines}` is the table at
-the top of the page, a number or two of each record; `{gpu}` are the lines of `benchmarks.gpu`.
+`docs/benchmarks/NAME.json`, or the lines of `NAME.jsonl`. Other pages refer to it as `bench-NAME`.
+`{headlines}` is the table at the top of the page, a number or two of each record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from benchmarks.tables import CASES, page, parts, table
+from benchmarks.tables import CASES, page
 
 HOME = Path(__file__).parent / "benchmarks"
 
@@ -86,15 +86,6 @@ def headlines() -> Iterator[str]:
             yield f"| {{ref}}`{ours} <bench-{name}>` | {beside} | {value()} |"
 
 
-def of_gpu() -> Iterator[str]:
-    """Yield the tables of what a GPU made of it, folded."""
-    text = (HOME / "gpu.jsonl").read_text(encoding="utf-8")
-    for part, rows in parts({"rows": [json.loads(line) for line in text.splitlines()]}).items():
-        yield f":::::{{dropdown}} {part}"
-        yield table(rows)
-        yield ":::::"
-
-
 class Benchmark(SphinxDirective):
     """The directives."""
 
@@ -107,7 +98,7 @@ class Benchmark(SphinxDirective):
             text = page(name, HOME)
             lines = [f"(bench-{name})=", f":::::{{dropdown}} {titles(name)}", text, ":::::"]
         else:
-            lines = list(of_gpu() if self.name == "gpu" else headlines())
+            lines = list(headlines())
         self.env.note_dependency(str(HOME.parents[1] / "benchmarks/cases.toml"))
         holder = nodes.container()
         source, line = self.get_source_info()
@@ -118,6 +109,6 @@ class Benchmark(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx of the directives."""
-    for name in ("benchmark", "headlines", "gpu"):
+    for name in ("benchmark", "headlines"):
         app.add_directive(name, Benchmark)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

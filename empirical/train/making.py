@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its statistics, which are heavy, load where numbers are compared
 import torch
 from numpy.typing import NDArray
-from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
 from empirical.likelihoods.laws import Likelihood
@@ -374,4 +374,4 @@ def _alike(given: FloatArray, drawn: FloatArray) -> bool:
     if np.ptp(drawn) == 0 or (len(given) > 1 and np.ptp(given) == 0):
         return bool((given == drawn[0]).all())
     beyond = np.abs(given).max() > 3.0 * np.abs(drawn).max()
-    return not beyond and bool(ks_2samp(given, drawn).pvalue > 1.0 / _ONCE_IN)
+    return not beyond and bool(scipy.stats.ks_2samp(given, drawn).pvalue > 1.0 / _ONCE_IN)

@@ -8,7 +8,7 @@ from a day.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -293,35 +293,34 @@ class RegressionWork:
         """Rounds times replicates of the first `units` units."""
         return int(self.rounds[-1]) * min(self.replicates, units * self.plan.unit)
 
+    @property
+    def carrier(self) -> Carrier:
+        """What carries a chunk of replicates through the rounds."""
+        return Carrier(
+            self.weights, self.distribution, self.settled, self.samples, self.columns,
+            self.model.theta, self.prior,
+        )  # fmt: skip
+
+    def observers(self, unit: int) -> Iterator[tuple[int, int, Observer]]:
+        """Chunks of a unit: replicates, those that there is room for, and what draws for them."""
+        end = min(self.replicates, (unit + 1) * self.plan.unit)
+        for begin in range(unit * self.plan.unit, end, self.plan.together):
+            size = min(self.plan.together, end - begin)
+            # Whole cache lines, so that the linear algebra does the same for every chunk.
+            room = min(self.plan.together, -(-size // QUANTUM) * QUANTUM)
+            yield size, room, Observer(
+                self.model, self.samples, replicates=room, shared=self.shared, seed=self.seed,
+                chunk=begin // self.plan.together,
+            )  # fmt: skip
+
     def empty(self) -> Arrays:
         """The sums of no unit."""
         return self._tally().arrays()
 
     def run(self, unit: int, advanced: Advanced) -> Arrays:
         """The sums of one unit."""
-        tally = self._tally()
-        carrier = Carrier(
-            self.weights,
-            self.distribution,
-            self.settled,
-            self.samples,
-            self.columns,
-            self.model.theta,
-            self.prior,
-        )
-        end = min(self.replicates, (unit + 1) * self.plan.unit)
-        for begin in range(unit * self.plan.unit, end, self.plan.together):
-            size = min(self.plan.together, end - begin)
-            # Whole cache lines, so that the linear algebra does the same for every chunk.
-            room = min(self.plan.together, -(-size // QUANTUM) * QUANTUM)
-            observer = Observer(
-                self.model,
-                self.samples,
-                replicates=room,
-                shared=self.shared,
-                seed=self.seed,
-                chunk=begin // self.plan.together,
-            )
+        tally, carrier = self._tally(), self.carrier
+        for size, room, observer in self.observers(unit):
             index = before = 0
             run = carrier.run(observer, self.rounds, replicates=room, shared=self.shared)
             for now, snapshot in run:

@@ -10,11 +10,11 @@ ROOT = Path(__file__).parents[2]
 # Of each package most lines and most files. They are lowered when a package gets smaller; one that
 # grows needs a reason that is worth its weight.
 BUDGETS = {
-    "theory": (57_602, 199),
+    "theory": (57_382, 199),
     "exact": (14_650, 56),  # rounds by counts of observations, four to seven times as quick
     "empirical": (24_971, 91),
     "peerbayes": (53_400, 213),
-    "benchmarks": (4_160, 20),
+    "benchmarks": (3_858, 19),
 }
 LONGEST_FILE = 500
 

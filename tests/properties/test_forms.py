@@ -22,7 +22,7 @@ from exact.changing.beliefs import read_off
 from exact.faults.process import FaultyProcess
 from exact.regression import learn_regression
 from exact.regression.cost import RegressionWork
-from exact.regression.state import Carrier, Observer
+from exact.regression.state import Observer
 from tests.models import coins
 from tests.properties.pinned import COUPLED, LEANING, RESET, RING, SWAP, pinned
 from tests.properties.support import assert_close, often
@@ -196,16 +196,7 @@ def test_regression(problem: tuple[Network, RegressionModel], rounds: int, seed:
 
 def fast_states(work: RegressionWork) -> list[tuple[FloatArray, FloatArray]]:
     """Precision (N, R, d, d) and information (N, R, d) at the recorded rounds."""
-    carrier = Carrier(
-        work.weights,
-        work.distribution,
-        work.settled,
-        work.samples,
-        work.columns,
-        work.model.theta,
-        work.prior,
-    )
-    run = carrier.run(observer(work), work.rounds, replicates=work.replicates, shared=False)
+    run = work.carrier.run(observer(work), work.rounds, replicates=work.replicates, shared=False)
     return [
         (
             work.columns.unpack(snapshot.precision.swapaxes(1, 2)).copy(),

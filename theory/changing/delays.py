@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 from theory.changing.markov import MarkovNetwork
 from theory.changing.mixing import PeriodicNetwork, check_strong, named_groups
 from theory.changing.phase import BoolArray
-from theory.changing.presence import RandomPresence
+from theory.changing.presence import OfNetwork, RandomPresence
 from theory.network.network import Network
 from theory.network.structure import as_dense, cyclic_classes, off_diagonal
 from theory.scientific import sparse
-from theory.showing import Value
 from theory.typed import require
 from theory.validation import FloatArray, IntArray, as_float_array, fail, read_only
 
@@ -29,7 +28,7 @@ ON_LOSS = ("own", "renormalise", "last")
 
 
 @dataclass(frozen=True, eq=False)
-class RandomLinks(Value):
+class RandomLinks(OfNetwork):
     """Every link is up or down in each round, independently of the data and of other rounds.
 
     Parameters
@@ -124,26 +123,6 @@ class RandomLinks(Value):
                 "make them agree, or use symmetric=False",
             )
 
-    @property
-    def agents(self) -> int:
-        """N, the number of agents."""
-        return self.network.agents
-
-    @property
-    def name(self) -> str:
-        """The network's name."""
-        return self.network.name
-
-    @property
-    def layout(self) -> FloatArray | None:
-        """The network's layout."""
-        return self.network.layout
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """What the network's agents are called, if they have names."""
-        return self.network.names
-
     @cached_property
     def link_up(self) -> FloatArray:
         """The probability of each of `network.edges` (listener, speaker), shape (E,)."""
@@ -188,7 +167,7 @@ _LONGEST = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class DelayedNetwork(Value):
+class DelayedNetwork(OfNetwork):
     """Agent i pools what agent j said τ_ij rounds ago.
 
     What j says in a round is its log-belief with that round's observation in it. Before the first
@@ -258,26 +237,6 @@ class DelayedNetwork(Value):
                 f"agents that agree in turns, with period {labels.max() + 1}",
                 "set the delay of an own log-belief to 0",
             )
-
-    @property
-    def agents(self) -> int:
-        """N, the number of agents."""
-        return self.network.agents
-
-    @property
-    def name(self) -> str:
-        """The network's name."""
-        return self.network.name
-
-    @property
-    def layout(self) -> FloatArray | None:
-        """The network's layout."""
-        return self.network.layout
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """What the network's agents are called, if they have names."""
-        return self.network.names
 
     @cached_property
     def link_delays(self) -> IntArray:

@@ -21,8 +21,34 @@ from theory.validation import FloatArray, as_float_array, fail
 # Agents that leave and return --------------------------------------------------------------------
 
 
+class OfNetwork(Value):
+    """Base of laws of one network: its agents, its name and theirs, and its layout."""
+
+    network: Network
+
+    @property
+    def agents(self) -> int:
+        """N, the number of agents."""
+        return self.network.agents
+
+    @property
+    def name(self) -> str:
+        """The network's name."""
+        return self.network.name
+
+    @property
+    def layout(self) -> FloatArray | None:
+        """The network's layout."""
+        return self.network.layout
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the network's agents are called, if they have names."""
+        return self.network.names
+
+
 @dataclass(frozen=True, eq=False)
-class RandomPresence(Value):
+class RandomPresence(OfNetwork):
     """Agents leave and return, independently of each other and of the data.
 
     An absent agent neither observes nor pools: its log-belief stays as it is. To the others its
@@ -96,26 +122,6 @@ class RandomPresence(Value):
                 f"{called(agent, self.names)}, present in every other round",
                 "make absences longer, or use a PeriodicNetwork",
             )
-
-    @property
-    def agents(self) -> int:
-        """N, the number of agents."""
-        return self.network.agents
-
-    @property
-    def name(self) -> str:
-        """The network's name."""
-        return self.network.name
-
-    @property
-    def layout(self) -> FloatArray | None:
-        """The network's layout."""
-        return self.network.layout
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """What the network's agents are called, if they have names."""
-        return self.network.names
 
     @property
     def returning(self) -> FloatArray:

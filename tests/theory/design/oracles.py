@@ -16,7 +16,9 @@ import mpmath
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
+from tests.oracles import relative_error
 from tests.strategies import connected_edges
 from tests.theory.learning.decay import largest_decay
 from theory import FiniteAgent, FiniteModel, GaussianAgent
@@ -109,9 +111,31 @@ def proved_by(information: Matrix, multipliers: Sequence[Fraction], floor: Fract
     return (floor * sum(worth, Fraction(0)) + spare * max(worth)) / total
 
 
+def whole_program(information: object, floor: float) -> NDArray[np.float64]:
+    """The v ≥ floor of largest min_θ Σ_j v_j I_jθ: one program of all θ, by a dual simplex."""
+    table = np.asarray(information, dtype=np.float64)
+    agents, hypotheses = table.shape
+    found = linprog(
+        np.append(np.zeros(agents), -1.0),
+        A_ub=np.column_stack([-table.T, np.ones(hypotheses)]),
+        b_ub=np.zeros(hypotheses),
+        A_eq=np.append(np.ones(agents), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(floor, None)] * agents + [(None, None)],
+        method="highs-ds",
+    )
+    return np.asarray(found.x[:-1])
+
+
 def fractions_of(table: object) -> list[list[Fraction]]:
     """Doubles as the fractions they are."""
     return [[Fraction(x) for x in row] for row in np.asarray(table, dtype=float).tolist()]
+
+
+def law_error(v: FloatArray, law: Sequence[Fraction]) -> float:
+    """The largest |v_j − π_j| / π_j, in fractions; v of any sum, π a stationary law."""
+    total = sum(map(Fraction, v.tolist()))
+    return relative_error(v, [pi * total for pi in law])
 
 
 Atoms = list[tuple[Any, Any, Any]]  # (probability, mean, variance)

@@ -15,7 +15,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom, norm
 
-from tests.models import COIN, coin, coins, error_probability
+from tests.models import BLIND, COIN, FAIR, coin, coins, error_probability
 from tests.strategies import networks
 from theory import FiniteAgent, FiniteModel, GaussianAgent, LogRatioLaw, Network, account
 from theory.design.constraints import Constraints
@@ -30,7 +30,7 @@ from theory.design.samples.cover import (
     least_probability,
 )
 
-FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
+LEFT = [0.75, 0.25]
 
 
 def skewed(*, prior: list[float] | None = None) -> FiniteModel:
@@ -70,8 +70,7 @@ def test_perfect_mixing_has_the_fewest_errors(network: Network, rounds: int) -> 
 
 
 def test_one_informed_agent_decides_whatever_the_design() -> None:
-    blind = coin(FAIR, FAIR, truth=FAIR)
-    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, blind], counts=[1, 3])
+    model = FiniteModel.from_agents(["fair", "loaded"], [COIN, BLIND], counts=[1, 3])
     bound = bound_for(model, 0.05, InfluenceSet(4))
     alone = account(Network([[1.0]]), coins(1)).sample_size(0.05)
     assert bound.rounds == alone.lower == 42

@@ -226,6 +226,17 @@ def test_the_seed_decides() -> None:
     assert runs[0] != local_mixing(RING, v, restarts=1, seed=5).starts
 
 
+def test_rows_of_little_influence_do_not_exceed_one() -> None:
+    """Flows are met to a part of the largest influence, which is more of the least."""
+    graph = DesignGraph.from_edges(
+        [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], agents=4, directed=True
+    )
+    v = np.array([0.025, 0.025, 0.025, 0.925])
+    found = local_mixing(graph, v, restarts=1)
+    assert np.allclose(found.expected.stationary_distribution, v, rtol=1e-8)
+    assert found.certificate.bound <= found.value < 1
+
+
 def test_rows_that_no_flow_meets() -> None:
     # Agent 0 would have to hand on more than it takes in.
     row = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

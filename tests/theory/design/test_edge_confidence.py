@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from tests import models
 from tests.oracles import exact_stationary
 from theory import FiniteAgent, FiniteModel, GaussianAgent, error_exponent, learning_rate
 from theory.design import DesignGraph, baselines, best_edge_confidence, star_network
@@ -13,13 +14,10 @@ from theory.design.graph import EDGE_CONFIDENCES, star_centre
 from theory.network import Network
 from theory.network.structure import as_dense
 
-FAIR = [0.5, 0.5]
-
 
 def coin(*biases: float, truth: float = 0.5) -> FiniteAgent:
     """An agent that tosses a coin, with one hypothesis a bias."""
-    tables = [[[bias, 1 - bias]] for bias in biases]
-    return FiniteAgent.from_tables(inputs=[1.0], truth=[[truth, 1 - truth]], likelihood=tables)
+    return models.coin(*([bias, 1 - bias] for bias in biases), truth=[truth, 1 - truth])
 
 
 def star(agents: int, centre: int = 0) -> DesignGraph:

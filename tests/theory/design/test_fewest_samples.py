@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from tests.models import coin
-from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
+from tests.models import FAIR, coin
+from theory import FiniteModel, GaussianAgent, Network, account
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
 from theory.design.constraints import expected_network
 from theory.design.directed.flow_descent import SmoothErrors
 from theory.design.directed.flow_weights import FlowWeights
 
-FAIR, LEFT = [0.5, 0.5], [0.75, 0.25]
+LEFT = [0.75, 0.25]
 PAIR = DesignGraph.from_edges([[0, 1]], agents=2)
 PATH = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
 SQUARE = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], agents=4)
@@ -30,13 +30,10 @@ def uneven(agents: int) -> FiniteModel:
 
 def two_faced() -> FiniteModel:
     """Three agents, each of which tells another wrong hypothesis apart, the first less well."""
-    likelihoods = [[[0.5, 0.5]] * 4 for _ in range(3)]
+    likelihoods = [[FAIR] * 4 for _ in range(3)]
     for index, claim in enumerate(([0.8, 0.2], [0.9, 0.1], [0.1, 0.9])):
         likelihoods[index][index + 1] = claim
-    kinds = [
-        FiniteAgent.from_tables(inputs=[1.0], truth=[FAIR], likelihood=[[row] for row in table])
-        for table in likelihoods
-    ]
+    kinds = [coin(*claims) for claims in likelihoods]
     return FiniteModel.from_agents(["fair", "a", "b", "c"], kinds)
 
 

@@ -164,7 +164,7 @@ def test_any_multipliers_prove_a_bound() -> None:
     c = rng.standard_normal(4)
     best = allowed.maximise(c)
     for _ in range(50):
-        y = rng.standard_normal(rows.b_ub.size + rows.b_eq.size)
+        y = rng.standard_normal(rows.count)
         assert lagrangian_bound(rows, c, y) >= best.value
     assert best.bound - best.value < 1e-13  # tight at the optimal ones: a few dozen roundings
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import coin
+from tests.models import FAIR, coin
 from tests.strategies.models import finite_models
 from tests.strategies.networks import connected_edges
 from theory import (
-    FiniteAgent,
     FiniteModel,
     GaussianAgent,
     Network,
@@ -27,17 +26,12 @@ from theory.design import DesignGraph, EdgeEffect, fastest_mixing, rank_edges, r
 from theory.design.search import time_budget
 from theory.network import RULES
 
-FAIR = [[0.5, 0.5]]
-COIN = FiniteAgent.from_tables(
-    inputs=[1.0], truth=FAIR, likelihood=[FAIR, [[0.75, 0.25]], [[0.6, 0.4]]]
-)
-BLIND = FiniteAgent.from_tables(inputs=[1.0], truth=FAIR, likelihood=[FAIR, FAIR, FAIR])
-NAMES = ["fair", "loaded", "bent"]
-
 
 def coins(seeing: int, agents: int) -> FiniteModel:
     """The first agents see a coin, the others nothing."""
-    return FiniteModel.from_agents(NAMES, [COIN, BLIND], counts=[seeing, agents - seeing])
+    kinds = [coin(FAIR, [0.75, 0.25], [0.6, 0.4]), coin(FAIR, FAIR, FAIR)]
+    names = ["fair", "loaded", "bent"]
+    return FiniteModel.from_agents(names, kinds, counts=[seeing, agents - seeing])
 
 
 def check(effect: EdgeEffect, network: Network, model: FiniteModel) -> None:

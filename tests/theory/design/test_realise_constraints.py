@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import flint
 import numpy as np
@@ -16,11 +15,13 @@ from tests.theory.design.oracles import (
     graph_of,
     influence_of,
     influences,
+    law_error,
     undirected_graphs,
 )
 from theory.design import Constraints, DesignGraph, realise
 from theory.network import Network
 from theory.network.structure import as_dense
+from theory.numbers import as_fmpq
 from theory.rational.network import stationary_distribution
 from theory.validation import FloatArray
 
@@ -33,21 +34,14 @@ ACCURACY = 1e-14
 def expected_law_error(
     graph: DesignGraph, network: Network, limits: Constraints, v: FloatArray
 ) -> float:
-    """max |π_j / v_j − 1| for the law π of E[W], from the doubles, in fractions."""
+    """How far v is from the law of E[W], from the doubles, in fractions."""
     W = as_dense(network.weights)
-    up = limits.availability_on(graph)
-    agents = graph.agents
-    E = [[flint.fmpq(0)] * agents for _ in range(agents)]
-    for (i, j), p in zip(graph.links.tolist(), up.tolist(), strict=True):
-        product = Fraction(float(W[i, j])) * Fraction(p)
-        E[i][j] = flint.fmpq(product.numerator, product.denominator)
-    for i in range(agents):
-        E[i][i] = 1 - sum(E[i], flint.fmpq(0))
-    law = stationary_distribution(flint.fmpq_mat(E))
-    total = sum(map(Fraction, v.tolist()))
-    return float(
-        max(abs(pi * total / Fraction(x) - 1) for pi, x in zip(law, v.tolist(), strict=True))
-    )
+    E = flint.fmpq_mat(graph.agents, graph.agents)
+    for (i, j), p in zip(graph.links.tolist(), limits.availability_on(graph).tolist(), strict=True):
+        E[i, j] = as_fmpq(float(W[i, j])) * as_fmpq(p)
+    for i in range(graph.agents):
+        E[i, i] = 1 - sum((E[i, j] for j in range(graph.agents)), flint.fmpq(0))
+    return law_error(v, stationary_distribution(E))
 
 
 def keeps_to(graph: DesignGraph, network: Network, limits: Constraints) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models import coins
+from tests.models import FAIR, coin, coins
 from tests.theory.design.oracles import model_of
 from tests.theory.design.placement.oracles import coins as loaded
+from tests.theory.design.placement.oracles import divided
 from theory import FiniteAgent, FiniteModel, GaussianAgent, Network
 from theory.changing import DelayedNetwork
 from theory.design import (
@@ -48,17 +49,6 @@ def line(agents: int) -> Network:
     return Network.from_topology("path", agents=agents)
 
 
-def speaking(bias: float) -> FiniteAgent:
-    """An agent that sees a coin of this bias, of which the hypotheses claim 3/4 and 1/4."""
-    claims = [[[0.75, 0.25]], [[0.25, 0.75]]]
-    return FiniteAgent.from_tables(inputs=[1.0], truth=[[bias, 1 - bias]], likelihood=claims)
-
-
-def coin(truth: float, other: float) -> FiniteAgent:
-    tables = [[[bias, 1 - bias]] for bias in (0.5, other)]
-    return FiniteAgent.from_tables(inputs=[1.0], truth=[[truth, 1 - truth]], likelihood=tables)
-
-
 PAIR, PATH, STAR, K4 = graph("path", 2), graph("path", 3), graph("star", 4), graph("complete", 4)
 GRID = DesignGraph.from_network(Network.from_topology("grid", shape=[3, 3]))
 ONE_WAY = DesignGraph(3, np.array([[0, 1], [1, 2], [2, 0]]))
@@ -75,7 +65,10 @@ TRIANGLE = {"fixed_rows": {0: np.array([0.4, 0.3, 0.3, 0]), 1: np.array([0.3, 0.
 COSTS = {"link_costs": {(0, 1): 3.0, (0, 2): 0.5, (2, 3): 2.5}}
 POOR = {"availability": {(1, 0): 0.1}}
 EIGHT = Constraints(edge_budget=8)
-APART = FiniteModel.from_agents(["left", "right"], [coin(0.5, 0.2), coin(0.2, 0.2)], counts=[1, 3])
+RARE = [0.2, 0.8]
+APART = FiniteModel.from_agents(
+    ["left", "right"], [coin(FAIR, RARE), coin(FAIR, RARE, truth=RARE)], counts=[1, 3]
+)
 LARGE, K6 = graph("complete", 202), graph("complete", 6)
 HUB3 = Network.from_topology("star", agents=3)
 NONE, NAN = np.zeros((3, 3)), float("nan")
@@ -97,10 +90,7 @@ BAD = [
 ]
 # To be placed on a path of three agents, and on one of five.
 PLACED, PATH3, PATH5 = loaded([[0.3], [0.1], [0.0]]), line(3), line(5)
-# One agent's data speak for "left", three agents' for "right"; one cannot tell.
-DIVIDED = FiniteModel.from_agents(
-    ["left", "right"], [speaking(bias) for bias in (0.75, 0.25, 0.5)], counts=[1, 3, 1]
-)
+DIVIDED = divided()
 EXACT = RationalNetwork.from_topology("path", agents=3)
 FOR_FAIR, FOR_LOADED, BLIND = (
     RationalFiniteAgent.from_tables(inputs=[1], truth=[truth], likelihood=[[a], [b]])

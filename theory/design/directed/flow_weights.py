@@ -23,7 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
-from theory.design.influences.flow_rows import flow_rows, mutual_rows
+from theory.design.influences.flow_rows import flow_rows
 from theory.network import Network
 from theory.network.graphs import assemble
 from theory.network.structure import as_dense
@@ -184,17 +184,10 @@ class FlowWeights:
         """Links whose flow is a variable; A and b of all equations."""
         agents = self.graph.agents
         links = np.flatnonzero(self.is_free[self.graph.links[:, 0]])
-        loose = replace(self.limits, symmetric=False, doubly_stochastic=False)
-        rows = flow_rows(self.graph, loose, Fraction(self.least)).as_floats()
-        equal, above = rows.A_eq.toarray(), rows.A_ub.toarray()
-        right = rows.b_eq
-        if self.limits.symmetric:
-            mutual = mutual_rows(self.graph, loose).toarray()
-            # Balance follows.
-            equal, right = (
-                np.concatenate([equal[:1], mutual]),
-                np.append(1.0, np.zeros(len(mutual))),
-            )
+        floor, mutual = Fraction(self.least), self.limits.symmetric
+        rows = flow_rows(self.graph, self.limits, floor, mutual=mutual).as_floats()
+        is_equal, whole = rows.below == rows.above, rows.A.toarray()
+        equal, above, right = whole[is_equal], whole[~is_equal], rows.above[is_equal]
         v = np.full(agents, self.least) if self.given is None else self.given
         table = np.block([[equal, np.zeros((len(equal), len(above)))], [above, np.eye(len(above))]])
         b = np.append(right, np.zeros(len(above))) - table[:, :agents] @ v
@@ -268,6 +261,8 @@ class FlowWeights:
         i, j = self.graph.links.T
         weights = np.zeros((self.graph.agents, self.graph.agents))
         weights[i, j] = point.flows / point.v[i]
+        # Equations are met to an accuracy that is not small beside the least v: rows may exceed 1.
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
         np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
         return weights
 
@@ -340,7 +335,8 @@ class FlowWeights:
         if not expected:
             weight = weight / self.availability
         agents = self.graph.agents
-        own = np.maximum(1.0 - np.bincount(i, weight, minlength=agents), 0.0)
+        total = np.bincount(i, weight, minlength=agents)
+        weight, own = weight / np.maximum(total, 1.0)[i], np.maximum(1.0 - total, 0.0)
         matrix = assemble(i, j, weight, agents=agents, own=own, sparse_result=False)
         for agent, row in () if expected else self.limits.fixed_rows.items():
             matrix[agent] = row

@@ -13,7 +13,7 @@ it is linear in (v, F) (docs: mathematics/optimal-rate).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -37,9 +37,9 @@ from theory.validation import FloatArray, IntArray, fail, read_only
 _FEASIBILITY = 1e-10
 # The smallest that HiGHS accepts as the size below which entries are dropped.
 _SMALLEST_ENTRY = 1e-12
-# How HiGHS calls its methods, and which way it optimises.
-_DUAL, _PRIMAL, _MINIMISE = 1, 4, 1
-_OPTIONS = {
+# How HiGHS calls its methods.
+_DUAL, _PRIMAL = 1, 4
+_OPTIONS: dict[str, bool | float | str] = {
     "output_flag": False,
     "parallel": "off",
     "presolve": "off",
@@ -100,8 +100,6 @@ class LinearSolution:
 class LinearProgram:
     """A linear program in HiGHS that rows can be added to.
 
-    What is known when it is first solved is handed to HiGHS at once; later rows one lot at a time.
-
     Parameters
     ----------
     objective
@@ -111,11 +109,18 @@ class LinearProgram:
     """
 
     def __init__(self, objective: FloatArray, lower: FloatArray) -> None:
+        import highspy
+
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in _OPTIONS.items():
+            self._highs.setOptionValue(name, value)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._infeasible = highspy.HighsModelStatus.kInfeasible
+        count = lower.size
+        self._highs.addVars(count, lower.astype(np.float64), np.full(count, np.inf))
         # HiGHS minimises: multipliers have the sign of the maximum's then.
-        self._costs = -np.asarray(objective, dtype=np.float64)
-        self._lower = np.array(lower, dtype=np.float64)
-        self._lots: list[_Lot] = []
-        self._highs: Any = None
+        costs = -np.asarray(objective, dtype=np.float64)
+        self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
 
     def add(self, rows: Any, lower: FloatArray | float, upper: FloatArray | float) -> None:
         """Add rows with their two sides.
@@ -134,10 +139,6 @@ class LinearProgram:
             starts, places, values = matrix.indptr[:-1], matrix.indices, matrix.data
         sides = (np.asarray(side, dtype=np.float64) for side in (lower, upper))
         low, high = (side if side.ndim else np.full(count, side) for side in sides)
-        lot = _Lot(low, high, starts, places, values)
-        if self._highs is None:
-            self._lots.append(lot)
-            return
         self._highs.addRows(
             count, low, high, values.size,
             starts.astype(np.int32, copy=False), places.astype(np.int32, copy=False),
@@ -146,35 +147,8 @@ class LinearProgram:
 
     def bound(self, lower: FloatArray) -> None:
         """Give the first variables other least values, shape (V',)."""
-        self._lower[: lower.size] = lower
-        if self._highs is not None:
-            places = np.arange(lower.size, dtype=np.int32)
-            most = np.full(lower.size, np.inf)
-            self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
-
-    def _begin(self) -> None:
-        """Hand HiGHS all that is known."""
-        import highspy
-
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in _OPTIONS.items():
-            self._highs.setOptionValue(name, value)
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._infeasible = highspy.HighsModelStatus.kInfeasible
-        lots, variables = self._lots or [_Lot.none()], self._lower.size
-        sizes = np.cumsum([0, *(lot.values.size for lot in lots)])
-        starts = [lot.starts + size for lot, size in zip(lots, sizes[:-1], strict=True)]
-        low, high, values, places = (
-            np.concatenate([getattr(lot, name) for lot in lots])
-            for name in ("lower", "upper", "values", "places")
-        )
-        self._highs.passModel(
-            variables, low.size, values.size, int(highspy.MatrixFormat.kRowwise), _MINIMISE, 0.0,
-            self._costs, self._lower, np.full(variables, np.inf), low, high,
-            np.concatenate(starts).astype(np.int32), places.astype(np.int32), values,
-            np.zeros(variables, dtype=np.int32),
-        )  # fmt: skip
-        self._lots = []
+        places, most = np.arange(lower.size, dtype=np.int32), np.full(lower.size, np.inf)
+        self._highs.changeColsBounds(lower.size, places, lower.astype(np.float64), most)
 
     def solve(self) -> LinearSolution | None:
         """A basic optimal solution; None if no x meets all rows.
@@ -184,8 +158,6 @@ class LinearProgram:
         DesignFailed
             If HiGHS ends in another state.
         """
-        if self._highs is None:
-            self._begin()
         self._highs.run()
         status = self._highs.getModelStatus()
         if status not in (self._optimal, self._infeasible):
@@ -213,32 +185,16 @@ class LinearProgram:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Lot:
-    """Rows with their sides: where each begins, and the entries' columns and values."""
-
-    lower: FloatArray
-    upper: FloatArray
-    starts: IntArray
-    places: IntArray
-    values: FloatArray
-
-    @classmethod
-    def none(cls) -> _Lot:
-        nothing, nowhere = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return cls(nothing, nothing, nowhere, nowhere, nothing)
-
-
 # Influence as flow -------------------------------------------------------------------------------
 
 
-# Row number → variable number → coefficient.
+# Variable number → coefficient.
 Row = Mapping[int, Fraction]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
-    """The set {x : A_ub x ≤ b_ub, A_eq x = b_eq, x ≥ lower}; the first N variables are v.
+    """The set {x : below ≤ A x ≤ above, x ≥ lower}; the first N variables are v.
 
     No variable of a member exceeds 1.
 
@@ -246,19 +202,18 @@ class LinearRows:
     ----------
     agents
         N.
-    A_ub, b_ub
-        Shapes (I, V) and (I,), A_ub sparse; V variables in all.
-    A_eq, b_eq
-        Shapes (E, V) and (E,), A_eq sparse.
+    A
+        Shape (R, V), sparse; V variables in all.
+    below, above
+        Shape (R,), `above` finite; `below` is −inf for an inequality and `above` for an equation.
     lower
         Shape (V,); finite.
     """
 
     agents: int
-    A_ub: sparse.csr_array
-    b_ub: FloatArray
-    A_eq: sparse.csr_array
-    b_eq: FloatArray
+    A: sparse.csr_array
+    below: FloatArray
+    above: FloatArray
     lower: FloatArray
 
     @property
@@ -268,13 +223,15 @@ class LinearRows:
 
     @property
     def count(self) -> int:
-        """I + E, the number of rows."""
-        return int(self.b_ub.size + self.b_eq.size)
+        """R, the number of rows."""
+        return int(self.above.size)
 
     def weighed(self, multipliers: FloatArray) -> FloatArray:
-        """Aᵀy for one multiplier a row, A_ub's rows first; shape (V,)."""
-        first = self.b_ub.size
-        return _weighed(self.A_ub, multipliers[:first]) + _weighed(self.A_eq, multipliers[first:])
+        """Aᵀy for one multiplier a row; shape (V,)."""
+        # Without the time that transposing takes where A is small.
+        each = np.repeat(multipliers, np.diff(self.A.indptr)) * self.A.data
+        found = np.bincount(self.A.indices, weights=each, minlength=self.variables)
+        return np.asarray(found, dtype=np.float64)
 
     def program(self, objective: FloatArray) -> LinearProgram:
         """The program that maximises objective · x, of shape (V,) or longer, over the set.
@@ -283,123 +240,115 @@ class LinearRows:
         """
         more = objective.size - self.variables
         program = LinearProgram(objective, np.append(self.lower, np.full(more, -np.inf)))
-        for matrix, lower, upper in (
-            (self.A_ub, np.full(self.b_ub.size, -np.inf), self.b_ub),
-            (self.A_eq, self.b_eq, self.b_eq),
-        ):
-            program.add(matrix, lower, upper)
+        program.add(self.A, self.below, self.above)
         return program
 
 
 @dataclass(frozen=True, eq=False)
 class ExactRows:
-    """The same set in fractions: rows as mappings from variable to coefficient.
+    """Such a set in fractions.
 
-    Every inequality is ≤ 0; the equalities are = 0, but the first, Σ v = 1.
+    Attributes
+    ----------
+    agents
+        N.
+    rows
+        The first are ≤ 0, the next one, Σ v, is 1, and all others are 0.
+    inequalities
+        How many there are of the first.
+    lower
+        Length V: the least value of each variable.
     """
 
     agents: int
-    variables: int
-    inequalities: tuple[Row, ...]
-    equalities: tuple[Row, ...]
-    floor: Fraction
+    rows: tuple[Row, ...]
+    inequalities: int
+    lower: tuple[Fraction, ...]
 
     def as_floats(self) -> LinearRows:
         """The rows rounded to doubles."""
-        right = np.zeros(len(self.equalities))
-        right[0] = 1.0
-        lower = np.zeros(self.variables)
-        lower[: self.agents] = float(self.floor)
-        return LinearRows(
-            self.agents,
-            _matrix(self.inequalities, self.variables),
-            read_only(np.zeros(len(self.inequalities))),
-            _matrix(self.equalities, self.variables),
-            read_only(right),
-            read_only(lower),
-        )
-
-
-def _weighed(matrix: sparse.csr_array, multipliers: FloatArray) -> FloatArray:
-    """Aᵀy, without the time that transposing takes where A is small."""
-    each = np.repeat(multipliers, np.diff(matrix.indptr)) * matrix.data
-    return np.asarray(
-        np.bincount(matrix.indices, weights=each, minlength=matrix.shape[1]), dtype=np.float64
-    )
+        above = np.zeros(len(self.rows))
+        above[self.inequalities] = 1.0
+        below = above.copy()
+        below[: self.inequalities] = -np.inf
+        entries = [(r, c, float(x)) for r, row in enumerate(self.rows) for c, x in row.items()]
+        table = np.array(entries, dtype=np.float64).reshape(-1, 3)
+        places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
+        A = sparse.csr_array((table[:, 2], places), shape=(len(self.rows), len(self.lower)))
+        lower = np.array([float(least) for least in self.lower])
+        return LinearRows(self.agents, A, read_only(below), read_only(above), read_only(lower))
 
 
 def simplex(lower: FloatArray) -> LinearRows:
     """Σ v = 1, v ≥ lower, of shape (N,)."""
-    nothing, ones = _sum_of(lower.size)
-    return LinearRows(lower.size, nothing, np.zeros(0), ones, np.ones(1), read_only(lower))
+    return LinearRows(lower.size, _ones(lower.size), np.ones(1), np.ones(1), read_only(lower))
 
 
 @lru_cache(maxsize=16)
-def _sum_of(agents: int) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """No row, and one of ones: making them takes longer than a small program."""
+def _ones(agents: int) -> sparse.csr_array:
+    """A row of ones: making it takes longer than a small program."""
     ones = (np.ones(agents), np.arange(agents), np.array([0, agents]))
-    return sparse.csr_array((0, agents)), sparse.csr_array(ones, shape=(1, agents))
+    return sparse.csr_array(ones, shape=(1, agents))
 
 
-def simplex_rows(agents: int, floor: Fraction) -> ExactRows:
+def simplex_rows(lower: Sequence[Fraction]) -> ExactRows:
     """The same in fractions."""
-    ones = dict.fromkeys(range(agents), Fraction(1))
-    return ExactRows(agents, agents, (), (ones,), floor)
+    ones = dict.fromkeys(range(len(lower)), Fraction(1))
+    return ExactRows(len(lower), (ones,), 0, tuple(lower))
 
 
-def flow_rows(graph: DesignGraph, constraints: Constraints, floor: Fraction) -> ExactRows:
+def flow_rows(
+    graph: DesignGraph, constraints: Constraints, floor: Fraction, *, mutual: bool = False
+) -> ExactRows:
     """The rows of a graph on which the agents `constraints.fixed_rows` have given rows.
 
-    The variables are v and then the flows on the links of free agents, in the graph's order. The
-    balance of the last agent follows from that of the others, and is left out.
+    The variables are v and then the flows on the links of free agents, in the graph's order. Flows
+    balance at every agent (at the last it follows, and is left out) or, if `mutual`, on every edge.
     """
-    agents = graph.agents
-    own = Fraction(constraints.minimum_self_weight)
-    balance: list[dict[int, Fraction]] = [{} for _ in range(agents)]
+    agents, fixed = graph.agents, constraints.fixed_rows
+    own, one, minus = Fraction(constraints.minimum_self_weight), Fraction(1), Fraction(-1)
+    # The rows that a link adds to or takes from: of two agents, or of an edge.
+    balance: dict[Any, dict[int, Fraction]] = {} if mutual else {i: {} for i in range(agents)}
     budget: dict[int, dict[int, Fraction]] = {}
     variables = agents
     available = constraints.availability_on(graph).tolist()
     for (i, j), up in zip(graph.links.tolist(), available, strict=True):
-        if i in constraints.fixed_rows:
-            share = Fraction(float(constraints.fixed_rows[i][j])) * Fraction(up)
-            place = i
+        if i in fixed:
+            out, place = Fraction(float(fixed[i][j])) * Fraction(up), i
+            back = -out
         else:
-            share = Fraction(1)
-            place = variables
+            out, back, place = one, minus, variables
             variables += 1
             row = budget.setdefault(i, {i: own - 1})
             row[place] = 1 / Fraction(up)
-        if share:
-            balance[i][place] = balance[i].get(place, Fraction(0)) + share
-            balance[j][place] = balance[j].get(place, Fraction(0)) - share
-    ones = dict.fromkeys(range(agents), Fraction(1))
-    return ExactRows(agents, variables, tuple(budget.values()), (ones, *balance[:-1]), floor)
+        edge = (i, j) if i < j else (j, i)
+        for key, share in [(edge, out if i < j else back)] if mutual else [(i, out), (j, back)]:
+            row = balance.setdefault(key, {})
+            if share:
+                row[place] = row[place] + share if place in row else share
+    ones = dict.fromkeys(range(agents), one)
+    equal = list(balance.values())
+    rows = (*budget.values(), ones, *(equal if mutual else equal[:-1]))
+    lower = (floor,) * agents + (Fraction(0),) * (variables - agents)
+    return ExactRows(agents, rows, len(budget), lower)
 
 
-def evenest(rows: LinearRows) -> FloatArray | None:
-    """A v of the largest least entry, shape (N,); None if the set is empty."""
-    return _levelled(rows, up=True)
+def levelled(
+    rows: LinearRows, *, extra: tuple[FloatArray, FloatArray] | None = None
+) -> FloatArray | None:
+    """A v of the largest least entry, shape (N,); None if the set is empty.
 
-
-def flattest(rows: LinearRows, *, extra: FloatArray) -> FloatArray | None:
-    """A v of the least largest entry among those with g · v ≥ h; None if there is none.
-
-    `extra`, of shape (R, N + 1), holds g and h.
+    With `extra` g, of shape (R, N), and h, of shape (R,), of those with g v ≥ h one of the least
+    largest entry.
     """
-    return _levelled(rows, up=False, extra=extra)
-
-
-def _levelled(rows: LinearRows, *, up: bool, extra: FloatArray | None = None) -> FloatArray | None:
     agents, variables = rows.agents, rows.variables
     objective = np.zeros(variables + 1)
-    objective[-1] = 1.0 if up else -1.0
+    objective[-1] = 1.0 if extra is None else -1.0
     program = rows.program(objective)
-    sides = (0.0, np.inf) if up else (-np.inf, 0.0)
+    sides = (0.0, np.inf) if extra is None else (-np.inf, 0.0)
     program.add(with_column(sparse.eye_array(agents, variables), -1.0), *sides)
     if extra is not None:
-        wide = np.zeros((len(extra), variables + 1))
-        wide[:, :agents] = extra[:, :-1]
-        program.add(wide, extra[:, -1], np.inf)
+        program.add(*extra, np.inf)
     found = program.solve()
     return None if found is None else np.asarray(found.x[:agents])
 
@@ -409,35 +358,12 @@ def violation(rows: LinearRows, v: FloatArray) -> float:
     agents = rows.agents
     flows = rows.variables - agents
     program = LinearProgram(np.append(np.zeros(flows), -1.0), np.zeros(flows + 1))
-    right = rows.b_ub - rows.A_ub[:, :agents] @ v
-    program.add(with_column(rows.A_ub[:, agents:], -1.0), -np.inf, right)
-    right = rows.b_eq - rows.A_eq[:, :agents] @ v
-    program.add(with_column(rows.A_eq[:, agents:], -1.0), -np.inf, right)
-    program.add(with_column(rows.A_eq[:, agents:], 1.0), right, np.inf)
+    of_v, of_flows = rows.A[:, :agents] @ v, rows.A[:, agents:]
+    program.add(with_column(of_flows, -1.0), -np.inf, rows.above - of_v)
+    program.add(with_column(of_flows, 1.0), rows.below - of_v, np.inf)
     found = program.solve()
     assert found is not None  # a large enough t meets everything
     return float(found.x[-1])
-
-
-def mutual_rows(graph: DesignGraph, constraints: Constraints) -> sparse.csr_array:
-    """F_ij = F_ji for every edge, in the variables of `flow_rows`, shape (E, V)."""
-    fixed = constraints.fixed_rows
-    rows: dict[tuple[int, int], dict[int, float]] = {}
-    place = graph.agents
-    for (i, j), up in zip(
-        graph.links.tolist(), constraints.availability_on(graph).tolist(), strict=True
-    ):
-        row = rows.setdefault((min(i, j), max(i, j)), {})
-        sign = 1.0 if i < j else -1.0
-        if i in fixed:
-            row[i] = sign * float(fixed[i][j]) * up
-        else:
-            row[place] = sign
-            place += 1
-    entries = [(r, c, x) for r, row in enumerate(rows.values()) for c, x in row.items()]
-    table = np.array(entries).reshape(-1, 3)
-    places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
-    return sparse.csr_array((table[:, 2], places), shape=(len(rows), place))
 
 
 def check_reached(graph: DesignGraph, used: NDArray[np.bool_]) -> None:
@@ -461,10 +387,3 @@ def check_reached(graph: DesignGraph, used: NDArray[np.bool_]) -> None:
 def with_column(matrix: Any, value: float) -> Any:
     """A sparse matrix with one more column, all of whose entries are `value`."""
     return sparse.hstack([matrix, sparse.csr_array(np.full((matrix.shape[0], 1), value))])
-
-
-def _matrix(rows: tuple[Row, ...], variables: int) -> sparse.csr_array:
-    entries = [(r, c, float(value)) for r, row in enumerate(rows) for c, value in row.items()]
-    table = np.array(entries, dtype=np.float64).reshape(-1, 3)
-    places = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
-    return sparse.csr_array((table[:, 2], places), shape=(len(rows), variables))

@@ -29,15 +29,13 @@ from theory.design.influences.flow_rows import (
     LinearRows,
     LinearSolution,
     check_reached,
-    evenest,
     flow_rows,
-    mutual_rows,
+    levelled,
     simplex_rows,
     violation,
 )
 from theory.numbers import Enclosure, as_fraction
 from theory.numbers.rational import Exact
-from theory.scientific import sparse
 from theory.showing import Value
 from theory.validation import FloatArray, as_float_array, as_integer, fail, read_only
 
@@ -78,22 +76,20 @@ def simplex_bound(floor: Fraction, coefficients: FloatArray) -> float:
 
 
 def lagrangian_bound(rows: LinearRows, coefficients: FloatArray, multipliers: FloatArray) -> float:
-    """An upper bound on max c·v over a set of rows, from any multipliers y (y ≥ 0 for A_ub).
+    """An upper bound on max c·v over a set of rows, from any multipliers y.
 
-    c·x ≤ y·b + Σ_k max_{lower_k ≤ x_k ≤ 1} (c − Aᵀy)_k x_k.
+    y ≥ 0 on inequalities, and c·x ≤ y·above + Σ_k max_{lower_k ≤ x_k ≤ 1} (c − Aᵀy)_k x_k.
     """
-    first = rows.b_ub.size
-    above, equal = np.maximum(multipliers[:first], 0.0), multipliers[first:]
+    y = np.where(np.isinf(rows.below), np.maximum(multipliers, 0.0), multipliers)
     c = np.zeros(rows.variables)
     c[: rows.agents] = coefficients
-    used = rows.weighed(np.append(above, equal))
-    sizes = abs(rows.A_ub).T @ above + abs(rows.A_eq).T @ np.abs(equal)
-    terms = first + rows.b_eq.size + 4
-    rest = c - used
+    sizes = abs(rows.A).T @ np.abs(y)
+    terms = rows.count + 4
+    rest = c - rows.weighed(y)
     reach = 2.0 * terms * UNIT * (sizes + np.abs(c)) + terms * np.finfo(float).tiny
     most = rest + reach
     parts = np.where(most > 0, most, most * rows.lower)
-    sides = [*(above * rows.b_ub).tolist(), *(equal * rows.b_eq).tolist(), *parts.tolist()]
+    sides = [*(y * rows.above).tolist(), *parts.tolist()]
     # Each product is rounded once, and so is the sum.
     total = math.fsum(sides)
     return math.nextafter(total + 4 * UNIT * math.fsum(map(abs, sides)), math.inf)
@@ -216,7 +212,7 @@ class InfluenceSet(Value):
     def exact_rows(self) -> ExactRows:
         """The linear constraints in fractions (doubles are read as the fractions they are)."""
         if self.is_simple or self.graph is None:
-            return simplex_rows(self.agents, self.floor)
+            return simplex_rows([self.floor] * self.agents)
         return flow_rows(self.graph, self.constraints, self.floor)
 
     @cached_property
@@ -287,7 +283,7 @@ class InfluenceSet(Value):
         """The v of the largest least entry, whatever v_min."""
         rows = self.rows
         # Without a floor the set is never empty: equal weights on all free links are in it.
-        found = evenest(replace(rows, lower=np.zeros(rows.variables)))
+        found = levelled(replace(rows, lower=np.zeros(rows.variables)))
         assert found is not None
         return found
 
@@ -327,15 +323,8 @@ class InfluenceSet(Value):
         """Whether E[W] can be doubly stochastic, or symmetric, beside the fixed rows."""
         assert self.graph is not None
         name = "symmetric" if self.constraints.symmetric else "doubly_stochastic"
-        loose = replace(self.constraints, symmetric=False, doubly_stochastic=False)
-        rows = flow_rows(self.graph, loose, self.floor).as_floats()
-        if self.constraints.symmetric:
-            mutual = mutual_rows(self.graph, loose)
-            rows = replace(
-                rows,
-                A_eq=sparse.vstack([rows.A_eq, mutual]).tocsr(),
-                b_eq=np.append(rows.b_eq, np.zeros(mutual.shape[0])),
-            )
+        mutual = self.constraints.symmetric
+        rows = flow_rows(self.graph, self.constraints, self.floor, mutual=mutual).as_floats()
         if rows.program(np.zeros(rows.variables)).solve() is None:
             raise fail(
                 "fixed_rows",

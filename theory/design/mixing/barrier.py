@@ -99,11 +99,11 @@ class Blocks:
         diagonal = T.diagonal()
         return np.asarray(a * a * diagonal[i] + c * c * diagonal[j] + a * c * (T[i, j] + T[j, i]))
 
-    def laplacian(self, g: FloatArray) -> Matrix:
+    def laplacian(self, g: FloatArray) -> FloatArray:
         """Σ_e g_e b_e b_eᵀ, shape (N, N)."""
         if isinstance(self.B, np.ndarray):
             return np.asarray((self.B.T * g) @ self.B)
-        return sparse.csr_array(self.B.T @ sparse.csr_array(self.B.multiply(g[:, None])))
+        return as_dense(sparse.csr_array(self.B.T @ self.B.multiply(g[:, None])))
 
 
 # Of Σ g b bᵀ in Z₁ and Z₂.
@@ -260,16 +260,16 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What changes by how much; Z sparse in large graphs: only edges and diagonal change."""
+    """What changes by how much."""
 
     r: float
-    Z: tuple[Matrix, Matrix, FloatArray, FloatArray]
+    Z: Cone
     X: Cone
 
 
-def longest(values: Cone, changes: tuple[Matrix, ...], *, limit: float) -> float:
+def longest(values: Cone, changes: Cone, *, limit: float) -> float:
     """Nearly the largest step up to `limit` that keeps all values positive (definite)."""
-    pairs = [(value, as_dense(change)) for value, change in zip(values, changes, strict=True)]
+    pairs = list(zip(values, changes, strict=True))
     for value, change in pairs[2:]:
         falling = change < 0
         limit = min(limit, float(np.min(value[falling] / -change[falling], initial=np.inf)))
@@ -288,9 +288,9 @@ def longest(values: Cone, changes: tuple[Matrix, ...], *, limit: float) -> float
     return low
 
 
-def sandwiched(change: Matrix, X: FloatArray, inverted: FloatArray) -> FloatArray:
+def sandwiched(change: FloatArray, X: FloatArray, inverted: FloatArray) -> FloatArray:
     """The symmetric part of X · change · Z⁻¹, for symmetric X and change."""
-    found = product(change, X).T @ inverted
+    found = (change @ X).T @ inverted
     return np.asarray(0.5 * (found + found.T))
 
 
@@ -370,7 +370,7 @@ class _Method:
             np.nan_to_num(problem.known) / problem.unit
         )
         # C in Z₁ = (r − 1)I + C + Σ g bbᵀ and Z₂ = (r + 1)I − C − Σ g bbᵀ.
-        self.constant = np.outer(root, root) + as_dense(known)
+        self.constant = np.outer(root, root) + known
 
     def run(self, tolerance: float, iterations: int) -> BarrierSolution:
         now = best = self.start()
@@ -417,7 +417,7 @@ class _Method:
 
     def point(self, g: FloatArray, r: float, X: Cone) -> Point:
         """The point of these unknowns and multipliers: Z and the slack follow, free of drift."""
-        body = self.constant + as_dense(self.blocks.laplacian(g))
+        body = self.constant + self.blocks.laplacian(g)
         above, below = body, -body
         above.flat[:: self.agents + 1] += r - 1.0
         below.flat[:: self.agents + 1] += r + 1.0
@@ -464,29 +464,16 @@ class _Method:
             terms = zip(second.X[2:], second.Z[2:], now.Z[2:], strict=True)
             aim[2:] = [T - x * dz / z for T, (x, dz, z) in zip(aim[2:], terms, strict=True)]
 
-        def along(g: FloatArray, r: float) -> Direction:
-            """The direction in which g and r change so, and multipliers with them."""
-            Z = (*self.changes(g, r), g, -product(self.blocks.A.T, g))
-            a, b = (aim[k] - sandwiched(Z[k], now.X[k], W) for k, W in enumerate(system.inverses))
-            c, d = (aim[k] - ratio * Z[k] for k, ratio in enumerate(system.ratios, start=2))
-            return Direction(r, Z, (a, b, c, d))
-
         # At dg = dr = 0: what is still lacking of dual feasibility is what dg and dr must bring.
-        start = along(np.zeros(len(now.g)), 0.0)
-        lacking = self.lack([X + change for X, change in zip(now.X, start.X, strict=True)])
+        lacking = self.lack([X + change for X, change in zip(now.X, aim, strict=True)])
         # Once is enough: what rounding leaves over, no second solution removes.
         y = -system.solve(lacking)
-        return along(y[:-1], float(y[-1]))
-
-    def changes(self, g: FloatArray, r: float) -> tuple[Matrix, Matrix]:
-        """How Z₁ and Z₂ change with g and r."""
-        spread = self.blocks.laplacian(g)
-        if isinstance(spread, np.ndarray):
-            each = r * np.eye(self.agents)
-            return each + spread, each - spread
-        diagonal = sparse.csr_array(r * sparse.eye_array(self.agents, format="csr"))
-        above, below = (sparse.csr_array(diagonal + sign * spread) for sign in SIGNS)
-        return above, below
+        g, r = y[:-1], float(y[-1])
+        each, spread = r * np.eye(self.agents), self.blocks.laplacian(g)
+        Z = (each + spread, each - spread, g, -product(self.blocks.A.T, g))
+        a, b = (aim[k] - sandwiched(Z[k], now.X[k], W) for k, W in enumerate(system.inverses))
+        c, d = (aim[k] - ratio * Z[k] for k, ratio in enumerate(system.ratios, start=2))
+        return Direction(r, Z, (a, b, c, d))
 
     def lack(self, X: Sequence[FloatArray]) -> FloatArray:
         """What dual feasibility lacks: of equality on each edge, of a trace of one; (F + 1,)."""

@@ -231,9 +231,8 @@ def rate_bound(network: ChangingNetwork, information: FloatArray) -> float:
     at_most_one = LinearRows(
         sort.size,
         sparse.csr_array(each, shape=(sorts, sort.size)),
+        np.full(sorts, -np.inf),
         np.ones(sorts),
-        sparse.csr_array((0, sort.size)),
-        np.zeros(0),
         np.zeros(sort.size),
     )
     even = 1 / np.bincount(sort)[sort]

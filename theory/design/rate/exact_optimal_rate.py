@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import flint
 import numpy as np
 
-from theory.design.influences.flow_rows import Basis, LinearProgram
+from theory.design.influences.flow_rows import Basis, LinearProgram, simplex_rows
 from theory.design.influences.influence_set import UNIT, InfluenceSet
 from theory.design.rate.optimal_rate import achieved, proved_bound
 from theory.design.rate.rate_program import (
@@ -179,17 +179,12 @@ class Game:
     def of(
         cls, allowed: InfluenceSet, groups: Groups, program: LeastProgram, information: Information
     ) -> Game:
-        floor, kinds = as_fmpq(allowed.floor), groups.kinds.tolist()
-        if allowed.is_simple:
-            counts = [int(n) for n in groups.counts]
-            ones = dict.fromkeys(range(len(counts)), flint.fmpq(1))
-            lower = [n * floor for n in counts]
-            return cls(program, information, kinds, lower, [ones], 0)
         exact = allowed.exact_rows
-        lower = [floor] * exact.agents + [_ZERO] * (exact.variables - exact.agents)
-        both = (*exact.inequalities, *exact.equalities)
-        rows = [{k: as_fmpq(c) for k, c in row.items()} for row in both]
-        return cls(program, information, kinds, lower, rows, len(exact.inequalities))
+        if allowed.is_simple:
+            exact = simplex_rows([int(n) * allowed.floor for n in groups.counts])
+        rows = [{k: as_fmpq(c) for k, c in row.items()} for row in exact.rows]
+        lower = list(map(as_fmpq, exact.lower))
+        return cls(program, information, groups.kinds.tolist(), lower, rows, exact.inequalities)
 
     def solve(self, start: Basis, most: int) -> tuple[BasicPoint, int]:
         """The optimum over all hypotheses, and how often it was refined.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from theory.design.influences.flow_rows import flattest
+from theory.design.influences.flow_rows import levelled
 from theory.design.influences.influence_set import UNIT, InfluenceSet, outward_product
 from theory.design.rate.rate_program import (
     Groups,
@@ -350,7 +350,7 @@ def _choose(groups: Groups, allowed: InfluenceSet, solution: RateSolution) -> Ev
     slack = _TIED * (float((np.abs(groups.payoffs) @ solution.multipliers).max()) or 1.0)
     kept = groups.payoffs[:, solution.generated].T
     least = np.full(len(kept), solution.value - slack)
-    found = flattest(groups.rows, extra=np.column_stack([kept, least]))
+    found = levelled(groups.rows, extra=(kept, least))
     if found is None or float((found @ groups.payoffs).min()) < solution.value - 2 * slack:
         return EvenInfluence(shares, None)
     moved = bool(np.abs(found - shares).max() > _AT_FLOOR)

@@ -234,18 +234,16 @@ def group_rows(
             rows=allowed.rows,
             centre=allowed.centre,
         )
-    known: dict[Hashable, int] = {}
-    group = np.full(len(keys), -1, dtype=np.int64)
-    kinds: list[int] = []
-    for kind in np.unique(assignment).tolist():
-        group[kind] = known.setdefault(keys[kind], len(known))
-        if group[kind] == len(kinds):
-            kinds.append(kind)
-    membership = group[assignment]
+    # Of kinds with equal keys the first stands for all.
+    present, which = np.unique(assignment, return_inverse=True)
+    first: dict[Hashable, int] = {}
+    leader = [first.setdefault(keys[kind], kind) for kind in present.tolist()]
+    kinds, group = np.unique(leader, return_inverse=True)
+    membership = group[which]
     counts = np.bincount(membership).astype(np.float64)
     return Groups(
         membership=membership,
-        kinds=np.array(kinds, dtype=np.int64),
+        kinds=kinds,
         counts=counts,
         payoffs=information[kinds],
         rows=simplex(counts * allowed.lowest),
@@ -275,7 +273,7 @@ class RateSolution:
         t, in floating point.
     solution
         As HiGHS has it, with its basis: t is the last variable; first come the polytope's rows,
-        A_ub and then A_eq, and then those of hypotheses, as they came into the program.
+        and then those of hypotheses, as they came into the program.
     generated
         All hypotheses that were in the program.
     row_multipliers

@@ -1,7 +1,8 @@
-"""Exact circulations: whole numbers on the links such that each agent's flow in is its flow out.
+"""Exact circulations: fractions on the links such that each agent's flow in is its flow out.
 
 A circulation F > 0 is what a directed network needs: W_ij = F_ij / v_i then has the stationary
-distribution v (docs: mathematics/realising). Two constructions, both in whole numbers of any size:
+distribution v (docs: mathematics/realising). Two constructions, both in whole numbers of any size,
+times a power of two:
 
 - *closed walks*: every link once, on the walk that leads from agent 0 to its listener, along it,
   and back from its speaker to agent 0. Always positive, and the proof that every strongly connected
@@ -13,8 +14,10 @@ distribution v (docs: mathematics/realising). Two constructions, both in whole n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,26 +30,21 @@ from theory.validation import FloatArray, IntArray
 # Exact circulations ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Circulation:
-    """Flow `whole`[l]·2^`exponent` on link l of a graph; length L, positive, exactly balanced."""
-
-    whole: tuple[int, ...]
-    exponent: int
+Number = TypeVar("Number", int, Fraction)
 
 
-def closed_walks(graph: DesignGraph) -> Circulation:
-    """How many of the L closed walks through agent 0 use each link.
+def closed_walks(graph: DesignGraph) -> list[Fraction]:
+    """How many of the L closed walks through agent 0 use each link; length L.
 
     Examples
     --------
     A ring one way, 0 hears 1 hears 2 hears 0: each of the three walks is the ring.
 
-    >>> closed_walks(DesignGraph(3, [[0, 1], [1, 2], [2, 0]])).whole
-    (3, 3, 3)
+    >>> [int(uses) for uses in closed_walks(DesignGraph(3, [[0, 1], [1, 2], [2, 0]]))]
+    [3, 3, 3]
     """
     if not len(graph.links):
-        return Circulation((), 0)
+        return []
     listener, speaker = graph.links.T
     uses = np.ones(len(graph.links), dtype=np.int64)
     # Out along the links to every listener, and home against them from every speaker.
@@ -63,10 +61,10 @@ def closed_walks(graph: DesignGraph) -> Circulation:
         ):
             uses[link] += passing[child]
             passing[parent_] += passing[child]
-    return Circulation(tuple(uses.tolist()), 0)
+    return [Fraction(count) for count in uses.tolist()]
 
 
-def balanced(graph: DesignGraph, flow: FloatArray, *, digits: int) -> Circulation | None:
+def balanced(graph: DesignGraph, flow: FloatArray, *, digits: int) -> list[Fraction] | None:
     """The circulation that a nearly balanced flow rounds to; None if a link gets nothing.
 
     Parameters
@@ -77,30 +75,35 @@ def balanced(graph: DesignGraph, flow: FloatArray, *, digits: int) -> Circulatio
         How many binary digits the smallest flow keeps.
     """
     if not len(graph.links):
-        return Circulation((), 0)
+        return []
     if not (np.isfinite(flow).all() and flow.min() > 0):
         return None
-    exponent = int(np.frexp(flow.min())[1]) - digits
-    repaired = repair(graph, in_units(flow, exponent), strength=flow)
-    return Circulation(tuple(repaired), exponent) if min(repaired) > 0 else None
+    found, _ = repaired(graph, flow, digits=digits, strength=flow)
+    return found if min(units.numerator for units in found) > 0 else None
 
 
-def repair(graph: DesignGraph, whole: list[int], *, strength: FloatArray) -> list[int]:
-    """The same flow with what each agent lacks sent along a tree of the strongest links.
+def repaired(
+    graph: DesignGraph, flow: FloatArray, *, digits: int, strength: FloatArray
+) -> tuple[list[Fraction], list[Fraction]]:
+    """The same flow, rounded, with what each agent lacks sent along a tree of the strongest links.
 
-    Exactly balanced; a link of the tree may become negative if the flow is far from balanced.
+    Exactly balanced; a link of the tree may become negative if the flow is far from balanced. Also
+    the surplus that each agent is left with, length N.
 
     Parameters
     ----------
-    whole
-        Length L.
+    flow
+        Shape (L,), not negative.
+    digits
+        How many binary digits the smallest flow keeps.
     strength
         Shape (L,), not negative: links of strength 0 are left alone. If the others do not connect
         all agents, each connected part keeps its surplus at one of its agents.
     """
     tree = _strongest_tree(graph, strength)
-    result = list(whole)
-    surplus = surpluses(graph, whole)
+    exponent = int(np.frexp(flow[flow > 0].min())[1]) - digits
+    result = [_rounded(value, exponent) for value in flow.tolist()]
+    surplus = surpluses(graph, result)
     for agent in tree.leaves_first.tolist():
         parent, link = int(tree.parent[agent]), int(tree.link[agent])
         if link < 0:
@@ -110,21 +113,17 @@ def repair(graph: DesignGraph, whole: list[int], *, strength: FloatArray) -> lis
         result[link] += surplus[agent] if outwards else -surplus[agent]
         surplus[parent] += surplus[agent]
         surplus[agent] = 0
-    return result
+    unit = Fraction(2) ** exponent
+    return [units * unit for units in result], [units * unit for units in surplus]
 
 
-def surpluses(graph: DesignGraph, whole: list[int]) -> list[int]:
+def surpluses(graph: DesignGraph, flow: Sequence[Number]) -> list[Number]:
     """Flow in less flow out of each agent; length N."""
-    surplus = [0] * graph.agents
-    for (i, j), units in zip(graph.links.tolist(), whole, strict=True):
+    surplus = [flow[0] - flow[0]] * graph.agents
+    for (i, j), units in zip(graph.links.tolist(), flow, strict=True):
         surplus[i] -= units
         surplus[j] += units
     return surplus
-
-
-def in_units(flow: FloatArray, exponent: int) -> list[int]:
-    """The flow of each link in whole numbers of 2^exponent, rounded; length L."""
-    return [_rounded(value, exponent) for value in flow.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +303,7 @@ def exact_directed(graph: DesignGraph, v: tuple[Fraction, ...]) -> list[Fraction
     return _fitted(graph, flow, list(v), own=Fraction(0), up=up)
 
 
-def _circulation(graph: DesignGraph, v: FloatArray, *, digits: int) -> Circulation:
+def _circulation(graph: DesignGraph, v: FloatArray, *, digits: int) -> list[Fraction]:
     try:
         found = balanced(graph, nearest_flow(graph, v), digits=digits)
     except ValueError:  # a law beyond doubles: whole numbers have no such limit
@@ -314,18 +313,15 @@ def _circulation(graph: DesignGraph, v: FloatArray, *, digits: int) -> Circulati
 
 def _fitted(
     graph: DesignGraph,
-    flow: Circulation,
+    flow: list[Fraction],
     v: list[Fraction],
     *,
     own: Fraction,
     up: list[Fraction],
 ) -> list[Fraction]:
     """C F_ij / (v_i p_ij) with c as large as the rows allow, but for its rounding."""
-    unit = Fraction(2) ** flow.exponent
     links = graph.links.tolist()
-    weights = [
-        whole * unit / (v[i] * p) for (i, _), whole, p in zip(links, flow.whole, up, strict=True)
-    ]
+    weights = [units / (v[i] * p) for (i, _), units, p in zip(links, flow, up, strict=True)]
     sums = [Fraction(0)] * graph.agents
     for (i, _), weight in zip(links, weights, strict=True):
         sums[i] += weight

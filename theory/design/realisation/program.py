@@ -25,10 +25,9 @@ from theory.design.influences.flow_rows import (
     LinearProgram,
     check_reached,
     flow_rows,
-    mutual_rows,
     with_column,
 )
-from theory.design.realisation.circulation import in_units, repair, surpluses
+from theory.design.realisation.circulation import repaired
 from theory.design.search import DesignFailed
 from theory.scientific import sparse
 from theory.validation import FloatArray, fail
@@ -150,27 +149,22 @@ def feasible_flow(problem: FlowProblem) -> FloatArray | None:
     used = ~(problem.idle & bool(problem.mutual))[links]
     links, columns = links[used], agents + np.flatnonzero(used)
     scale = problem.reference[links]
-    rows = flow_rows(graph, limits, Fraction(0)).as_floats()
-    equal = [rows.A_eq[1:]]
-    if problem.mutual:
-        equal.append(mutual_rows(graph, limits))
+    rows = flow_rows(graph, limits, Fraction(0), mutual=bool(problem.mutual)).as_floats()
     # What a free agent keeps is t v_i / (d_i + 1); its rows come in the order of the agents.
     free = np.unique(graph.links[~problem.is_fixed, 0])
-    kept = v[free] / (graph.degrees[free] + 1.0)
+    kept = np.zeros(rows.count)
+    kept[np.isinf(rows.below)] = v[free] / (graph.degrees[free] + 1.0)
+    # All rows but Σ v = 1; in shares of r, and each in units of its largest entry.
+    which = np.flatnonzero(rows.above == 0)
+    part = rows.A[which][:, columns].multiply(scale[None, :])
+    table = sparse.csr_array(sparse.hstack([part, sparse.csr_array(kept[which, None])]))
+    right = -(rows.A[which][:, :agents] @ v)
+    size = np.maximum(abs(table).max(axis=1).toarray().ravel(), np.abs(right))
+    size[size == 0] = 1.0
+    right = right / size
     program = LinearProgram(np.append(np.zeros(len(links)), 1.0), np.zeros(len(links) + 1))
-    for matrix, last, is_equal in (
-        (rows.A_ub, kept, False),
-        (sparse.csr_array(sparse.vstack(equal)), None, True),
-    ):
-        # In shares of r, and each row in units of its largest entry.
-        part = sparse.csr_array(matrix[:, columns].multiply(scale[None, :]))
-        column = np.zeros(len(part.indptr) - 1) if last is None else last
-        table = sparse.csr_array(sparse.hstack([part, sparse.csr_array(column[:, None])]))
-        right = -(matrix[:, :agents] @ v)
-        size = np.maximum(abs(table).max(axis=1).toarray().ravel(), np.abs(right))
-        size[size == 0] = 1.0
-        table = sparse.csr_array(table.multiply(1 / size[:, None]))
-        program.add(table, right / size if is_equal else -np.inf, right / size)
+    lower = np.where(np.isinf(rows.below[which]), -np.inf, right)
+    program.add(sparse.csr_array(table.multiply(1 / size[:, None])), lower, right)
     program.add(with_column(sparse.eye_array(len(links)), -1.0), 0.0, np.inf)
     program.add(np.append(np.zeros(len(links)), 1.0)[None, :], -np.inf, 1.0)
     answer = program.solve()
@@ -226,12 +220,9 @@ def weights_beside_fixed_rows(graph: DesignGraph, v: FloatArray, limits: Constra
 def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
     """The same flow with the balance of every agent exact, before its rounding to doubles."""
     graph = problem.graph
-    exponent = int(np.frexp(flow[flow > 0].min())[1]) - _DIGITS
     strength = np.where(problem.is_fixed, 0.0, flow)
-    whole = repair(graph, in_units(flow, exponent), strength=strength)
-    unit = Fraction(2) ** exponent
-    exact = [units * unit for units in whole]
-    left = np.array([float(units * unit) for units in surpluses(graph, whole)])
+    exact, surplus = repaired(graph, flow, digits=_DIGITS, strength=strength)
+    left = np.array([float(x) for x in surplus])
     worst = int(np.argmax(np.abs(left) / problem.v))
     if abs(left[worst]) > _FIXED_AGREEMENT * problem.v[worst]:
         raise fail(
@@ -240,15 +231,15 @@ def _repaired(problem: FlowProblem, flow: FloatArray) -> FloatArray:
             f"flows that differ by {abs(left[worst]) / problem.v[worst]:.1e} around agent {worst}",
             "free one of the rows between the parts, or give their weights in full precision",
         )
-    repaired = np.array([float(x) for x in exact])
-    if np.any(repaired[strength > 0] <= 0):
+    found = np.array([float(x) for x in exact])
+    if np.any(found[strength > 0] <= 0):
         raise DesignFailed(
             "a flow too far from balance to be repaired",
             tried=("HiGHS",),
             best=None,
             remedy="fix fewer rows, or ask for influences that are closer to each other",
         )
-    return repaired
+    return found
 
 
 def _clash(graph: DesignGraph, v: FloatArray, limits: Constraints) -> ValueError:

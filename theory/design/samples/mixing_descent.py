@@ -33,7 +33,6 @@ from theory.design.search import DesignFailed, is_spent
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedTable, least_exponents
 from theory.network import Network
-from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 # Influences that keep a share of the best rate, or of the best exponent --------------------------
@@ -236,8 +235,6 @@ def _spread(v: FloatArray, places: FloatArray) -> FloatArray:
 
 # Influences that agree to this, relative to 1/N, are one start.
 _SAME = 1e-6
-# What a lazy network keeps of everything that its agents say.
-_LAZY = 0.25
 # Of the shares between two influences.
 _MIXTURES = (0.25, 0.5, 0.75)
 # Of the best exponent, and linear programs for each of these shares.
@@ -282,21 +279,15 @@ def influences_to_try(
 def starts_for(
     graph: DesignGraph, v: FloatArray, limits: Constraints, *, name: str, seed: int
 ) -> Iterator[Start]:
-    """Networks with one influence: Metropolis and Hastings, the fastest, and that one lazy."""
+    """Networks with one influence: Metropolis and Hastings, and the fastest."""
     if not limits.fits(graph):
         graph = choose_edges(graph, v, constraints=limits, seed=seed).graph
         limits = limits.on(graph)
     plain = realise(graph, v, constraints=limits, name=f"{name}, as realised")
     yield Start(plain.name, plain, graph)
     found = fastest_for(graph, v, limits, seed=seed)
-    if found is None:
-        return
-    fast = found.network
-    yield Start(f"{name}, fastest", fast, graph)
-    if not limits.fixed_rows and graph.agents > 1:
-        lazy = (1 - _LAZY) * as_dense(fast.weights) + _LAZY * np.eye(graph.agents)
-        named = f"{name}, fastest and lazy"
-        yield Start(named, graph.network(lazy, name=named), graph)
+    if found is not None:
+        yield Start(f"{name}, fastest", found.network, graph)
 
 
 def faster_starts(

@@ -10,7 +10,7 @@ import numpy as np
 from theory.bounds import sample_sizes
 from theory.design.constraints import Constraints, expected_network
 from theory.design.directed.flow_descent import SmoothErrors, descend
-from theory.design.directed.flow_weights import FlowWeights, UnbalancedError
+from theory.design.directed.flow_weights import FlowWeights
 from theory.design.graph import DesignGraph, baselines
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.rate_program import rate_target
@@ -41,14 +41,10 @@ from theory.validation import FloatArray, as_integer, as_positive, as_probabilit
 # A search over W for few certified samples -------------------------------------------------------
 
 
-# With an effort of one: starts certified, descents, steps of each, random restarts.
-_CERTIFIED, _DESCENTS, _STEPS, _RESTARTS = 6, 3, 150, 2
-# Of θ, in a random restart.
-_KICK = 0.5
+# With an effort of one: starts certified, descents, steps of each.
+_CERTIFIED, _DESCENTS, _STEPS = 6, 3, 150
 # Networks beyond this have no certified sample size, and descents that take minutes.
 _MOST_AGENTS = 64
-# Mixtures of the best network with others, and in which shares.
-_MIXTURES, _SHARES = 4, (0.3, 0.6)
 # Weights that agree to this are one start.
 _SAME = 1e-6
 # A horizon for descents where no design has a bound yet.
@@ -97,14 +93,13 @@ class SampleSearch:
         tried = influences_to_try(self.model, self.allowed, target=self.aim.target, given=v)
         rules = baselines(self.graph)
         certified = max(1, round(_CERTIFIED * effort))
-        descents, restarts = max(1, round(_DESCENTS * effort)), round(_RESTARTS * effort)
-        mixtures = round(_MIXTURES * effort)
+        descents = max(1, round(_DESCENTS * effort))
         if self.graph.agents > _MOST_AGENTS:
-            descents = restarts = mixtures = 0
+            descents = 0
         search = Search[SampleStart](
             "minimise",
             progress=progress,
-            total=len(tried) + certified + descents + restarts + len(rules) + _MIXTURES + 1,
+            total=len(tried) + certified + descents + len(rules) + 1,
         )
         found: list[SampleStart] = []
 
@@ -139,13 +134,6 @@ class SampleSearch:
         first = [one for one in found[:descents] if id(one) in before]
         for one in search.over([*own, *first]):
             take(self._descended(one, min(found, key=_ORDER), effort))
-        rng = np.random.default_rng(seed)
-        kicks = (self._kicked(min(found, key=_ORDER), rng) for _ in range(restarts))
-        for kicked in search.over(kicks):
-            if kicked is not None:
-                take(self._descended(kicked, min(found, key=_ORDER), effort))
-        for between in search.over(self._between(sorted(found, key=_ORDER), mixtures)):
-            take(self.row(between))
         fewer = self._sparser(min(found, key=_ORDER))
         if fewer is not None:  # first among equals
             found.insert(0, fewer)
@@ -288,27 +276,6 @@ class SampleSearch:
         end = Start(name, graph.network(weights, name=name), graph)
         return self.row(end if self._settles(end) else Start(start.name, start.network, graph))
 
-    def _between(self, found: list[SampleStart], most: int) -> list[Start]:
-        """Mixtures of the best network and the next best others, where these meet all limits."""
-        first, *others = found
-        graph = first.graph
-        mixtures = []
-        for one in others:
-            if not np.array_equal(one.graph.links, graph.links):
-                continue
-            ends = [as_dense(x.network.weights) for x in (first, one)]
-            if np.abs(ends[0] - ends[1]).max() <= _SAME:
-                continue
-            for share in _SHARES:
-                name = f"{1 - share:g} {first.name} + {share:g} {one.name}"
-                weights = (1 - share) * ends[0] + share * ends[1]
-                start = Start(name, graph.network(weights, name=name), graph)
-                if self._fits(start.network, graph) and self._settles(start):
-                    mixtures.append(start)
-            if len(mixtures) >= most:
-                break
-        return mixtures[:most]
-
     def _sparser(self, best: SampleStart) -> SampleStart | None:
         """The best network without weights that are hardly there, if it is as good."""
         if best.graph.agents > _MOST_AGENTS:
@@ -322,19 +289,6 @@ class SampleSearch:
         start = Start(name, network, fewer[0].graph)
         row = self.row(start)
         return row if self._settles(start) and row.order <= best.order else None
-
-    def _kicked(self, best: SampleStart, rng: np.random.Generator) -> Start | None:
-        """The best network changed at random; None if it settles on something else then."""
-        flows, graph = self._flows(best.graph), best.graph
-        theta = flows.of(
-            as_dense(best.network.weights), self._expected(best).stationary_distribution
-        )
-        try:
-            point = flows.at(theta + rng.normal(scale=_KICK, size=theta.size))
-        except UnbalancedError:
-            return None
-        kicked = Start("a random restart", graph.network(flows.weights(point)), graph)
-        return kicked if self._settles(kicked) else None
 
     def _result(
         self,
@@ -416,7 +370,7 @@ def fewest_samples(
     minimum_influence
         v_min; 1/(10N) if left out.
     seed
-        Decides the random restarts.
+        Decides random starts of the fastest mixing on directed graphs, and of choosing edges.
     effort
         Multiplies the number of descents, steps and networks certified.
     progress

@@ -36,12 +36,17 @@ def grid(side: int) -> DesignGraph:
     return design_graph(nx.grid_2d_graph(side, side))
 
 
+def scale_free(agents: int, *, seed: int) -> DesignGraph:
+    """Barabási and Albert's, two links for each newcomer."""
+    return design_graph(nx.barabasi_albert_graph(agents, 2, seed=seed))
+
+
 def path(agents: int) -> DesignGraph:
     return design_graph(nx.path_graph(agents))
 
 
-def geometric(agents: int, *, seed: int, degree: float = 8.0) -> DesignGraph:
-    """A connected random geometric graph of about this mean degree."""
+def geometric(agents: int, *, seed: int, degree: float = 8.0, growth: float = 1.05) -> DesignGraph:
+    """A random geometric graph of about this mean degree, or what connects it."""
     places = np.random.default_rng(seed).random((agents, 2))
     distance = np.linalg.norm(places[:, None] - places[None], axis=2)
     radius = np.sqrt(degree / (np.pi * agents))
@@ -49,7 +54,7 @@ def geometric(agents: int, *, seed: int, degree: float = 8.0) -> DesignGraph:
         graph = nx.from_numpy_array((distance < radius) & ~np.eye(agents, dtype=bool))
         if nx.is_connected(graph):
             return design_graph(graph)
-        radius *= 1.05
+        radius *= growth
 
 
 def uneven(agents: int, *, seed: int, spread: float = 1.5) -> Floats:

@@ -17,6 +17,7 @@ from tests.theory.design.mixing.support import (
     grid,
     judge,
     path,
+    scale_free,
     slem_by_eigenvalues,
     uneven,
     uniform,
@@ -34,7 +35,7 @@ CASES = {
     "grid, uneven": (grid(4), uneven(16, seed=1)),
     "geometric": (geometric(20, seed=2), uniform(20)),
     "geometric, uneven": (geometric(20, seed=3), uneven(20, seed=4)),
-    "scale-free": (design_graph(nx.barabasi_albert_graph(20, 2, seed=5)), uniform(20)),
+    "scale-free": (scale_free(20, seed=5), uniform(20)),
     "tree": (design_graph(nx.balanced_tree(2, 3)), uneven(15, seed=6)),
 }
 LIMITS = {

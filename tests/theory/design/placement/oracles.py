@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from theory import FiniteAgent, FiniteModel
+from tests.models import FAIR, coin
+from theory import FiniteModel
 from theory.design.placement.bounds import RateBound
 
 Array = NDArray[np.float64]
@@ -19,17 +20,16 @@ Array = NDArray[np.float64]
 
 def coins(table: list[list[float]], counts: list[int] | None = None) -> FiniteModel:
     """Kinds that toss a fair coin; entry (k, h) is how loaded hypothesis h claims kind k's coin."""
-    fair = [0.5, 0.5]
-    kinds = [
-        FiniteAgent.from_tables(
-            inputs=[1.0],
-            truth=[fair],
-            likelihood=[[fair], *([[0.5 + load, 0.5 - load]] for load in row)],
-        )
-        for row in table
-    ]
+    kinds = [coin(FAIR, *([0.5 + load, 0.5 - load] for load in row)) for row in table]
     names = ["fair", *(f"loaded{h}" for h in range(len(table[0])))]
     return FiniteModel.from_agents(names, kinds, counts=counts)
+
+
+def divided() -> FiniteModel:
+    """One agent's data speak for "left", three agents' for "right"; one cannot tell."""
+    left, right, fair = [0.75, 0.25], [0.25, 0.75], [0.5, 0.5]
+    kinds = [coin(left, right, truth=truth) for truth in (left, right, fair)]
+    return FiniteModel.from_agents(["left", "right"], kinds, counts=[1, 3, 1])
 
 
 def random_coins(agents: int, kinds: int, wrong: int, *, seed: int, blind: float) -> FiniteModel:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models import coin
 from tests.strategies import rational_models, rational_networks
-from tests.theory.design.placement.oracles import coins
+from tests.theory.design.placement.oracles import coins, divided
 from theory import FiniteModel, Network
 from theory.design import place, prove_placement
 from theory.numbers import LogSum
@@ -55,13 +54,6 @@ def test_all_places_alike() -> None:
     assert (found.placements, found.classes, found.equivalent) == (6, 1, 6)
     exponent = place(ring, MODEL, objective="exponent")
     assert exponent.value == exponent.worst > 0
-
-
-def divided() -> FiniteModel:
-    """One agent's data speak for "left", three agents' for "right"; one cannot tell."""
-    left, right, fair = [0.75, 0.25], [0.25, 0.75], [0.5, 0.5]
-    kinds = [coin(left, right, truth=truth) for truth in (left, right, fair)]
-    return FiniteModel.from_agents(["left", "right"], kinds, counts=[1, 3, 1])
 
 
 def test_a_target_that_a_placement_reaches() -> None:

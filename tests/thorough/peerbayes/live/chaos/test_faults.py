@@ -6,7 +6,6 @@ is counted.
 from __future__ import annotations
 
 import json
-import resource
 import signal
 import sys
 import time
@@ -19,29 +18,23 @@ import pytest
 from peerbayes.live.frames import seal
 from peerbayes.live.keys import new_keys
 from peerbayes.live.preparing import members_of
-from peerbayes.live.security import KeyFolder, sign
-from peerbayes.problem.problems import AnyProblem
-from peerbayes.problem.reading import problem_from_document
-from tests.peerbayes.live.hostile import frame, hostile_frames
+from peerbayes.live.security import KeyFolder
+from tests.peerbayes.live.hostile import frame
 from tests.peerbayes.live.networks import session
+from tests.thorough.peerbayes.live.chaos.faults import (
+    UNIFORM,
+    coins,
+    done,
+    forge,
+    full_disk,
+    heard,
+    throw_garbage,
+    without_router,
+)
 from tests.thorough.peerbayes.live.chaos.networks import Chaos, chaos
 
 # Largest of a dozen normal deviates in standard deviations: beyond 5 with a chance of 1e-5.
 DEVIATIONS = 5.0
-COINS = [[["1/2", "1/2"]], [["3/5", "2/5"]], [["2/5", "3/5"]]]
-UNIFORM = np.full(3, -np.log(3))
-
-
-def coins(topology: str, agents: int) -> AnyProblem:
-    """Agents that toss fair coins."""
-    kind = {"count": agents, "truth": "fair", "likelihood": COINS}
-    return problem_from_document(
-        {
-            "name": "coins",
-            "network": {"topology": topology, "agents": agents},
-            "model": {"hypotheses": ["fair", "loaded", "light"], "agents": [kind]},
-        }
-    )
 
 
 def check(net: Chaos) -> None:
@@ -52,16 +45,8 @@ def check(net: Chaos) -> None:
     assert net.score(replays) < DEVIATIONS
 
 
-def done(net: Chaos, what: str) -> Counter[str]:
-    """How often the process between did something to messages, by who got them."""
-    counts: Counter[str] = Counter()
-    for _, to, link in net.do("counts"):
-        counts[to] += link[what]
-    return counts
-
-
 def test_a_router_that_loses_doubles_delays_alters_replays_and_forges(tmp_path: Path) -> None:
-    problem = coins("ring", 3)
+    problem = coins(3, topology="ring")
     keys = new_keys(members_of(problem), tmp_path / "keys")
     options = ["--interval", "0.01", "--patience", "0.03"]
     with chaos(problem, tmp_path, seed=3, keys=keys, options=options) as net:
@@ -69,17 +54,14 @@ def test_a_router_that_loses_doubles_delays_alters_replays_and_forges(tmp_path: 
         net.start()
         net.rounds(100)
         # Its certificate lets it put anything: it says that these are agent 1's.
-        other = KeyFolder.of_agent(keys, "2")
-        forged = frame(net.members.network, "1", UNIFORM)
-        for data in (seal(forged), seal(forged, lambda digest: sign(other, digest))):
-            net.do("say", to="0", **{"as": "1", "hex": data.hex(), "times": 5})
+        forged = forge(net, times=5)
         net.do("faults")
         net.rounds(20)  # whatever was on its way has arrived
         altered = done(net, "alter")
         assert min(altered.values()) > 0
         refused = net.refused()
-        assert refused["0"]["bad-signature"] >= 10
-        altered["0"] += 10
+        assert refused["0"]["bad-signature"] >= forged == 10
+        altered["0"] += forged
         assert {name: sum(why.values()) for name, why in refused.items()} == altered
         check(net)
         receipts: Counter[str] = Counter()
@@ -91,18 +73,14 @@ def test_a_router_that_loses_doubles_delays_alters_replays_and_forges(tmp_path: 
 
 
 def test_garbage_of_every_kind_is_refused_and_counted(tmp_path: Path) -> None:
-    with chaos(coins("complete", 2), tmp_path, seed=4, options=["--interval", "0.01"]) as net:
+    with chaos(
+        coins(2, topology="complete"), tmp_path, seed=4, options=["--interval", "0.01"]
+    ) as net:
         net.start()
         net.rounds(20)
-        bad = hostile_frames(net.members.network, "1", hypotheses=3)
-        for frames in bad.values():
-            for data in frames:
-                net.do("say", to="0", **{"as": "1", "hex": data.hex(), "times": 7})
-        net.do("say", to="0", **{"as": "1", "zeros": 100 * 2**20})
+        expected = throw_garbage(net, "0", "1", times=7, large=1)
         far = frame(net.members.network, "1", UNIFORM, round=2**62)
         net.do("say", to="0", **{"as": "1", "hex": seal(far).hex()})
-        expected = {reason: 7 * len(frames) for reason, frames in bad.items()}
-        expected["too-large"] += 1
         expected["far-ahead"] = 1
         net.until(lambda: net.report("0")["refused"] == expected)
         net.rounds(20)
@@ -116,20 +94,20 @@ def test_garbage_of_every_kind_is_refused_and_counted(tmp_path: Path) -> None:
 
 def test_killed_agents_come_back_and_halves_go_on(tmp_path: Path) -> None:
     options = ["--interval", "0.02", "--patience", "0.5"]
-    with chaos(coins("ring", 4), tmp_path, seed=5, options=options) as net:
+    with chaos(coins(4, topology="ring"), tmp_path, seed=5, options=options) as net:
         net.start()
         net.rounds(20)
         net.kill("2")
-        net.until(lambda: not net.report("1")["links"]["2"]["alive"])
+        heard(net, "2", never=True)
         net.rounds(30)
         net.restart("2")
-        net.until(lambda: net.report("1")["links"]["2"]["alive"])
+        heard(net, "2")
         net.rounds(20)
         net.do("cut", sides=[["0", "1"]])
         net.until(lambda: not net.report("1")["links"]["2"]["alive"])
         net.rounds(40)
         net.do("heal")
-        net.until(lambda: net.report("1")["links"]["2"]["alive"])
+        heard(net)
         net.rounds(20)
         assert net.refused() == {}
         check(net)
@@ -137,17 +115,16 @@ def test_killed_agents_come_back_and_halves_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets limits of another process")
 def test_a_full_disk_ends_nothing(tmp_path: Path) -> None:
-    with chaos(coins("complete", 2), tmp_path, seed=6, options=["--interval", "0.02"]) as net:
+    with chaos(
+        coins(2, topology="complete"), tmp_path, seed=6, options=["--interval", "0.02"]
+    ) as net:
         net.start()
         net.rounds(20)
-        pid = net.processes.agents["1"].pid
-        # From now on no file of this process can grow; its notices are in one too.
-        limits = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        net.rounds(20)
-        stored = net.report("1")["stored_round"]
-        net.rounds(60)
-        assert net.report("1")["stored_round"] == stored < net.round("1") - 40
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+        with full_disk(net, "1"):
+            net.rounds(20)
+            stored = net.report("1")["stored_round"]
+            net.rounds(60)
+            assert net.report("1")["stored_round"] == stored < net.round("1") - 40
         net.until(lambda: "is kept again" in net.processes.agents["1"].notices())
         net.rounds(10)
         assert net.report("1")["stored_round"] > stored + 40
@@ -159,18 +136,15 @@ def test_a_full_disk_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_a_router_is_killed_and_comes_back(tmp_path: Path) -> None:
-    problem = coins("complete", 2)
+    problem = coins(2, topology="complete")
     keys = new_keys(members_of(problem), tmp_path / "keys")
     options = ["--interval", "0.02", "--patience", "0.5"]
     with chaos(problem, tmp_path, seed=8, keys=keys, routed=True, options=options) as net:
         net.start()
         net.rounds(20)
         assert net.report("0")["links"]["1"]["alive"]
-        net.end_between(signal.SIGKILL)
-        net.until(lambda: not net.report("0")["links"]["1"]["alive"])
-        net.rounds(20)
-        net.start_between()
-        net.until(lambda: net.report("0")["links"]["1"]["alive"])
+        with without_router(net):
+            net.rounds(20)
         net.rounds(20)
         # A member, who does not obey: he speaks for somebody else.
         member = KeyFolder.of_agent(keys, "1")
