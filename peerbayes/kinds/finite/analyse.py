@@ -164,7 +164,8 @@ def at_rounds(
     from theory import account
 
     accountant = account(problem.network, problem.model, rate=rate, exponent=exponent)
-    return AtRounds(accountant.probability(rounds), accountant.smallest_margin(rounds, delta))
+    probability = accountant.probability(rounds, pairs=True)
+    return AtRounds(probability, accountant.smallest_margin(rounds, delta))
 
 
 def rounds_asked(problem: Problem, request: Analyse, **known: Any) -> AtRounds | None:

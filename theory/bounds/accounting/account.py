@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from theory.bounds.accounting.curves import ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import LogBounds
-from theory.bounds.accounting.rounds import CertifiedSampleSize, certified_rounds
-from theory.bounds.accounting.unions import PairUnion, all_pairs_fit
+from theory.bounds.accounting.rounds import PAIR_WORK, CertifiedSampleSize, certified_rounds
+from theory.bounds.accounting.unions import PairUnion
 from theory.bounds.tails.chernoff import chernoff_bounds
 from theory.bounds.tails.events import ErrorEvents
 from theory.learning.model import FiniteModel
@@ -133,9 +133,8 @@ def _edge(
 _SHARPNESS = 0.02
 # Rounds within this factor share their tilts.
 _OCTAVE = 1.5
-# What pairs of events may look at in all, where logs are further apart than this.
+# Pairs of events are looked at where logs are further apart than this.
 _APART = 0.05
-_WORK = 150_000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,13 +195,16 @@ class ErrorAccount(Shown):
             "so that the lower bound is zero"
         )
 
-    def probability(self, rounds: ArrayLike) -> ErrorProbability:
+    def probability(self, rounds: ArrayLike, *, pairs: bool = False) -> ErrorProbability:
         """Certified two-sided bounds on the probability of error at each of `rounds`.
 
         Parameters
         ----------
         rounds
             A whole number of at least 1, or several.
+        pairs
+            Whether pairs of events are looked at as `sample_sizes` does, for closer bounds in two
+            or three times the time; else only those of one agent are.
 
         Raises
         ------
@@ -234,15 +236,12 @@ class ErrorAccount(Shown):
             nothing = np.full(n.size, -np.inf)
             return ErrorProbability(read_only(n), nothing, nothing, "there is nothing to reject")
         self._check_reach(int(n.max()))
-        order, groups = np.argsort(n), []
+        order = np.argsort(n)
         while order.size:
-            group = order[n[order] <= _OCTAVE * n[order[0]]]
-            groups.append(group)
+            start = int(n[order[0]])
+            group = order[n[order] <= _OCTAVE * start]
             order = order[group.size :]
-        work = _WORK / len(groups)
-        for group in groups:
             values = n[group]
-            start = int(values[0])
             curve = ErrorCurve(
                 self.events,
                 int(np.median(values)),
@@ -251,17 +250,13 @@ class ErrorAccount(Shown):
                 threshold=self.tie_gap / 2,
                 sharpness=_SHARPNESS,
             )
-            # Pairs of events make up for references of one dimension.
-            if all_pairs_fit(curve.joint, curve.pilot, work):
-                curve = replace(curve, with_reference=False)
             for index in group:
-                found = curve.bounds(int(n[index]), int(n[index]))
+                rounds = int(n[index])
+                found = curve.bounds(rounds, rounds)
                 lower[index], upper[index] = found.lower[0], found.upper[0]
-            last, pilot = int(values[-1]), int(np.median(values))
-            if (upper - lower)[group].max() > _APART:
-                pairs = PairUnion(curve, start, last, pilot, work)
-                lower[group] = np.maximum(lower[group], pairs.lower()[values - start])
-                upper[group] = np.minimum(upper[group], pairs.upper()[values - start])
+                if upper[index] - lower[index] > _APART:
+                    union = PairUnion(curve, rounds, rounds, curve.pilot, PAIR_WORK * pairs)
+                    lower[index], upper[index] = union.lower()[0], union.upper()[0]
         return ErrorProbability(read_only(n), read_only(lower), read_only(upper), self._note)
 
     def smallest_margin(self, rounds: int, delta: float) -> CertifiedMargin:

@@ -16,7 +16,7 @@ import numpy as np
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.inversion import EventCurve, LogBounds
 from theory.bounds.accounting.inversion_tilts import Grid, Tilt, choose_tilt
-from theory.bounds.accounting.joint import JointEvents
+from theory.bounds.accounting.joint import Event, JointEvents
 from theory.bounds.accounting.reference import ChernoffCurve, ReferenceCurve, choose_reference
 from theory.bounds.accounting.terms import EventTerms
 from theory.scientific import logsumexp
@@ -150,6 +150,11 @@ class ErrorCurve:
 
     @cached_property
     def _curves(self) -> dict[Candidate, EventCurve]:
+        return {}
+
+    @cached_property
+    def means(self) -> dict[tuple[frozenset[Event], int], EventCurve]:
+        """Those of the mean of two sums, by the two and the pilot: made by `PairUnion`."""
         return {}
 
     def curve(self, candidate: Candidate) -> EventCurve:

@@ -37,7 +37,7 @@ _MARGIN = 1e-3
 # Ends that are closer than this share of the lower one are hardly brought closer by pairs in two
 # dimensions; what these may look at otherwise.
 _CLOSE = 0.05
-_PAIR_WORK = 150_000.0
+PAIR_WORK = 150_000.0
 # Rounds in one array of the lower bound.
 _MOST_AT_ONCE = 16_384
 # Where between the ends pairs are sharpest.
@@ -110,7 +110,7 @@ def certified_rounds(
     last = max(guess, settled + 1)
     curve = ErrorCurve(events, guess, last, threshold=threshold, sharpness=_FINE)
     # Pairs of events make up for references of one dimension.
-    pairs = all_pairs_fit(curve.joint, guess, _PAIR_WORK)
+    pairs = all_pairs_fit(curve.joint, guess, PAIR_WORK)
     if curve.work > min(seconds, _CHEAP):
         curve = replace(curve, sharpness=_COARSE)
     if curve.work > seconds:
@@ -248,7 +248,7 @@ def _by_pairs(curve: ErrorCurve, found: CertifiedSampleSize) -> CertifiedSampleS
     """The same with ends that are closer, by pairs of events: the upper one first."""
     target = float(np.log(found.delta))
     first, last = found.lower or 1, (found.upper or 1) - 1
-    work = 0.0 if last - first < max(1, _CLOSE * first) else _PAIR_WORK
+    work = 0.0 if last - first < max(1, _CLOSE * first) else PAIR_WORK
     if work and last - first < _MOST_AT_ONCE:
         pilot = round(first + _NEAR_UPPER * (last - first))
         upper = PairUnion(curve, first, last, pilot, work).upper()

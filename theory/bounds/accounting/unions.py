@@ -120,20 +120,23 @@ class PairUnion:
 
     def _mean(self, events: tuple[Event, Event]) -> FloatArray:
         """The same of two events of one agent: two sums are both small only if their mean is."""
-        options = [self._joint.mixed_terms(events, share) for share in _SHARES]
-        threshold = self.curve.threshold
-        tilts = [choose_tilt(terms, self.pilot, threshold=threshold) for terms in options]
-        best = min(range(len(options)), key=lambda k: tilts[k].log_bound)
-        return self._single(options[best], tilts[best], threshold, _MEAN_SHARPNESS)
+        key, known = (frozenset(events), self.pilot), self.curve.means
+        if key not in known:
+            options = [self._joint.mixed_terms(events, share) for share in _SHARES]
+            start = self.curve.threshold
+            tilts = [choose_tilt(terms, self.pilot, threshold=start) for terms in options]
+            best = min(range(len(options)), key=lambda k: tilts[k].log_bound)
+            grid = Grid.around(tilts[best], sharpness=_MEAN_SHARPNESS)
+            known[key] = EventCurve(
+                options[best], grid, self.curve.last, self.curve.evaluate, start
+            )
+        return known[key].upper(self.first, self.last)
 
-    def _single(
-        self, terms: EventTerms, tilt: Tilt, threshold: float, sharpness: float
-    ) -> FloatArray:
+    def _single(self, terms: EventTerms, tilt: Tilt, threshold: float) -> FloatArray:
         """Upper bounds on the log probability of one event."""
-        grid = Grid.around(tilt, sharpness=sharpness)
-        return EventCurve(terms, grid, self.last, self.first, threshold).upper(
-            self.first, self.last
-        )
+        grid = Grid.around(tilt, sharpness=self.curve.sharpness)
+        one = EventCurve(terms, grid, self.last, self.first, threshold)
+        return one.upper(self.first, self.last)
 
     @cached_property
     def _references(self) -> list[_Reference]:
@@ -189,7 +192,7 @@ class PairUnion:
                 found.append(bound + np.log(c.count))
             level, terms = one.event.level or 0.0, joint.reference_terms(wrong)
             tilt = choose_tilt(terms, self.pilot, threshold=level)
-            whole = self._single(terms, tilt, level, self.curve.sharpness)
+            whole = self._single(terms, tilt, level)
             totals[wrong] = np.minimum(totals[wrong], logsumexp([whole, *found], axis=0))
             if overlap * len(references) > least:
                 pair = self._pair((one.event, references[parent].event), (-1, 1))

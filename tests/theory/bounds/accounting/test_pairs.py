@@ -138,7 +138,7 @@ def test_simulated_errors_lie_between_the_ends(seed: int) -> None:
     """Clopper and Pearson's intervals, which fail once in a million, meet the enclosures."""
     network, model = random_problem(seed)
     rounds, runs = [8, 16, 24], 20_000
-    found = account(network, model).probability(rounds)
+    found = account(network, model).probability(rounds, pairs=True)
     for k, count in enumerate(errors(network, model, rounds, runs)):
         low = beta.ppf(5e-7, count, runs - count + 1) if count else 0.0
         high = beta.isf(5e-7, count + 1, runs - count)
@@ -160,9 +160,17 @@ def test_pairs_never_make_an_end_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     network, model = random_problem(3)
     found = sample_sizes(network, model, delta=0.1).certified
     # Where pairs may look at nothing, what one event at a time gives is kept.
-    monkeypatch.setattr("theory.bounds.accounting.rounds._PAIR_WORK", 0.0)
+    monkeypatch.setattr("theory.bounds.accounting.rounds.PAIR_WORK", 0.0)
     plain = sample_sizes(network, model, delta=0.1).certified
     assert plain.lower < found.lower <= found.upper < plain.upper
+
+
+def test_an_account_looks_at_all_pairs_if_asked() -> None:
+    network, model = random_problem(0)
+    ends = account(network, model)
+    plain, close = ends.probability([8, 16]), ends.probability([8, 16], pairs=True)
+    assert (close.lower >= plain.lower).all()
+    assert (close.upper < 0.9 * plain.upper).all()
 
 
 def test_many_outcomes_have_no_joint_laws() -> None:
