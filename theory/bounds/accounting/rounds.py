@@ -14,7 +14,7 @@ from theory.bounds.accounting.curves import NEGLIGIBLE, ErrorCurve
 from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.laws import pair_laws
 from theory.bounds.accounting.small_loops import foresee
-from theory.bounds.accounting.unions import PairUnion, all_pairs_fit
+from theory.bounds.accounting.unions import PairUnion
 from theory.bounds.tails.chernoff import DIRECT_ATOMS, chernoff_bounds, hoeffding_bounds
 from theory.learning.finite_agent import Agent, FiniteAgent
 from theory.scientific import logsumexp
@@ -109,13 +109,11 @@ def certified_rounds(
             break
     last = max(guess, settled + 1)
     curve = ErrorCurve(events, guess, last, threshold=threshold, sharpness=_FINE)
-    # Pairs of events make up for references of one dimension.
-    pairs = all_pairs_fit(curve.joint, guess, PAIR_WORK)
     if curve.work > min(seconds, _CHEAP):
         curve = replace(curve, sharpness=_COARSE)
     if curve.work > seconds:
         return _too_long(delta, curve.work)
-    if _REFERENCE * curve.work > seconds or pairs:
+    if _REFERENCE * curve.work > seconds:
         curve = replace(curve, with_reference=False)
     closer = _closer(curve, target)
     if abs(closer - guess) > 0.05 * guess:

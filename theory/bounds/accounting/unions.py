@@ -279,15 +279,6 @@ def pair_work(joint: JointEvents, rounds: int) -> float:
     return _BEFORE + min(rounds, events.powers.count) * agents * events.atoms / kinds
 
 
-def all_pairs_fit(joint: JointEvents, rounds: int, work: float) -> bool:
-    """Whether `work` suffices for the pair of every event with its reference variable."""
-    if not joint.has_pairs:
-        return False
-    events = joint.events
-    pairs = sum(1 + len(events.classes(wrong)) for wrong in range(len(events.base.wrong)))
-    return pairs * pair_work(joint, rounds) <= work
-
-
 def _chances(tilts: list[Tilt], steps: FloatArray | float = 0.0) -> FloatArray:
     """About the probabilities of events, below a half; of one with its level moved by steps."""
     logs = np.array([tilt.estimate for tilt in tilts]) + steps

@@ -34,6 +34,8 @@ from theory.validation import FloatArray, IntArray
 
 # Rows are met to this part of the largest influence.
 _ACCURACY = 1e-13
+# Rows may exceed 1 by this: it is rounding.
+_ROUNDING = 1e-12
 _NEWTON_STEPS = 80
 _HALVINGS = 50
 # A Newton step may change log x by at most so much: beyond it the model is not worth following.
@@ -261,8 +263,7 @@ class FlowWeights:
         i, j = self.graph.links.T
         weights = np.zeros((self.graph.agents, self.graph.agents))
         weights[i, j] = point.flows / point.v[i]
-        # Equations are met to an accuracy that is not small beside the least v: rows may exceed 1.
-        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        weights /= _excess(weights.sum(axis=1))[:, None]
         np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
         return weights
 
@@ -336,8 +337,16 @@ class FlowWeights:
             weight = weight / self.availability
         agents = self.graph.agents
         total = np.bincount(i, weight, minlength=agents)
-        weight, own = weight / np.maximum(total, 1.0)[i], np.maximum(1.0 - total, 0.0)
+        weight, own = weight / _excess(total)[i], np.maximum(1.0 - total, 0.0)
         matrix = assemble(i, j, weight, agents=agents, own=own, sparse_result=False)
         for agent, row in () if expected else self.limits.fixed_rows.items():
             matrix[agent] = row
         return self.graph.network(matrix, name=name)
+
+
+def _excess(total: FloatArray) -> FloatArray:
+    """What rows of some sums are divided by: these where they exceed 1, else 1.
+
+    Equations are met to an accuracy that is not small beside the least v.
+    """
+    return np.where(total > 1.0 + _ROUNDING, total, 1.0)
