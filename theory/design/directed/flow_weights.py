@@ -336,7 +336,7 @@ class FlowWeights:
         if not expected:
             weight = weight / self.availability
         agents = self.graph.agents
-        total = np.bincount(i, weight, minlength=agents)
+        total = np.asarray(np.bincount(i, weight, minlength=agents), dtype=np.float64)
         weight, own = weight / _excess(total)[i], np.maximum(1.0 - total, 0.0)
         matrix = assemble(i, j, weight, agents=agents, own=own, sparse_result=False)
         for agent, row in () if expected else self.limits.fixed_rows.items():
