@@ -1,8 +1,7 @@
 """Contenders that take turns on one thread, what this machine does at best, and whole processes.
 
 A limit is measured in the run that uses it, between the contenders, since the speed of a shared or
-frequency-scaled machine drifts by tens of percent. What a core could do, whatever library is asked,
-is measured in :mod:`benchmarks.core`.
+frequency-scaled machine drifts by tens of percent.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,20 +27,29 @@ import numpy as np
 from benchmarks.tables import Options
 
 Task = Callable[[], object]
+Clock = Callable[[], float]
 # Below so many seconds a task is called several times in a row: reading the clock takes 1e-6.
 # Beyond so many its first call counts: what it compiles and allocates is little beside it.
 SHORT, LONG = 2e-3, 5.0
 MIB = 1 << 20
+# Units of time, by the columns of tables.
+SCALES = {"ms": ("milliseconds", 1e3), "s": ("s", 1.0)}
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _HOME = Path(__file__).parents[1]
 
 
-def timed(task: Task, *, calls: int = 1) -> float:
-    """CPU seconds that a call takes; waiting for a core on a shared machine does not count."""
-    start = time.process_time()
+def timed(task: Task, *, calls: int = 1, clock: Clock = time.process_time) -> float:
+    """Seconds that a call takes; of the CPU, waiting for a core on a shared machine left out."""
+    start = clock()
     for _ in range(calls):
         task()
-    return (time.process_time() - start) / calls
+    return (clock() - start) / calls
+
+
+def children() -> float:
+    """CPU seconds, user and system, of the processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 # Turns ----------------------------------------------------------------------------------------
@@ -48,7 +57,7 @@ def timed(task: Task, *, calls: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Contest:
-    """What contenders took in each of their turns, CPU seconds, and what their last calls returned.
+    """What contenders took in each of their turns, seconds, and what their last calls returned.
 
     Attributes
     ----------
@@ -56,36 +65,25 @@ class Contest:
         By contender.
     work
         Operations or bytes of what was compared; of interest where a limit was measured too.
+    columns
+        Of the table that is to be filled.
     """
 
-    turns: Mapping[str, Sequence[float]]
-    answers: Mapping[str, Any]
+    turns: dict[str, list[float]]
+    answers: dict[str, Any]
     work: float
+    columns: Collection[str]
 
     @property
     def seconds(self) -> dict[str, float]:
         """Medians."""
         return {name: statistics.median(values) for name, values in self.turns.items()}
 
-    @property
-    def rate(self) -> float:
-        """The limit: 10⁹ operations or bytes a second."""
-        return self.work / self.seconds["limit"] / 1e9
-
-    def milliseconds(self, *names: str) -> dict[str, float | None]:
-        """Of some contenders, or all; None of those that did not take part."""
-        seconds = self.seconds
-        return {n: 1e3 * seconds[n] if n in seconds else None for n in names or seconds}
-
-    def times(self, base: str, *names: str) -> dict[str, float | None]:
-        """How many times as long as `base` each took; None of those that did not take part."""
-        seconds = self.seconds
-        return {n: seconds[n] / seconds[base] if n in seconds else None for n in names}
-
-    def shares(self, *names: str) -> dict[str, float]:
-        """The limit over each contender's time, as entries of a row."""
-        seconds = self.seconds
-        return {f"{n}_share": seconds["limit"] / seconds[n] for n in names}
+    def row(self, **more: Any) -> dict[str, Any]:
+        """The table's columns about these times, and other numbers (:func:`row_of`)."""
+        if "limit rate" in self.columns:  # 10⁹ operations or bytes a second
+            more = {"limit_rate": self.work / self.seconds["limit"] / 1e9, **more}
+        return row_of(self.columns, self.seconds, **more)
 
     def spread(self, *names: str) -> float:
         """The largest of the relative ranges, (slowest − quickest) / median; of all or some."""
@@ -93,9 +91,32 @@ class Contest:
         return max((max(v) - min(v)) / statistics.median(v) for v in turns)
 
 
+def row_of(columns: Collection[str], seconds: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    """What the columns of a table ask for, of seconds by contender and of more numbers.
+
+    A column ``name (unit)`` is the contender's time in ``ms`` or ``s``; ``times`` another's; a
+    ``share``, the time of ``limit`` over its own; or what `more` has for that unit, by name. None
+    stands for those that did not take part. What is no dictionary in `more` is taken over.
+    """
+    row = {key: value for key, value in more.items() if not isinstance(value, Mapping)}
+    for column in columns:
+        name, _, unit = column.removesuffix(")").rpartition(" (")
+        key, own, base = unit.replace(" ", "_"), seconds.get(name), unit.removeprefix("times ")
+        if key in more and name:
+            row.setdefault(key, {})[name] = more[key].get(name)
+        elif unit in SCALES:
+            key, scale = SCALES[unit]
+            row.setdefault(key, {})[name] = None if own is None else scale * own
+        elif base != unit and base in seconds:
+            row.setdefault(unit, {})[name] = None if own is None else own / seconds[base]
+        elif unit == "share" and own is not None:
+            row[f"{name}_share"] = seconds["limit"] / own
+    return row
+
+
 def contest(
     how: Options, tasks: Mapping[str, Task], *, per: Mapping[str, float] = _EMPTY,
-    limit: Limit | None = None, work: float = math.nan,
+    limit: Limit | None = None, work: float = math.nan, clock: Clock = time.process_time,
 ) -> Contest:  # fmt: skip
     """Let contenders take turns, so that all see the same weather.
 
@@ -108,6 +129,8 @@ def contest(
         By how much what a call takes is divided, such as the rounds it goes through; 1 if not said.
     limit, work
         Takes part as ``limit``; its time is what `work` operations or bytes take at its rate.
+    clock
+        In seconds.
     """
     if limit is not None:
         tasks, per = {"limit": limit.task, **tasks}, {"limit": limit.work / work, **per}
@@ -117,17 +140,19 @@ def contest(
         answers[name] = tasks[name]()
 
     calls = {name: partial(call, name) for name in tasks}
-    first = {name: timed(task) for name, task in calls.items()}
+    first = {name: timed(task, clock=clock) for name, task in calls.items()}
     times = {
-        name: math.ceil(SHORT / max(timed(task), 1e-6)) if first[name] < 10 * SHORT else 1
+        name: math.ceil(SHORT / max(timed(task, clock=clock), 1e-6))
+        if first[name] < 10 * SHORT else 1
         for name, task in calls.items()
-    }
+    }  # fmt: skip
     turns = {name: [one / per.get(name, 1.0)] * (one > LONG) for name, one in first.items()}
     for turn in range(1, how.repeats + 1):
         for name, task in calls.items():
             if len(turns[name]) < turn:
-                turns[name].append(timed(task, calls=times[name]) / per.get(name, 1.0))
-    return Contest(turns, answers, work)
+                taken = timed(task, calls=times[name], clock=clock)
+                turns[name].append(taken / per.get(name, 1.0))
+    return Contest(turns, answers, work, how.columns)
 
 
 # Limits ---------------------------------------------------------------------------------------

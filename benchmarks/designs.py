@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from statistics import median
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
-from benchmarks.contest import MIB, Task, contest, grown, in_a_process, timed
+from benchmarks.contest import LONG, MIB, Task, contest, grown, in_a_process, row_of
 from benchmarks.tables import Options, Row
 from tests.theory.design.mixing.support import geometric, grid, scale_free, solve_sdp
 from tests.theory.design.oracles import model_of, whole_program
@@ -40,9 +39,8 @@ from theory.design.placement.bounds import rate_bound
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.validation import FloatArray
 
-# Answers this quick are repeated until they add up to more than reading the clock does; those that
-# take long are given once; seconds that each of the others may take.
-SHORT, LONG, LIMIT = 0.02, 5.0, 200.0
+# Seconds that each of the others may take.
+LIMIT = 200.0
 Answer = dict[str, float | None]
 
 
@@ -57,32 +55,26 @@ def alone(design: str, words: Sequence[Any], contender: str, repeats: int) -> An
     np.linalg.cholesky(np.eye(300))
     lapack.dpotrf(np.eye(300))
     problem, answers = make(*words), []
-    first, growth = grown(lambda: answers.append(ask(problem, contender)))
-    calls, seconds = max(1, round(SHORT / max(first, 1e-6))), [first]
-    if first < LONG:
-        seconds = [timed(lambda: ask(problem, contender), calls=calls) for _ in range(repeats)]
-    return {"s": median(seconds), "MiB": growth / MIB, **answers[0]}
+    seconds, growth = grown(lambda: answers.append(ask(problem, contender)))
+    if seconds < LONG:
+        again = contest(Options(False, repeats), {"again": lambda: ask(problem, contender)})
+        seconds = again.seconds["again"]
+    return {"s": seconds, "MiB": growth / MIB, **answers[0]}
 
 
 def asked(how: Options, design: str, words: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
-    """The answers of those that have one; ours may take as long as they want."""
-    found = {}
+    """By what was measured: the answers of those that have one; ours take what they want."""
+    found: dict[str, dict[str, float]] = {}
     for name in names:
         seconds = None if name in ("ours", "exact") else LIMIT
         with suppress(subprocess.SubprocessError):
             answer = in_a_process(
                 "designs:alone", design, words, name, how.repeats, seconds=seconds
             )
-            found[name] = answer if None not in answer.values() else {}
+            if None not in answer.values():
+                for key, value in answer.items():
+                    found.setdefault(key, {})[name] = value
     return found
-
-
-def numbers(
-    found: Mapping[str, Answer], key: str, names: Sequence[str], *, scale: float | None = 1.0
-) -> dict[str, float | None]:
-    """One number of each, in some unit; None where there is no answer."""
-    values = {name: found.get(name, {}).get(key) for name in names}
-    return {name: v / scale if v is not None and scale else None for name, v in values.items()}
 
 
 # Rate -----------------------------------------------------------------------------------------
@@ -138,16 +130,9 @@ def ask_rate(model: FiniteModel, contender: str) -> Answer:
 
 def rate(how: Options, *, family: str, agents: int, hypotheses: int, others: Sequence[str]) -> Row:
     """The best rate."""
-    every = ("HiGHS, whole", "Clarabel", "SCS")
     found = asked(how, "rate", (family, agents, hypotheses), ("ours", "exact", *others))
-    best, bound = found["ours"]["s"], found["ours"]["bound"]
-    rates = numbers(found, "rate", ("ours", *every), scale=bound)
-    return {
-        "milliseconds": numbers(found, "s", ("ours", "exact"), scale=1e-3),
-        "times ours": numbers(found, "s", every, scale=best),
-        "MiB": numbers(found, "MiB", ("ours", "exact", *every)),
-        "gap": {n: None if share is None else max(0.0, 1 - share) for n, share in rates.items()},
-    }
+    gap = {name: max(0.0, 1 - k / found["bound"]["ours"]) for name, k in found["rate"].items()}
+    return row_of(how.columns, found["s"], MiB=found["MiB"], gap=gap)
 
 
 # Mixing ---------------------------------------------------------------------------------------
@@ -184,10 +169,8 @@ DESIGNS: Mapping[str, tuple[Sequence[Any], Callable[..., Any], Callable[[Any, st
 
 def mixing(how: Options, *, network: str, side: int, others: Sequence[str] = ()) -> Row:
     """The fastest reversible mixing for uniform v."""
-    graph, every = graph_of(network, side), ("ours", "clarabel", "scs")
-    found = asked(how, "mixing", (network, side), ("ours", *others))
-    columns = {key: numbers(found, key, every) for key in ("s", "MiB", "gap")}
-    return {"N": graph.agents, "edges": len(graph.edges), **columns}
+    graph, found = graph_of(network, side), asked(how, "mixing", (network, side), ("ours", *others))
+    return row_of(how.columns, found.pop("s"), N=graph.agents, edges=len(graph.edges), **found)
 
 
 # Exponent -------------------------------------------------------------------------------------
@@ -248,7 +231,7 @@ class Bisection:
 
 def exponent(how: Options, *, agents: int, hypotheses: int, others: Sequence[str] = ()) -> Row:
     """The best exponent, with its certificate; peers bisect from that of uniform v."""
-    model, every = exponent_model(agents, hypotheses), ("Clarabel", "SCS")
+    model = exponent_model(agents, hypotheses)
     target = int(model.compromise(np.full(agents, 1 / agents))[0])
     uniform = best_exponent(model, target=target).uniform_exponent
     tasks: dict[str, Task] = {"ours": partial(best_exponent, model, target=target)}
@@ -256,15 +239,11 @@ def exponent(how: Options, *, agents: int, hypotheses: int, others: Sequence[str
         bisection = Bisection(model, target)
         tasks |= {name: partial(bisection.solve, name, uniform) for name in others}
     found = contest(how, tasks)
-    best = found.answers["ours"]
+    best = found.answers.pop("ours")
     bound = best.certificate.bound
-    gaps = {n: abs(bound - found.answers[n]) / bound if n in tasks else None for n in every}
-    return {
-        "binding": len(best.binding),
-        "milliseconds": found.milliseconds("ours", *every),
-        "times_ours": found.times("ours", *every),
-        "relative_gap": {"ours": best.certificate.gap / bound, **gaps},
-    }
+    gaps = {name: abs(bound - value) / bound for name, value in found.answers.items()}
+    gaps["ours"] = best.certificate.gap / bound
+    return found.row(binding=len(best.binding), relative_gap=gaps)
 
 
 # Placement ------------------------------------------------------------------------------------
@@ -294,7 +273,6 @@ def placement(how: Options, *, objective: Any, agents: int, sorts: int, hypothes
     if objective == "rate":
         tasks["milp"] = partial(ask, method="milp", tolerance=1e-4, seconds=10.0)
         others = {"bound": partial(rate_bound, problem)}
-    methods = ("exhaustive", *tasks)
     if (problem.classes or np.inf) <= 400_000:
         tasks["exhaustive"] = partial(ask, method="exhaustive")
     found = contest(how, {**tasks, **others})
@@ -302,11 +280,7 @@ def placement(how: Options, *, objective: Any, agents: int, sorts: int, hypothes
     best = max(one.value for one in placed.values())
     worst = next((one.worst for one in placed.values() if one.worst is not None), None)
     gaps = {name: one.certificate.gap / one.value for name, one in placed.items()}
-    return {
-        "milliseconds": found.milliseconds(*methods, *others),
-        "gap": {name: gaps.get(name) for name in methods},
-        "gain": {
-            "over as given": best / placed["local"].original,
-            "over the worst": None if worst is None else best / worst,
-        },
-    }
+    gain = {"over as given": best / placed["local"].original}
+    if worst is not None:
+        gain["over the worst"] = best / worst
+    return found.row(gap=gaps, gain=gain)

@@ -6,7 +6,6 @@ CPU seconds on one thread; Flower's and two threads by the clock.
 from __future__ import annotations
 
 import itertools
-import statistics
 import subprocess
 import sys
 import time
@@ -110,18 +109,18 @@ def flower(together: int, batch: int, inputs: int, hidden: int, held: int) -> li
     return [after - before for before, after in itertools.pairwise(marks[1:])]
 
 
-def flower_in_a_process(*given: int) -> float | None:
-    """Median seconds of a round; None if Flower is absent, fails, or takes too long."""
+def flower_in_a_process(*given: int) -> dict[str, list[float]]:
+    """Seconds of each round by Flower; nothing if it is absent, fails, or takes too long."""
     if not find_spec("flwr"):
         print("Flower is not installed: its column stays empty")
-        return None
+        return {}
     settings = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     try:
-        seconds = in_a_process("federated:flower", *given, seconds=PATIENCE, settings=settings)
+        found = in_a_process("federated:flower", *given, seconds=PATIENCE, settings=settings)
+        return {"Flower": found}
     except subprocess.SubprocessError as error:
         print(f"Flower failed or was given up: its column stays empty\n{error}", file=sys.stderr)
-        return None
-    return float(statistics.median(seconds))
+        return {}
 
 
 def fedavg(
@@ -142,15 +141,10 @@ def fedavg(
         limit=single_product(),
         work=2.0 * together * held * multiplications(net),
     )
-    other = flower_in_a_process(together, batch, inputs, hidden, held) if with_flower else None
-    scaled = other / found.seconds["stacked"] if other else None
-    return {
-        "limit_rate": found.rate,
-        **found.shares("stacked", "loop"),
-        "milliseconds": {**found.milliseconds(), "Flower": 1e3 * other if other else None},
-        "times stacked": {**found.times("stacked", "loop"), "Flower": scaled},
-        "spread_share": found.spread(),
-    }
+    spread = found.spread()
+    if with_flower:
+        found.turns.update(flower_in_a_process(together, batch, inputs, hidden, held))
+    return found.row(spread_share=spread)
 
 
 # GAE ------------------------------------------------------------------------------------------
@@ -197,16 +191,6 @@ class Stacked:
         _, found = self.passes.gradient(weights, self.rows[node], _DROPOUT, random)
         step(self.state, node, found, Recipe())
 
-    def gain(self, repeats: int) -> float:
-        """How many times quicker two threads are than one, by the clock."""
-        taken: dict[int, list[float]] = {1: [], 2: []}
-        for _ in range(repeats):
-            for workers, seconds in taken.items():
-                start = time.perf_counter()
-                self(workers)
-                seconds.append(time.perf_counter() - start)
-        return statistics.median(taken[1]) / statistics.median(taken[2])
-
 
 def in_bfloat16(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -236,11 +220,9 @@ def gae(how: Options, *, nodes: int, batch: int) -> Row:
             how, {"stacked": stacked, **others}, limit=single_product(),
             work=count * image_operations(),
         )  # fmt: skip
-        gain = stacked.gain(how.repeats)
+        threads: dict[str, Task] = {"one": stacked, "two": lambda: stacked(workers=2)}
+        seconds = contest(how, threads, clock=time.perf_counter).seconds
     return {
-        "limit_rate": found.rate,
-        "milliseconds": found.milliseconds(),
-        "times stacked": found.times("stacked", *others),
-        "two threads": gain,
-        "spread_share": found.spread(),
+        **found.row(spread_share=found.spread()),
+        "two threads": seconds["one"] / seconds["two"],
     }

@@ -115,8 +115,7 @@ def certified(how: Options, *, network: str, rounds: int) -> Row:
     whole = found.answers["account"]
     ends["account"] = float(whole.log_lower[0]), float(whole.log_upper[0])
     return {
-        "log10_probability": ends["ours"][1] / math.log(10),
-        "milliseconds": found.milliseconds(),
+        **found.row(log10_probability=ends["ours"][1] / math.log(10)),
         "ratio": {n: math.exp(up - low) for n, (low, up) in ends.items() if math.isfinite(low)},
     }
 
@@ -147,11 +146,8 @@ def enumeration(how: Options, *, network: str, rounds: int) -> Row:
     found = contest(how, tasks)
     law, enumerated = found.answers["law"], found.answers.get("histories")
     assert enumerated is None or math.isclose(law.error_probability(), enumerated, rel_tol=1e-9)
-    return {
-        "log10_histories": math.log10(2) * graph.agents * rounds,
-        "states": law.states,
-        "milliseconds": found.milliseconds("law", "histories"),
-    }
+    histories = math.log10(2) * graph.agents * rounds
+    return found.row(log10_histories=histories, states=law.states)
 
 
 def rare(how: Options, *, network: str, rounds: int) -> Row:
@@ -172,11 +168,10 @@ def rare(how: Options, *, network: str, rounds: int) -> Row:
     runs = -min(e.log_probability for e in errors.each_agent) - 2 * math.log(TARGET)
     hours = math.log10(found.seconds["count"] / TIMED / 3600) + runs / math.log(10)
     every = (*errors.each_agent, errors.some_agent)
-    return {
-        "log10_probability": errors.some_agent.log_probability / math.log(10),
-        "runs": errors.replicates,
-        "error_share": max(e.relative_standard_error for e in every),
-        "milliseconds": found.milliseconds("rare"),
-        "log10_runs_to_count": runs / math.log(10),
-        "log10_hours_to_count": hours,
-    }
+    return found.row(
+        log10_probability=errors.some_agent.log_probability / math.log(10),
+        runs=errors.replicates,
+        error_share=max(e.relative_standard_error for e in every),
+        log10_runs_to_count=runs / math.log(10),
+        log10_hours_to_count=hours,
+    )

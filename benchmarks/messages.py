@@ -92,7 +92,7 @@ def codecs(how: Options, *, words: Mapping[str, Any]) -> Row:
     return {
         "bits a weight": round(point.bits, 3),
         "nats a weight": float(f"{point.nats:.3g}"),
-        "milliseconds": times.milliseconds(),
+        **times.row(),
         "both over zlib": (seconds["encode"] + seconds["decode"]) / seconds["zlib"],
     }
 

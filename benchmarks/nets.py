@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.contest import Task, contest, single_product
+from benchmarks.contest import Task, contest, row_of, single_product
 from benchmarks.tables import Options, Row
 from empirical.kernels.noise import Noise, keys
 from empirical.kernels.product import product
@@ -144,11 +144,8 @@ def tuned_loss(parameters: Parameters, prior: Parameters, x: Tensor, y: Tensor) 
         names = {"": weight, "bias_": f"{prefix}bias_mean"}
         log_stds = {part: parameters[f"{prefix}{part}log_std"] for part in names}
         variances = {part: torch.exp(2 * value) for part, value in log_stds.items()}
-        bias, bias_variance = parameters[names["bias_"]], variances["bias_"]
-        if x.dim() == 3:  # of all agents
-            bias, bias_variance = bias[:, None], bias_variance[:, None]
-        centre = x @ parameters[weight] + bias
-        variance = (x * x) @ variances[""] + bias_variance
+        centre = x @ parameters[weight] + parameters[names["bias_"]][..., None, :]
+        variance = (x * x) @ variances[""] + variances["bias_"][..., None, :]
         x = centre + variance.sqrt() * torch.randn_like(centre)
         x = torch.relu(x) if layer < len(means) - 1 else x
         for part, name in names.items():
@@ -223,14 +220,7 @@ def papers_step(how: Options, *, agents: int, inputs: int = 784, hidden: int = 2
     # Products by means and by variances, forward and backward.
     work = 4.0 * BATCH * multiplications(net)
     found = contest(how, tasks, per=per, limit=single_product(), work=work)
-    others = ("loop", "tuned loop", "stacked", "vmap")
-    return {
-        "limit_rate": found.rate,
-        **found.shares("engine", "loop"),
-        "milliseconds": found.milliseconds("limit", "engine", *others, "consensus"),
-        "times engine": found.times("engine", *others),
-        "spread_share": found.spread(*(n for n in tasks if n != "consensus")),
-    }
+    return found.row(spread_share=found.spread(*(n for n in tasks if n != "consensus")))
 
 
 def by(choice: str, task: Task) -> Task:
@@ -281,13 +271,7 @@ def steps(how: Options, *, agents: int, inputs: int = 784, hidden: int = 200) ->
             "engine": found.seconds[name],
             **{word: found.seconds[f"{name}, {word}"] for word in ("plain", "fast plain")},
         }
-        yield {
-            "learner": name,
-            "engine_share": times["limit"] / times["engine"],
-            "milliseconds": {word: 1e3 * value for word, value in times.items()},
-            "times engine": {w: times[w] / times["engine"] for w in ("plain", "fast plain")},
-            "spread_share": found.spread(name),
-        }
+        yield row_of(how.columns, times, learner=name, spread_share=found.spread(name))
 
 
 # What a step is made of -----------------------------------------------------------------------
@@ -341,13 +325,9 @@ def noise(how: Options, *, normals: int) -> Row:
     """Normals drawn by torch and by counter, and copying as many numbers."""
     out, source = torch.empty(1, normals), torch.randn(1, normals)
     own = Noise(keys(0, [0]), [0])
-    found = contest(
-        how,
-        {
-            "torch": lambda: out.normal_(),
-            "counter": lambda: own.normals(out),
-            "copy": lambda: out.copy_(source),
-        },
-    )
-    times = found.times("counter", "torch")
-    return {"milliseconds": found.milliseconds(), "times counter": times}
+    tasks: dict[str, Task] = {
+        "torch": lambda: out.normal_(),
+        "counter": lambda: own.normals(out),
+        "copy": lambda: out.copy_(source),
+    }
+    return contest(how, tasks).row()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.contest import Contest, Task, contest
+from benchmarks.contest import Task, contest
 from benchmarks.tables import Options, Row
 from tests.oracles import exact_stationary, relative_error
 from theory import Network
@@ -31,7 +31,6 @@ from theory.rational import RationalNetwork
 from theory.validation import FloatArray
 
 GRID = 2.0**53
-PEERS = ("quantecon", "pydtmc")
 
 
 # Dense networks -------------------------------------------------------------------------------
@@ -107,24 +106,23 @@ def dense(how: Options, *, kind: str, agents: int) -> Row:
     methods = {"gth": eliminate, "solve": solved, "eig": eigenvector}
     found = contest(how, {name: partial(method, weights) for name, method in methods.items()})
     exact, seconds = exact_stationary(weights), found.seconds
-    return {
-        "milliseconds": found.milliseconds(),
-        "ratio": {f"gth / {name}": seconds["gth"] / seconds[name] for name in ("solve", "eig")},
-        "error": {name: relative_error(v, exact) for name, v in found.answers.items()},
-    }
+    return found.row(
+        ratio={f"gth / {name}": seconds["gth"] / seconds[name] for name in ("solve", "eig")},
+        error={name: relative_error(v, exact) for name, v in found.answers.items()},
+    )
 
 
 # Sparse networks, and slow ones ---------------------------------------------------------------
 
 
-def in_products(how: Options, weights: Weights, result: Task) -> tuple[Contest, Row]:
-    """The yardstick is Wᵀv for sparse W, one round W·W for dense W."""
+def in_products(how: Options, weights: Weights, result: Task) -> tuple[Any, Row]:
+    """An answer; and its time beside Wᵀv for sparse W, one round W·W for dense W."""
     other = np.full(weights.shape[0], 1 / weights.shape[0])
     is_dense = isinstance(weights, np.ndarray)
     product: Task = lambda: weights @ weights if is_dense else weights.T @ other  # noqa: E731
     found = contest(how, {"result": result, "product": product})
-    products = found.times("product", "result")["result"]
-    return found, {"milliseconds": found.milliseconds(), "products": products}
+    products = found.seconds["result"] / found.seconds["product"]
+    return found.answers["result"], found.row(products=products)
 
 
 def ring(*, stay: FloatArray, back: FloatArray, forth: FloatArray) -> csr_array:
@@ -177,20 +175,17 @@ def mixing(
     if gap:
         weights = np.full((agents, agents), gap / agents)
         np.fill_diagonal(weights, 1 - gap + gap / agents)
-        found, row = in_products(how, weights, lambda: deviation(weights, values))
-        exact, bounds = 2 * (1 - 1 / agents) * (1 - gap) / gap, found.answers["result"]
-        ends = np.concatenate([bounds.lower, bounds.upper])
-        return {**row, "error": {"value": float(np.abs(ends / exact - 1).max())}}
+        bounds, row = in_products(how, weights, lambda: deviation(weights, values))
+        ends, exact = [bounds.lower, bounds.upper], 2 * (1 - 1 / agents) * (1 - gap) / gap
+        return {**row, "error": {"value": float(np.abs(np.array(ends) / exact - 1).max())}}
     if back == forth:
         network = Network.from_topology("ring", agents=agents, sparse=True)
     else:
         drift = ring(stay=(1 - back - forth) * one, back=back * one, forth=forth * one)
         network = Network(drift.toarray())
-    reversible = network.is_reversible
-    found, row = in_products(
-        how, network.weights, lambda: spectrum(network.weights, values, reversible=reversible)
-    )
-    slem, gap = found.answers["result"].slem, ring_gap(agents, back=back, forth=forth)
+    modulus = partial(spectrum, network.weights, values, reversible=network.is_reversible)
+    found, row = in_products(how, network.weights, modulus)
+    slem, gap = found.slem, ring_gap(agents, back=back, forth=forth)
     error = {"value": abs(1 - slem - gap) / (1 - gap), "gap": abs((1 - slem) / gap - 1)}
     return {**row, "error": error}
 
@@ -219,18 +214,17 @@ def ladder(how: Options, *, side: int = 0, agents: int = 0) -> Row:
         },
     )
     answers = found.answers
-    return {
-        "milliseconds": found.milliseconds(),
-        "error": {
+    return found.row(
+        error={
             "float v": relative_error(answers["float v"], list(answers["exact v"])),
             "float modulus": abs(answers["float modulus"] - answers["exact modulus"].midpoint),
         },
-        "width": {
+        width={
             "float D": answers["float D"].width,
             "exact D": max(one.relative_width for one in answers["exact D"]),
             "certified": max(answers["certified, all"].reached.values()),
         },
-    }
+    )
 
 
 def installed_peers(weights: FloatArray) -> dict[str, Task]:
@@ -269,14 +263,12 @@ def peers(how: Options, *, kind: str, agents: int) -> Row:
         },
     )
     answers: Mapping[str, Any] = found.answers
-    vs = ["v, ours", *(f"v, {peer}" for peer in PEERS)]
     exact = list(rational.stationary_distribution)
-    return {
-        "milliseconds": found.milliseconds(*vs, "gap, ours", "gap, pydtmc", "gap, exact"),
-        "error": {v: relative_error(answers[v], exact) if v in answers else None for v in vs},
-        "gap": {
+    return found.row(
+        error={v: relative_error(answers[v], exact) for v in answers if v.startswith("v,")},
+        gap={
             "exact": float(1 - Fraction(answers["gap, exact"].midpoint)),
             "ours": answers["gap, ours"],
             "pydtmc": answers.get("gap, pydtmc"),
         },
-    }
+    )

@@ -11,9 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from benchmarks.contest import Task, contest, copy, matrix_product
-from benchmarks.core import FLOPS, multiply_adds
 from benchmarks.tables import Options, Row
 from exact import Run, prepare_regression, simulate, simulate_regression
 from exact.beliefs import bayes_update, pooled
@@ -21,6 +24,7 @@ from exact.changing import draw_rounds, learn_changing, process_for
 from exact.changing.process import observations
 from exact.changing.simulation import Footprint, process_task
 from exact.compression import evidence_basis
+from exact.dense_kernel import DOUBLE
 from exact.learning import chunks
 from exact.propagation import (
     COMPILED_AGENTS,
@@ -60,6 +64,50 @@ def dense(agents: int) -> Network:
     """A random dense network."""
     weights = np.random.default_rng(2).random((agents, agents)) + 0.1
     return Network(weights / weights.sum(axis=1, keepdims=True))
+
+
+# What a core can do ---------------------------------------------------------------------------
+
+LANES = DOUBLE.lanes
+# Sums that do not wait for each other: two units of four or five cycles want ten.
+CHAINS = 12
+# Of a call, and its operations.
+STEPS = 200_000
+FLOPS = 2 * LANES * CHAINS * STEPS
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _sums(typing: Any, steps: Any) -> Any:
+    """CHAINS vectors, each multiplied by .5 and added .5 to, `steps` times; the sum of lane 0."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        vector = ir.VectorType(ir.DoubleType(), LANES)
+        fused = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f64"
+        )
+        half, *starts = (
+            ir.Constant(vector, [x] * LANES) for x in (0.5, *map(float, range(CHAINS)))
+        )
+        sums = [cgutils.alloca_once_value(builder, start) for start in starts]  # LLVM: registers
+        with cgutils.for_range(builder, args[0]):
+            for one in sums:
+                builder.store(builder.call(fused, [builder.load(one), half, half]), one)
+        total = builder.load(sums[0])
+        for one in sums[1:]:
+            total = builder.fadd(total, builder.load(one))
+        return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(types.int64), generate
+
+
+@njit(nogil=True)
+def multiply_adds(steps: int = STEPS) -> float:
+    """What a core does at best, whatever library is asked: multiply-adds, and no memory.
+
+    As many and as wide as it has: 2 · LANES · CHAINS · `steps` operations. Tends to CHAINS, which
+    every sum's 1 makes.
+    """
+    return float(_sums(steps))
 
 
 # A network that stays -------------------------------------------------------------------------
@@ -183,7 +231,7 @@ def consensus(
     found = contest(
         how,
         {
-            "core": lambda: multiply_adds(),
+            "registers": lambda: multiply_adds(),
             "product": engine(False),
             "observed": engine(True),
             "simulated": engine(True, shortened=True, rounds=long),
@@ -200,15 +248,12 @@ def consensus(
         limit=copy(state) if sparse else matrix_product(),
         work=16.0 * state if sparse else flops,
     )
-    core = FLOPS / found.seconds["core"]
-    of_core = {"core_rate": core / 1e9, "core_share": flops / core / found.seconds["product"]}
-    return {
-        "limit": "copy, GB/s" if sparse else "matrix product, GFLOP/s",
-        "limit_rate": found.rate,
-        **found.shares("product", "observed", "simulated"),
-        **({} if sparse else of_core),
-        "milliseconds": found.milliseconds(*(name for name in found.turns if name != "core")),
-    }
+    if sparse:
+        return found.row(limit="copy, GB/s")
+    core = FLOPS / found.seconds["registers"]
+    share = flops / core / found.seconds["product"]
+    limit = "matrix product, GFLOP/s"
+    return found.row(limit=limit, core_rate=core / 1e9, core_share=share)
 
 
 # Networks that change -------------------------------------------------------------------------
@@ -282,12 +327,8 @@ def changing(
         limit=limit,
         work=limit.work,
     )
-    return {
-        "limit_rate": found.rate,
-        **found.shares("process"),
-        "papers_over_simulated": found.times("simulated", "papers")["papers"],
-        "milliseconds": found.milliseconds(),
-    }
+    seconds = found.seconds
+    return found.row(papers_over_simulated=seconds["papers"] / seconds["simulated"])
 
 
 # Regression -----------------------------------------------------------------------------------
@@ -385,9 +426,5 @@ def regression(how: Options, *, agents: int, dimension: int, replicates: int, ro
         limit=matrix_product(),
         work=2.0 * agents**2 * work.load.width(1) * replicates,
     )
-    return {
-        "limit_rate": found.rate,
-        **found.shares("product", "observed", "simulated"),
-        "loop_over_simulated": found.times("simulated", "loop")["loop"],
-        "milliseconds": found.milliseconds(),
-    }
+    seconds = found.seconds
+    return found.row(loop_over_simulated=seconds["loop"] / seconds["simulated"])

@@ -32,8 +32,8 @@ import statistics
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
@@ -68,6 +68,8 @@ class Options:
         Which cases, by patterns; none that is not on file.
     device, end
         Where a GPU is measured; the time of `time.monotonic` after which no line is begun.
+    columns
+        Those that the table explains which is measured.
     conditions
         What else the numbers hold for, such as a browser; added to by who measures.
     rows, failed
@@ -81,6 +83,7 @@ class Options:
     finished: bool = False
     device: str = "cuda"
     end: float = math.inf
+    columns: Collection[str] = ()
     conditions: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -89,11 +92,6 @@ class Options:
     def lines(self) -> Path | None:
         """The file to which rows are added line by line, if it is one."""
         return self.out if self.out is not None and self.out.suffix == ".jsonl" else None
-
-    @property
-    def trials(self) -> Path | None:
-        """The file of the trials of a long comparison."""
-        return None if self.out is None else self.out.with_suffix(".trials.json")
 
     def wants(self, *words: Any) -> bool:
         """Whether a case of these words is one of those that were asked for."""
@@ -105,9 +103,9 @@ def usual() -> list[str]:
     return [name for name, case in CASES.items() if case.get("usual", True)]
 
 
-def columns(table: Mapping[str, Any]) -> set[str]:
-    """The columns that a table of `CASES` explains."""
-    return set(re.findall(r"`([^`]+)`", " ".join(table["columns"])))
+def columns(table: Mapping[str, Any]) -> Set[str]:
+    """The columns that a table of `CASES` explains, in its order."""
+    return dict.fromkeys(re.findall(r"`([^`]+)`", " ".join(table["columns"]))).keys()
 
 
 def on_file(lines: Path) -> list[Row]:
@@ -133,6 +131,7 @@ def rows(name: str, how: Options) -> Iterator[Row]:
         module, _, function = table["run"].partition(":")
         measure = getattr(import_module(f"benchmarks.{module}"), function)
         known, shown = inspect.signature(measure).parameters, columns(table)
+        asked = replace(how, columns=shown)
         for case in table.get("quick" if how.quick else "cases", [{}]):
             unknown = [key for key in case if key not in known and key not in shown]
             if unknown:
@@ -149,7 +148,7 @@ def rows(name: str, how: Options) -> Iterator[Row]:
             if time.monotonic() > how.end:
                 return
             try:
-                found = measure(how, **{key: case[key] for key in case if key in known})
+                found = measure(asked, **{key: case[key] for key in case if key in known})
                 found = [found] if isinstance(found, Mapping) else found
                 yield from (added(how, {**label, **row}) for row in found)
             except Exception as error:

@@ -50,7 +50,7 @@ def quotients(
 
 def column(name: str, key: str, *inner: str, part: str = "") -> str:
     """A column's least and largest value."""
-    found = [row.get(key) for row in rows_of(name, part)]
+    found = [row.get(key, row.get(key.replace(" ", "_"))) for row in rows_of(name, part)]
     values = (v for one in found for v in ([one[k] for k in inner] if inner else [one]))
     return between(v for v in values if v is not None)
 
@@ -69,7 +69,7 @@ HEADLINES: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
     ("design_rate", "the best rate", "HiGHS, one whole program",
      lambda: column("design_rate", "times ours", "HiGHS, whole")),
     ("design_exponent", "the best exponent", "Clarabel",
-     lambda: column("design_exponent", "times_ours", "Clarabel")),
+     lambda: column("design_exponent", "times ours", "Clarabel")),
     ("nets", "a step of Bayesian nets", "torch, agent after agent",
      lambda: column("nets", "times engine", "loop")),
     ("fedavg", "clients of federated averaging", "torch, client after client",
