@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
@@ -26,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contest import family_seconds
+from benchmarks.contest import Task, children, contest, family_seconds
 from benchmarks.tables import Options, Row, Unavailable
 from tests.thorough.peerbayes.explore.browser.conftest import CHROMIUM, Server
 from tests.thorough.peerbayes.explore.browser.hand import Hand
@@ -37,35 +36,34 @@ _HOME = Path(__file__).parents[1]
 # Commands -------------------------------------------------------------------------------------
 
 
-def spent(words: Sequence[str], *, folder: str, times: int = 1) -> float:
-    """CPU seconds, user and system, of one run of the interpreter with these arguments."""
+def interpreter(*words: str, folder: str, times: int = 1) -> Task:
+    """Runs of the interpreter with these arguments."""
     # As installed: from bytecode.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(_HOME)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for _ in range(times):
-        done = subprocess.run(
-            [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(f"python {' '.join(words)}: {done.stderr.strip()}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / times
+
+    def run() -> None:
+        for _ in range(times):
+            done = subprocess.run(
+                [sys.executable, *words], cwd=folder, env=environment, capture_output=True,
+                text=True, check=False,
+            )  # fmt: skip
+            if done.returncode:
+                raise RuntimeError(f"python {' '.join(words)}: {done.stderr.strip()}")
+
+    return run
 
 
 def commands(how: Options, *, command: str) -> Row:
     """A command beside empty starts, which are quick, so that the clock needs many of them."""
-    words = ("-m", "peerbayes", *command.split(), "--json", "--quiet")
+    words, empty = ("-m", "peerbayes", *command.split(), "--json", "--quiet"), 20
     with tempfile.TemporaryDirectory() as folder:
-        spent(words, folder=folder)
-        pairs = [
-            (spent(("-c", "pass"), folder=folder, times=20), spent(words, folder=folder))
-            for _ in range(how.repeats)
-        ]
-    empty, own = (median(seconds) for seconds in zip(*pairs, strict=True))
-    milliseconds = {"command": 1e3 * own, "empty start": 1e3 * empty}
-    return {"milliseconds": milliseconds, "starts": own / empty}
+        tasks = {
+            "command": interpreter(*words, folder=folder),
+            "empty start": interpreter("-c", "pass", folder=folder, times=empty),
+        }
+        found = contest(how, tasks, per={"empty start": empty}, clock=children)
+    return found.row(starts=found.seconds["command"] / found.seconds["empty start"])
 
 
 # The page -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contest import MIB, family_seconds, grown, in_a_process, timed
+from benchmarks.contest import MIB, contest, family_seconds, grown, in_a_process, timed
 from benchmarks.rounds import random_model
 from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
@@ -67,24 +67,21 @@ def cost(
 def workers(how: Options, *, agents: int, replicates: int, rounds: int) -> Row:
     """Seconds with one worker and with two; the first runs start the processes."""
     network, law = ring(agents), random_model(agents, 10, 4)
-    clock: dict[int, list[float]] = {1: [], 2: []}
-    busy: dict[int, list[float]] = {1: [], 2: []}
-    means = {}
-    for _ in range(how.repeats + 1):
-        for count in clock:
-            run = Run(rounds=rounds, replicates=replicates, seed=0, workers=count)
-            start, before = time.perf_counter(), family_seconds(os.getpid())
-            means[count] = simulate(network, law, run=run).mean.tobytes()
-            clock[count].append(time.perf_counter() - start)
-            busy[count].append(family_seconds(os.getpid()) - before)
-    one, two = (median(times[1:]) for times in clock.values())
-    alone, together = (median(times[1:]) for times in busy.values())
-    return {
-        "s": {"one worker": one, "two workers": two},
-        "CPU s": {"one worker": alone, "two workers": together},
-        "speed-up": one / two,
-        "same bits": "yes" if means[1] == means[2] else "no",
-    }
+    busy: dict[str, list[float]] = {"one worker": [], "two workers": []}
+
+    def task(name: str, workers: int) -> bytes:
+        run = Run(rounds=rounds, replicates=replicates, seed=0, workers=workers)
+        before = family_seconds(os.getpid())
+        means = simulate(network, law, run=run).mean.tobytes()
+        busy[name].append(family_seconds(os.getpid()) - before)
+        return means
+
+    tasks = {name: partial(task, name, workers) for workers, name in enumerate(busy, start=1)}
+    found = contest(how, tasks, clock=time.perf_counter)
+    one, two = found.seconds.values()
+    cpu = {name: median(seconds[1:]) for name, seconds in busy.items()}
+    same = "yes" if len(set(found.answers.values())) == 1 else "no"
+    return found.row(CPU_s=cpu, **{"speed-up": one / two, "same bits": same})
 
 
 def expander(agents: int) -> Network:

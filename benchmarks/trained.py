@@ -32,16 +32,14 @@ from sklearn import datasets
 
 import peerbayes as pb
 from benchmarks.tables import CASES, Options, Row, shown
-from benchmarks.trials import Trials
 from empirical.data import Images, load_digits
 from empirical.dealing import DEALINGS, Dirichlet
-from empirical.likelihoods.laws import Classes
 from empirical.messages.codecs import codec_from_words
 from empirical.nets.architecture import Architecture, perceptron
-from empirical.train.comparing import Length, SplitImages, judged, train_network
-from empirical.train.kernel_net import KernelNet
-from empirical.train.run import TrainingRun
+from empirical.train.comparing import Length, SplitImages
+from empirical.train.recipe import run_of_classes
 from empirical.train.scores import score
+from exact.whole_files import replacing
 from peerbayes.experiments.net_rows import ROWS
 from peerbayes.experiments.net_run import network_of
 from peerbayes.experiments.tuned import Attempt, split_images
@@ -52,7 +50,17 @@ from theory.validation import FloatArray, IntArray
 
 # Who holds what is the same for all learners, settings and seeds.
 DEALT = 0
-MEASURES = ("accuracy", "nll", "calibration_error", "other_data_auroc")
+# Columns of a run's scores, with units and digits; and of a point of a run.
+SCORES = (
+    ("accuracy", 100, 2),
+    ("nll", 1, 3),
+    ("calibration error", 1, 3),
+    ("other data auroc", 1, 3),
+)
+POINT = (
+    *(("round", 1, 0), ("megabytes", 1e-6, 2)),
+    *(("accuracy", 100, 2), ("nll", 1, 4), ("calibration error", 1, 4)),
+)
 NETWORKS: Mapping[str, Network] = {
     "pair": Network([[0.5, 0.5], [0.5, 0.5]]),
     "uneven": Network([[0.45, 0.55], [0.7, 0.3]]),
@@ -61,6 +69,47 @@ NETWORKS: Mapping[str, Network] = {
     "torus": Network.from_topology("torus", shape=(4, 4)),
     "ring": Network.from_topology("ring", agents=3),
 }
+
+
+class Trials:
+    """Results of trials by their keys, which say everything that a result follows from.
+
+    They are kept in a JSON file beside the numbers, written anew after every trial, so that a long
+    comparison may be stopped and taken up.
+    """
+
+    def __init__(self, how: Options) -> None:
+        self._path = None if how.out is None else how.out.with_suffix(".trials.json")
+        there = self._path is not None and self._path.is_file()
+        self._known: dict[str, Any] = json.loads(self._path.read_text()) if there else {}
+        self.fresh = not how.finished
+
+    def result(self, key: str, trial: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        """What is on file, or else what `trial` returns of what it is given, of JSON's kinds.
+
+        Raises
+        ------
+        KeyError
+            If it is not on file, and only what is finished is wanted.
+        """
+        if key not in self._known:
+            if not self.fresh:
+                raise KeyError(key)
+            self._known[key] = trial(*given, **more)
+            if self._path is not None:
+                with replacing(self._path) as file:
+                    file.write((json.dumps(self._known, indent=1) + "\n").encode())
+        return self._known[key]
+
+
+def scored(
+    runs: Sequence[Sequence[float]], columns: Sequence[tuple[str, float, int]]
+) -> dict[str, str]:
+    """Means and standard errors of what runs came to, by column."""
+    return {
+        name: shown([unit * run[place] for run in runs], digits)
+        for place, (name, unit, digits) in enumerate(columns)
+    }
 
 
 @dataclass(frozen=True)
@@ -135,18 +184,13 @@ def knobs(words: Mapping[str, Any]) -> list[str]:
 
 
 def trial(task: Task, learner: str, settings: Settings, *, seed: int, test: bool) -> list[float]:
-    """Scores in the order of `MEASURES`, and bytes that an agent sends in a round; none: failed."""
-    data = data_of(task.data)
-    shares, how = data.shares(task.dealt), recorded_learner(learner, **settings)
-    try:
-        trained = train_network(task.net, shares, task.graph, how, task.length, seed=seed)
-        examples = data.test if test else data.validation
-        others = data.others if test else None
-        found = judged(task.net, trained, examples, others=others, seed=seed)
-    except ValueError:  # a loss, a message or a prediction is not finite
-        return []
-    scores = [float(found[measure].mean()) for measure in MEASURES if measure in found]
-    return [*scores, trained.bytes_sent / task.length.rounds / shares.agents]
+    """Scores as in `SCORES`, and bytes that an agent sends in a round; nothing if it failed."""
+    data, length = data_of(task.data), task.length
+    how = METHODS[learner], settings, task.net, data.shares(task.dealt), task.graph, length, seed
+    found = Attempt(*how, "cpu").run(data, is_test=test, progress=None)
+    scores = [mean(values) for values in found["measures"].values()]
+    sent = found.get("bytes_sent", 0) / length.rounds / task.graph.agents
+    return [*scores, sent] if scores else []
 
 
 def learners(
@@ -170,12 +214,7 @@ def learners(
                 "learner": learner,
                 "settings": ", ".join(knobs(best)),
                 "runs that ended": f"{len(ended)} of {how.repeats}",
-                **{
-                    measure.replace("_", " "): shown([unit * run[place] for run in ended], digits)
-                    for place, (measure, unit, digits) in enumerate(
-                        zip(MEASURES, (100, 1, 1, 1), (2, 3, 3, 3), strict=True)
-                    )
-                },
+                **scored(ended, SCORES),
                 "megabytes": ended[0][-1] / 1e6 if ended else math.nan,
             }
 
@@ -190,11 +229,8 @@ def pooled_often(row: str, rate: float, seed: int, *, is_quick: bool) -> dict[st
     shares = data.shares(lambda labels: DEALINGS[variant.dealing].deal(labels, seed=seed).indices)
     net = perceptron(*data.input_shape, *what.hidden, outputs=data.classes)
     length = Length(2, 2, 50) if is_quick else Length(rounds=3 * 40, local_steps=50, batch=50)
-    attempt = Attempt(
-        METHODS["averaging"], {"rate": rate}, net, shares, network_of(variant.network), length,
-        seed, "cpu",
-    )  # fmt: skip
-    found = attempt.run(data, is_test=True, progress=None)
+    how = METHODS["averaging"], {"rate": rate}, net, shares, network_of(variant.network), length
+    found = Attempt(*how, seed, "cpu").run(data, is_test=True, progress=None)
     scores = {measure: mean(values) for measure, values in found["measures"].items()}
     return {"bytes_sent": found["bytes_sent"], **scores}
 
@@ -205,7 +241,7 @@ def equal_bytes(how: Options, *, row: str, rate: float) -> Iterator[Row]:
     for seed in range(how.repeats):
         key = f"{row}, seed {seed}"
         scores = trials.result(key, pooled_often, row, rate, seed, is_quick=how.quick)
-        measured = {measure.replace("_", " "): scores[measure] for measure in MEASURES}
+        measured = {name: scores[name.replace(" ", "_")] for name, _, _ in SCORES}
         yield {"seed": seed, "megabytes": scores["bytes_sent"] / 1e6, **measured}
 
 
@@ -219,7 +255,7 @@ SCORED_AT = (0.2, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 PRICE = 0.1375
 
 Words = Mapping[str, Any]
-# Rounds, bytes so far, and the first three of `MEASURES`.
+# Rounds, bytes so far, and the first three of `SCORES`.
 Point = list[float]
 
 
@@ -231,13 +267,11 @@ def course(
     Training leaves out what is held out.
     """
     data = data_of(task.data)
-    run = TrainingRun(
-        KernelNet(task.net), Classes(task.net.outputs), data.shares(task.dealt), task.graph,
-        recorded_learner(learner, **settings), **vars(task.length), seed=seed,
-        codec=codec and codec_from_words(codec),
+    run = run_of_classes(
+        task.net, data.shares(task.dealt), task.graph, recorded_learner(learner, **settings),
+        **vars(task.length), seed=seed, codec=codec and codec_from_words(codec),
     )  # fmt: skip
     inputs, labels = data.test if test else (part[:CHOSEN_BY] for part in data.validation)
-    agents = range(run.network.agents)
     rounds, sent = {math.ceil(share * run.rounds) for share in SCORED_AT}, 0
     points: list[Point] = []
     try:
@@ -247,13 +281,13 @@ def course(
                 continue
             belief = run.belief()
             width = belief.variance
-            nets = [(k, belief.mean[k], None if width is None else width[k]) for k in agents]
+            nets = [(k, m, None if width is None else width[k]) for k, m in enumerate(belief.mean)]
             found = score(
                 run.net, run.likelihood, nets, [(inputs, labels)] * len(nets),
                 draws=0 if width is None else DRAWS, seed=seed,
             )  # fmt: skip
-            scores = [float(found[measure].mean()) for measure in MEASURES[:3]]
-            points.append([run.round, sent, *scores])
+            scores = [float(values.mean()) for values in found.by_measure().values()]
+            points.append([run.round, sent, *scores[:3]])
     except ValueError:  # a loss, a message or a prediction is not finite
         points.append([run.round, sent, 0.0, math.inf, 1.0])
     return points
@@ -264,6 +298,13 @@ class Runs(NamedTuple):
 
     settings: str
     courses: Sequence[list[Point]]
+
+    def within(
+        self, place: int, *, least: float = -math.inf, most: float = math.inf
+    ) -> list[list[Point]]:
+        """The points of each run whose number at that place is within bounds, if it has any."""
+        those = ([p for p in one if least <= p[place] <= most] for one in self.courses)
+        return [points for points in those if points]
 
 
 def runs_of(
@@ -286,16 +327,6 @@ def runs_of(
     return Runs(", ".join([*knobs(best), *knobs(codec or {})]), courses)
 
 
-def spent_and_scored(points: Sequence[Point]) -> Row:
-    names = ("megabytes", "accuracy", "nll", "calibration error")
-    return {
-        name: shown([unit * point[place] for point in points], digits)
-        for place, (name, unit, digits) in enumerate(
-            zip(names, (1e-6, 100, 1, 1), (2, 2, 4, 4), strict=True), start=1
-        )
-    }
-
-
 def message_runs(how: Options) -> Iterator[Row]:
     """Bytes until an accuracy, whole runs, and scores at the bytes that others' codecs spend."""
     case = CASES["message_runs"]
@@ -309,8 +340,7 @@ def message_runs(how: Options) -> Iterator[Row]:
                 found[name] = runs_of(task, trials, grids, **method, seeds=how.repeats)
     for target in plan["targets"]:
         there = {
-            name: [p for one in runs.courses for p in [x for x in one if x[2] >= target][:1]]
-            for name, runs in found.items()
+            name: [some[0] for some in runs.within(2, least=target)] for name, runs in found.items()
         }
         plain = [point[1] for point in there.get("beliefs", [])]
         for name, points in there.items():
@@ -320,9 +350,8 @@ def message_runs(how: Options) -> Iterator[Row]:
                 "accuracy wanted": f"{100 * target:g}",
                 "method": name,
                 "runs that got there": f"{len(points)} of {len(found[name].courses)}",
-                "round": shown([point[0] for point in points], 0),
                 "beliefs over this": shown(ratios, 1),
-                **spent_and_scored(points),
+                **scored(points, POINT),
             }
     for name, runs in found.items():
         yield {
@@ -331,16 +360,15 @@ def message_runs(how: Options) -> Iterator[Row]:
             "settings": runs.settings,
             "runs": len(runs.courses),
             "rounds": f"{runs.courses[0][-1][0]:g}",
-            **spent_and_scored([one[-1] for one in runs.courses]),
+            **scored([one[-1][1:] for one in runs.courses], POINT[1:]),
         }
     for other in (name for name in case["bytes_of"] if name in found):
         most = 1.01 * max(one[-1][1] for one in found[other].courses)
         for name, runs in found.items():
-            points = [p for one in runs.courses for p in [x for x in one if x[1] <= most][-1:]]
+            points = [some[-1] for some in runs.within(1, most=most)]
             if points:
-                rounds = shown([point[0] for point in points], 0)
-                named = {"part": "equal", "bytes of": other, "method": name, "round": rounds}
-                yield {**named, **spent_and_scored(points)}
+                named = {"part": "equal", "bytes of": other, "method": name}
+                yield {**named, **scored(points, POINT)}
 
 
 # Priors ---------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from benchmarks import tables
-from benchmarks.core import CHAINS, LANES, multiply_adds
 from benchmarks.networks import dense, ring, ring_gap
+from benchmarks.rounds import CHAINS, LANES, multiply_adds
 from tests.oracles import exact_eigenvalues
 from tests.thorough.peerbayes.explore.browser.conftest import CHROMIUM
 
@@ -86,7 +86,7 @@ def test_the_page_has_every_benchmark_once() -> None:
     assert sorted(re.findall(r"```\{benchmark\} (\w+)", PAGE)) == sorted(tables.CASES)
     measured = [table for case in tables.CASES.values() for table in case["tables"]]
     used = {table["run"].partition(":")[0] for table in measured if "run" in table}
-    others = {"__init__", "__main__", "contest", "core", "tables", "trials"}
+    others = {"__init__", "__main__", "contest", "tables"}
     assert {path.stem for path in (ROOT / "benchmarks").glob("*.py")} == used | others
 
 
