@@ -32,10 +32,9 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="of `gpu`")
     parser.add_argument("--seconds", type=float, default=math.inf, help="add no line after so many")
     given, begin = parser.parse_args(), time.monotonic()
-    for name in given.names:
-        if name not in CASES:
-            print(f"benchmarks: expected one of {', '.join(CASES)}, got {name}", file=sys.stderr)
-            return 2
+    for name in set(given.names) - set(CASES):
+        print(f"benchmarks: expected one of {', '.join(CASES)}, got {name}", file=sys.stderr)
+        return 2
     single, code = len(given.names) == 1, 0
     for name in given.names or usual():
         if not single:

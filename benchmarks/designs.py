@@ -23,7 +23,7 @@ from benchmarks.contest import LONG, MIB, Task, contest, grown, in_a_process, ro
 from benchmarks.tables import Options, Row
 from tests.theory.design.mixing.support import geometric, grid, scale_free, solve_sdp
 from tests.theory.design.oracles import model_of, whole_program
-from tests.theory.design.placement.oracles import coins
+from tests.theory.design.placement.oracles import influences, random_coins
 from theory import FiniteAgent, FiniteModel
 from theory.design import (
     DesignGraph,
@@ -249,23 +249,13 @@ def exponent(how: Options, *, agents: int, hypotheses: int, others: Sequence[str
 # Placement ------------------------------------------------------------------------------------
 
 
-def placement_model(agents: int, sorts: int, hypotheses: int) -> FiniteModel:
-    """Coins that are fair; each sort of data set is blind to about half of the hypotheses."""
-    rng, shape = np.random.default_rng(1), (sorts, hypotheses)
-    loads = rng.uniform(0.05, 0.4, shape) * (rng.random(shape) < 0.5)
-    loads[np.arange(hypotheses) % sorts, np.arange(hypotheses)] = 0.2
-    counts = [agents // sorts] * sorts
-    counts[0] += agents - sum(counts)
-    return coins(loads.tolist(), counts)
-
-
 def placement(how: Options, *, objective: Any, agents: int, sorts: int, hypotheses: int) -> Row:
     """K or E by all placements, by exchanges and, for K, by the integer program; influences random.
 
-    A gap is how much better another placement might be, as far as the method can tell.
+    Coins are fair; each sort of data set is blind to about half of the hypotheses. A gap is how
+    much better another placement might be, as far as the method can tell.
     """
-    model = placement_model(agents, sorts, hypotheses)
-    v = np.random.default_rng(2).dirichlet(np.full(agents, 2.0))
+    model, v = random_coins(agents, sorts, hypotheses, seed=1, blind=0.5), influences(agents, 2)
     problem = PlacementProblem(model, v)
     ask = partial(place, v, model, objective=objective)
     tasks: dict[str, Task] = {"local": partial(ask, method="local")}

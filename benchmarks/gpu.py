@@ -85,7 +85,7 @@ def shares(how: Options, agents: int, shape: tuple[int, ...]) -> Shares:
 
 def rounds(
     how: Options, net: Net, agents: int, shape: tuple[int, ...], operations: float, *,
-    learner: str, products: str = "auto",
+    learner: str, products: str,
 ) -> Row:  # fmt: skip
     """Numbers of a round of nets on a ring, of so many operations an example."""
     steps, data = 2 if how.quick else 20, shares(how, agents, shape)
@@ -99,21 +99,21 @@ def rounds(
     }
 
 
-def train(how: Options, *, learner: str, agents: int, inputs: int = 784, hidden: int = 200) -> Row:
-    """784-200-200-10; local reparameterisation multiplies by means and by variances."""
+def train(
+    how: Options, *, agents: int, learner: str = "averaging", products: str = "",
+    inputs: int = 784, hidden: int = 200,
+) -> Row:  # fmt: skip
+    """784-200-200-10; the same net as a module, if its products are chosen.
+
+    Local reparameterisation multiplies by means and by variances.
+    """
     net = net_of(inputs, hidden)
     once = 2 * multiplications(net) * (1 + (learner == "backprop"))
-    return rounds(how, KernelNet(net), agents, (inputs,), once, learner=learner)
-
-
-def module(
-    how: Options, *, products: str, agents: int, inputs: int = 784, hidden: int = 200
-) -> Row:
-    """The same net as a module."""
-    net = net_of(inputs, hidden)
-    any_net = ModuleNet(sequential(net), example_input=torch.rand(2, inputs))
-    once = 2 * multiplications(net)
-    return rounds(how, any_net, agents, (inputs,), once, learner="averaging", products=products)
+    kind: Net = KernelNet(net)
+    if products:
+        kind = ModuleNet(sequential(net), example_input=torch.rand(2, inputs))
+    words = {"learner": learner, "products": products or "auto"}
+    return rounds(how, kind, agents, (inputs,), once, **words)
 
 
 def resnet(how: Options, *, products: str, agents: int, side: int = 32, channels: int = 16) -> Row:
@@ -121,11 +121,8 @@ def resnet(how: Options, *, products: str, agents: int, side: int = 32, channels
     shape, net = (3, side, side), ResNet20(channels)
     with FlopCounterMode(display=False) as counter:
         net(torch.rand(2, *shape)).sum().backward()
-    once, any_net = (
-        counter.get_total_flops() / 2,
-        ModuleNet(net, example_input=torch.rand(2, *shape)),
-    )
-    return rounds(how, any_net, agents, shape, once, learner="averaging-adam", products=products)
+    once, kind = counter.get_total_flops() / 2, ModuleNet(net, example_input=torch.rand(2, *shape))
+    return rounds(how, kind, agents, shape, once, learner="averaging-adam", products=products)
 
 
 # GAE ------------------------------------------------------------------------------------------

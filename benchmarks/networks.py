@@ -37,7 +37,7 @@ GRID = 2.0**53
 
 
 def on_grid(others: FloatArray) -> FloatArray:
-    """W from off-diagonal weights of row sums up to 1/2: multiples of 2⁻⁵³, rows of sum one."""
+    """W from off-diagonal weights of row sums below 1: multiples of 2⁻⁵³, rows of sum one."""
     weights = np.round(others * GRID) / GRID
     np.fill_diagonal(weights, 0.0)
     np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
@@ -61,20 +61,15 @@ def drift_path(agents: int) -> FloatArray:
 
 def reset_chain(agents: int) -> FloatArray:
     """From i to i + 1, else back to 0, and the last stays: all eigenvalues but 1 are exactly 0."""
-    back, here = round(GRID / agents) / GRID, np.arange(agents)
-    weights = np.zeros((agents, agents))
-    weights[here, np.minimum(here + 1, agents - 1)] = 1 - back
-    weights[:, 0] += back
-    return weights
+    back = round(GRID / agents) / GRID
+    weights = np.diag(np.full(agents - 1, 1 - back), 1)
+    weights[:, 0] = back
+    return on_grid(weights)
 
 
 def nearly_periodic(agents: int) -> FloatArray:
     """A ring one way, each agent weighing itself by about 1e-6."""
-    stay, here = round(1e-6 * GRID) / GRID, np.arange(agents)
-    weights = np.zeros((agents, agents))
-    weights[here, here] = stay
-    weights[here, (here + 1) % agents] = 1 - stay
-    return weights
+    return on_grid((1 - 1e-6) * np.roll(np.eye(agents), 1, axis=1))
 
 
 WEIGHTS: Mapping[str, Callable[[int], FloatArray]] = {

@@ -334,7 +334,7 @@ def changing(
 # Regression -----------------------------------------------------------------------------------
 
 
-def _observing(dimension: int, agents: int) -> RegressionModel:
+def observing(dimension: int, agents: int) -> RegressionModel:
     """Agents that see everything, uniform inputs."""
     d = dimension
     kind = RegressionAgent(ranges=np.tile([-1.0, 1.0], (d, 1)), noise_std=0.8)
@@ -375,7 +375,7 @@ def readable(weights: FloatArray, dimension: int, part: int) -> Task:
 
 def regression(how: Options, *, agents: int, dimension: int, replicates: int, rounds: int) -> Row:
     """A simulated regression; `observed` goes through W in every round."""
-    graph, law = dense(agents), _observing(dimension, agents)
+    graph, law = dense(agents), observing(dimension, agents)
     run = Run(rounds=rounds, replicates=replicates, seed=0, record=[rounds])
     work, weights = prepare_regression(graph, law, run=run).work, np.asarray(graph.weights)
     everywhere = replace(work, settled=rounds)  # every round goes through W

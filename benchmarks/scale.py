@@ -12,32 +12,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contest import MIB, contest, family_seconds, grown, in_a_process, timed
-from benchmarks.rounds import random_model
+from benchmarks.rounds import observing, random_model
 from benchmarks.tables import Options, Row
 from exact import Run, prepare, prepare_regression, simulate
 from exact.cost import START
 from exact.regression import simulate_regression
-from theory import FiniteAgent, FiniteModel, Network, SampleSizes, error_exponent, sample_sizes
-from theory.regression import RegressionAgent, RegressionModel
+from theory import Network, SampleSizes, error_exponent, sample_sizes
 
 
 def ring(agents: int) -> Network:
     return Network.from_topology("ring", agents=agents)
 
 
-def seeing(dimension: int, agents: int) -> RegressionModel:
-    """Agents that see normal inputs of every direction."""
-    d = dimension
-    agent = RegressionAgent(second_moment=np.eye(d), noise_std=1.0)
-    return RegressionModel(
-        np.random.default_rng(0).normal(size=d), [agent] * agents, prior_mean=np.zeros(d),
-        prior_covariance=np.eye(d), test_second_moment=np.eye(d),
-    )  # fmt: skip
-
-
 def alone(agents: int, rounds: int, replicates: int, hypotheses: int, dimension: int) -> Row:
     """Predicted and measured bytes and seconds, in the process that calls it."""
-    law: Callable[[int], Any] = partial(seeing, dimension)
+    law: Callable[[int], Any] = partial(observing, dimension)
     how: tuple[Callable[..., Any], Callable[..., Any]] = prepare_regression, simulate_regression
     if hypotheses:
         law, how = lambda agents: random_model(agents, hypotheses, 4), (prepare, simulate)
@@ -94,11 +83,7 @@ def expander(agents: int) -> Network:
 
 def predicted(hypotheses: int) -> SampleSizes:
     """All that is predicted of ten agents on a ring, each of a kind of its own."""
-    rng = np.random.default_rng(0)
-    tables = [rng.dirichlet(np.ones(4) * 2, size=(hypotheses, 1)) for _ in range(10)]
-    kinds = [FiniteAgent.from_tables(truth=table[0], likelihood=table) for table in tables]
-    law = FiniteModel.from_agents([f"h{m}" for m in range(hypotheses)], kinds)
-    return sample_sizes(ring(10), law, delta=0.05)
+    return sample_sizes(ring(10), random_model(10, hypotheses, 4, kinds=10), delta=0.05)
 
 
 WORK: Mapping[str, Callable[[int], object]] = {
