@@ -15,6 +15,7 @@ A table of `cases.toml` names the function that measures it, ``run = "module:fun
 it is given: one dictionary a row or some rows, its ``cases`` or, at toy size, its ``quick`` ones.
 What a case holds goes to the function's parameter of that name, and into the row where the table
 has such a column. A function without cases gives all rows, those of later tables by their parts.
+Of contenders' times it gives what the table's columns ask for (:func:`benchmarks.contest.row_of`).
 
 A file that ends in ``.jsonl`` has a line for each row and no conditions: lines are added one by
 one, cases that it has are not measured again, and a case that fails does not stop the others.

@@ -134,7 +134,9 @@ def test_a_pattern_that_fits_no_case_leaves_the_record(tmp_path: Path) -> None:
 
 def test_elimination_is_accurate_where_its_peers_are_not() -> None:
     """The page's claim, at toy size."""
-    found = dense(tables.Options(quick=True, repeats=1), kind="halves", agents=10)["error"]
+    shown = tables.columns(tables.CASES["networks"]["tables"][0])
+    how = tables.Options(quick=True, repeats=1, columns=shown)
+    found = dense(how, kind="halves", agents=10)["error"]
     # Ten agents: at most about ten roundings (docs: mathematics/mixing).
     assert found["gth"] < 20 * 2.0**-53
     # The coupling leaves four of sixteen digits; three more are luck enough.
