@@ -1,8 +1,7 @@
 """Parts of scipy that are imported when they are first used, and what small problems need of it.
 
 scipy takes longer to import than a small problem takes to analyse. `brentq`, `logsumexp` and
-`xlogy` do here what scipy's functions of these names do, operation by operation: the digits are
-equal.
+`xlogy` do here what scipy's functions of these names do, operation by operation, digit by digit.
 """
 
 from __future__ import annotations
@@ -25,15 +24,16 @@ class _Later(ModuleType):
 
 
 if TYPE_CHECKING:
-    from scipy import sparse
+    from scipy import optimize, sparse
     from scipy.sparse import csgraph
     from scipy.sparse import linalg as sparse_linalg
 else:
+    optimize = _Later("scipy.optimize")
     sparse = _Later("scipy.sparse")
     csgraph = _Later("scipy.sparse.csgraph")
     sparse_linalg = _Later("scipy.sparse.linalg")
 
-__all__ = ["brentq", "csgraph", "logsumexp", "sparse", "sparse_linalg", "xlogy"]
+__all__ = ["brentq", "csgraph", "logsumexp", "optimize", "sparse", "sparse_linalg", "xlogy"]
 
 # Up to so many entries a loop in Python takes no longer than importing scipy.
 _FEW = 4096

@@ -5,15 +5,16 @@ run one by one; what a part finds is kept on disk as soon as it is done, so that
 can be taken up again (`peerbayes.experiments.run`).
 """
 
-from peerbayes.experiments.experiment import Experiment, Line
-from peerbayes.experiments.registry import EXPERIMENTS, find_experiment
-from peerbayes.experiments.run import ExperimentRun, run_experiment
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "EXPERIMENTS",
-    "Experiment",
-    "ExperimentRun",
-    "Line",
-    "find_experiment",
-    "run_experiment",
-]
+from theory.lazy import show_lazily
+
+if TYPE_CHECKING:
+    from peerbayes.experiments.experiment import Experiment as Experiment
+    from peerbayes.experiments.experiment import Line as Line
+    from peerbayes.experiments.registry import EXPERIMENTS as EXPERIMENTS
+    from peerbayes.experiments.registry import find_experiment as find_experiment
+    from peerbayes.experiments.run import ExperimentRun as ExperimentRun
+    from peerbayes.experiments.run import run_experiment as run_experiment
+else:
+    show_lazily(__name__)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import lsq_linear
 from scipy.special import gammaln
 
+from theory.scientific import optimize
 from theory.showing import Value
 from theory.validation import FloatArray, as_float_array, fail
 
@@ -162,7 +162,7 @@ class Box(Value):
         return found
 
     def _solved(self, image: FloatArray, target: FloatArray) -> FloatArray:
-        solution = lsq_linear(
+        solution = optimize.lsq_linear(
             image,
             target,
             bounds=(-1.0, 1.0),
