@@ -145,7 +145,10 @@ def is_robust(network: Network, r: int) -> RobustnessCheck:
         loner = int(np.argmin(np.bincount(links.row, minlength=N)))
         rest = tuple(j for j in range(N) if j != loner)
         return RobustnessCheck(
-            r, "fails", ((loner,), rest), f"agent {loner} hears {least} others only"
+            r,
+            "fails",
+            ((loner,), rest),
+            f"agent {loner} hears {least} other{'s' * (least != 1)} only",
         )
     if N <= MOST_ENUMERATED:
         witness = _enumerate(network, r)

@@ -6,7 +6,7 @@ from typing import Any
 
 from peerbayes.figures.views import Fact, Section
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.kinds.faulty.verify import FaultyVerification, honest_plot
+from peerbayes.kinds.faulty.verify import FaultyVerification, honest_plot, slowest_rate
 from peerbayes.kinds.shared.view import verified_section
 
 
@@ -38,8 +38,10 @@ def _facts(record: Any) -> tuple[Fact, ...]:
         Fact("Rule", record.rule),
         Fact("Honest and right", percentage(record.settled), "at the last round"),
     ]
-    for rate in record.rates[:1]:
+    if record.rates:
+        rate = slowest_rate(record)
         facts += [
+            Fact("Rejected most slowly", rate.hypothesis, "the rates are of this hypothesis"),
             Fact("Rate, nobody faulty", number(rate.faultless), "averaging, predicted"),
             Fact("Rate, averaging", number(rate.averaging), "lowest of the honest, predicted"),
             Fact("Rate, guaranteed", number(rate.guaranteed), "by the rule"),
