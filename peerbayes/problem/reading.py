@@ -145,6 +145,9 @@ def _specified(
     if is_regression and "messages" in document:
         wanted = "none with [regression], whose beliefs are sent as they are"
         raise refused(("messages",), wanted, "some", "leave it out")
+    if is_regression and "faults" in document:
+        wanted = "none with [regression], whose agents are all honest"
+        raise refused(("faults",), wanted, "some", "leave it out")
     if is_regression and "model" in document:
         wanted = "exactly one of the tables model, regression"
         raise refused((), wanted, "both", "keep one of them")
