@@ -147,11 +147,6 @@ class FaultyVerification(Verified):
         return on_axes(lambda axes: honest_plot(record, axes=axes), ax)
 
 
-def slowest_rate(record: Any) -> Any:
-    """The rates of the hypothesis that the honest reject most slowly; `record` has at least one."""
-    return min(record.rates, key=lambda rate: rate.mean)
-
-
 def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
     """Mean log belief ratio of the honest agents, with the slowest and the fastest of them."""
     from peerbayes.figures.chart import COLOURS, DASHES, Chart, floats, linear_scale
@@ -159,7 +154,7 @@ def honest_plot(record: Any, *, axes: Axes | None = None) -> Plot | None:
 
     if not record.rates:
         return None
-    slowest = slowest_rate(record)
+    slowest = min(record.rates, key=lambda rate: rate.mean)
     name = slowest.hypothesis
     trajectory = record.trajectories[name]
     rounds = floats([0, *record.rounds])

@@ -6,7 +6,7 @@ from typing import Any
 
 from peerbayes.figures.views import Fact, Section
 from peerbayes.figures.wording import count, listed, number, percentage
-from peerbayes.kinds.faulty.verify import FaultyVerification, honest_plot, slowest_rate
+from peerbayes.kinds.faulty.verify import FaultyVerification, honest_plot
 from peerbayes.kinds.shared.view import verified_section
 
 
@@ -39,7 +39,7 @@ def _facts(record: Any) -> tuple[Fact, ...]:
         Fact("Honest and right", percentage(record.settled), "at the last round"),
     ]
     if record.rates:
-        rate = slowest_rate(record)
+        rate = min(record.rates, key=lambda rate: rate.mean)  # as in the figure
         facts += [
             Fact("Rejected most slowly", rate.hypothesis, "the rates are of this hypothesis"),
             Fact("Rate, nobody faulty", number(rate.faultless), "averaging, predicted"),

@@ -297,9 +297,8 @@ def _law_statements(result: Measurement) -> list[Comparison]:
     low, high = float(law.some_lower[-1]), float(law.some_upper[-1])
     words = f"some agent is wrong after {rounds} rounds, by enumeration"
     if high - low <= _ONE_NUMBER:
-        told = "every history gone through; ties count as errors"
-        middle, slack = (low + high) / 2, (high - low) / 2
-        return [frequency(problem.name, words, "is", middle, **seen, slack=slack, note=told)]
+        told, slack = "every history gone through; ties count as errors", (high - low) / 2
+        return [frequency(problem.name, words, "is", low + slack, **seen, slack=slack, note=told)]
     told = (
         f"every history gone through; ties within rounding, up to {high - low:.4g}, go either way"
     )
