@@ -1,8 +1,7 @@
 """The papers' experiments: one seeded, resumable run each, printed beside measured and predicted.
 
-An experiment is a small frozen configuration (`peerbayes.experiments.registry`) with parts that are
-run one by one; what a part finds is kept on disk as soon as it is done, so that an interrupted run
-can be taken up again (`peerbayes.experiments.run`).
+An experiment is a small frozen configuration (`peerbayes.experiments.registry`) whose parts run one
+by one; each is kept on disk once done: an interrupted run goes on (`peerbayes.experiments.run`).
 """
 
 from typing import TYPE_CHECKING

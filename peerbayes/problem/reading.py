@@ -142,9 +142,11 @@ def _specified(
         return input_error(source, place, wanted, got, remedy)
 
     is_regression = "regression" in document
-    if is_regression and "messages" in document:
-        wanted = "none with [regression], whose beliefs are sent as they are"
-        raise refused(("messages",), wanted, "some", "leave it out")
+    whose = {"messages": "beliefs are sent as they are", "faults": "agents are all honest"}
+    for table in (key for key in whose if is_regression and key in document):
+        raise refused(
+            (table,), f"none with [regression], whose {whose[table]}", "some", "leave it out"
+        )
     if is_regression and "model" in document:
         wanted = "exactly one of the tables model, regression"
         raise refused((), wanted, "both", "keep one of them")

@@ -271,6 +271,8 @@ BESIDE_MESSAGES: list[Case] = [
 
 REGRESSIONS: list[Case] = [
     ("model", {}, "tables model, regression … got both … keep one"),
+    ("faults", {"rule": "median"}, "faults: expected none with [regression] … leave it out"),
+    ("messages", {"quantiser": "uniform"}, "messages: expected none with [regression] … leave it"),
     (
         "regression",
         REMOVE,

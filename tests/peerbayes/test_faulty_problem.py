@@ -14,6 +14,7 @@ from peerbayes.cli import main
 from peerbayes.front.verify import verify
 from peerbayes.kinds.faulty.analyse import FaultyAnalysis
 from peerbayes.kinds.faulty.verify import verify_faulty
+from peerbayes.kinds.faulty.view import _facts
 from peerbayes.problem.builtins.loading import load_problem, load_variants
 from peerbayes.problem.problems import FaultyProblem
 from peerbayes.problem.reading import problem_from_document
@@ -100,6 +101,24 @@ def test_a_constant_liar_stops_everybody_and_trimming_does_not_let_it() -> None:
         faulty({"rule": "trimmed-mean", "tolerate": 1, "agents": [liar]}), seed=1
     )
     assert verification.as_record().rates[0].lowest > 0.05
+
+
+def test_the_page_tells_rates_of_the_slowest_hypothesis() -> None:
+    """The hypothesis of the figure, which need not stand first in the file."""
+    content = document({"rule": "median", "agents": [{"agents": [4], **PUSH}]})
+    content["model"]["hypotheses"] = ["fair", "loaded", "nearly"]
+    likelihood = content["model"]["agents"][0]["likelihood"]
+    content["model"]["agents"][0]["likelihood"] = [*likelihood, [["11/20", "9/20"]]]
+    problem = problem_from_document(content)
+    assert isinstance(problem, FaultyProblem)
+    record = verify_faulty(problem, seed=1).as_record()
+    facts = {fact.name: fact.value for fact in _facts(record)}
+    by_name = {rate.hypothesis: rate for rate in record.rates}
+    assert by_name["nearly"].mean < by_name["loaded"].mean
+    assert facts["Rejected most slowly"] == "nearly"
+    assert float(facts["Rate, nobody faulty"]) == pytest.approx(
+        by_name["nearly"].faultless, rel=1e-3
+    )
 
 
 def test_builtins_cover_every_rule() -> None:

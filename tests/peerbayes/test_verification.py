@@ -232,3 +232,36 @@ def test_rare_outcomes_raise_no_false_alarm(seed: int) -> None:
     """An outcome of 1/200 may be missing from all replicates of an early round."""
     rare = pair(["1/200", "199/200"], [["1/200", "199/200"], ["1/2", "1/2"]])
     assert broken(verify_problem(rare, seed=seed)) == []
+
+
+def blind_star() -> Problem:
+    """Agents 1 and 2 cannot tell a from c, and hear agent 0 who can, one after the other."""
+    sees = {"truth": "a", "likelihood": [[["3/4", "1/4"]], [["1/4", "3/4"]], [["2/5", "3/5"]]]}
+    blind = {
+        "count": 2,
+        "truth": "a",
+        "likelihood": [[["1/2", "1/2"]], [["1/4", "3/4"]], [["1/2", "1/2"]]],
+    }
+    row = [["1/2", "0", "1/2"], ["1/3", "2/3", "0"], ["0", "1/7", "6/7"]]
+    return problem_from_document(
+        {
+            "name": "blind",
+            "network": {"weights": row},
+            "model": {"hypotheses": ["a", "b", "c"], "agents": [sees, blind]},
+        }
+    )
+
+
+def test_an_enumeration_with_ties_is_told_as_a_bound(monkeypatch: Patch) -> None:
+    """After one round agent 2 has heard of nobody who tells a from c: it is surely in a tie.
+
+    The midpoint of what the enumeration leaves open is no probability of anything.
+    """
+    monkeypatch.setattr(verification, "enumerable_rounds", lambda problem: 1)
+    result = verify_problem(blind_star(), seed=0)
+    (told,) = [c for c in result.comparisons if "by enumeration" in c.statement]
+    assert (told.kind, told.side, told.holds) == ("bound", "lower", True)
+    assert told.measured == 1.0
+    law = verification.error_law(result.problem.network, result.problem.model, 1)
+    assert told.predicted == law.some_lower[0] < 0.9
+    assert law.some_upper[0] == 1.0

@@ -144,9 +144,8 @@ def is_robust(network: Network, r: int) -> RobustnessCheck:
     if least < r:
         loner = int(np.argmin(np.bincount(links.row, minlength=N)))
         rest = tuple(j for j in range(N) if j != loner)
-        return RobustnessCheck(
-            r, "fails", ((loner,), rest), f"agent {loner} hears {least} others only"
-        )
+        why = f"agent {loner} hears {least} other{'s' * (least != 1)} only"
+        return RobustnessCheck(r, "fails", ((loner,), rest), why)
     if N <= MOST_ENUMERATED:
         witness = _enumerate(network, r)
         status: Status = "holds" if witness is None else "fails"

@@ -38,8 +38,10 @@ def _facts(record: Any) -> tuple[Fact, ...]:
         Fact("Rule", record.rule),
         Fact("Honest and right", percentage(record.settled), "at the last round"),
     ]
-    for rate in record.rates[:1]:
+    if record.rates:
+        rate = min(record.rates, key=lambda rate: rate.mean)  # as in the figure
         facts += [
+            Fact("Rejected most slowly", rate.hypothesis, "the rates are of this hypothesis"),
             Fact("Rate, nobody faulty", number(rate.faultless), "averaging, predicted"),
             Fact("Rate, averaging", number(rate.averaging), "lowest of the honest, predicted"),
             Fact("Rate, guaranteed", number(rate.guaranteed), "by the rule"),

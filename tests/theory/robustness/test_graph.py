@@ -146,3 +146,12 @@ def test_bad_arguments_are_named() -> None:
         trimmed_spread(ring, [5], tolerate=1)
     with pytest.raises(ValueError, match="r: expected a whole number of at least 0, got -1"):
         is_robust(ring, -1)
+
+
+def test_why_a_graph_is_not_robust_is_said_in_words() -> None:
+    """One other agent, two others."""
+    ring = [[(i - 1) % 7, i] for i in range(7)]
+    one_way = Network.from_edges(ring, agents=7, directed=True)
+    assert is_robust(one_way, 3).method == "agent 0 hears 1 other only"
+    both_ways = Network.from_topology("ring", agents=7)
+    assert is_robust(both_ways, 3).method == "agent 0 hears 2 others only"
