@@ -300,8 +300,8 @@ def _law_statements(result: Measurement) -> list[Comparison]:
         told, slack = "every history gone through; ties count as errors", gap / 2
         return [frequency(problem.name, words, "is", low + slack, **seen, slack=slack, note=told)]
     told = f"every history gone through; ties within rounding, up to {gap:.4g}, go either way"
-    ends = ("at least", low), ("at most", high)
-    return [frequency(problem.name, words, *end, **seen, note=told) for end in ends if end[1] < 1]
+    most = [frequency(problem.name, words, "at most", high, **seen, note=told)] if high < 1 else []
+    return [frequency(problem.name, words, "at least", low, **seen, note=told), *most]
 
 
 # What moves when one parameter of a problem moves ------------------------------------------------

@@ -107,10 +107,8 @@ def test_exact_parts_bound_a_union_by_the_best_tree(
     upper = exact.upper(monkeypatch)
     assert upper >= exact.error - ROUNDING
     assert upper <= min(exact.best_tree(), 1.0) + ROUNDING
-    if weights is EVEN and name in (
-        "nested",
-        "crossed",
-    ):  # a chain of events, or two: nothing is lost
+    # A chain of events, or two: nothing is lost.
+    if weights is EVEN and name in {"nested", "crossed"}:
         assert upper == pytest.approx(exact.error, rel=1e-10)
 
 
