@@ -39,7 +39,9 @@ def main() -> int:
     for name in given.names or usual():
         if not single:
             print(f"benchmarks/{name}", flush=True)
-        out = given.out if single or given.out is None else given.out / f"{name}.json"
+        out = given.out
+        if out is not None and (out.is_dir() or not single):
+            out /= f"{name}.json"
         repeats = given.repeats or CASES[name]["repeats"]
         how = Options(
             given.quick, repeats, out, given.only or ("*",), given.finished, given.device,

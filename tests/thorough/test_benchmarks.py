@@ -132,6 +132,16 @@ def test_a_pattern_that_fits_no_case_leaves_the_record(tmp_path: Path) -> None:
     assert out.read_text(encoding="utf-8") == "kept"
 
 
+def test_the_record_of_one_benchmark_lies_in_the_folder_given(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "networks", "--quick", "--only=sparse", "--repeats=1",
+         f"--out={tmp_path}"],
+        capture_output=True, encoding="utf-8", cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["networks.json"]
+
+
 def test_elimination_is_accurate_where_its_peers_are_not() -> None:
     """The page's claim, at toy size."""
     shown = tables.columns(tables.CASES["networks"]["tables"][0])
