@@ -163,9 +163,24 @@ def test_any_multipliers_prove_a_bound() -> None:
     rows = allowed.rows
     c = rng.standard_normal(4)
     best = allowed.maximise(c)
+    exact_rows = [[Fraction(a) for a in row] for row in rows.A.toarray().tolist()]
     for _ in range(50):
         y = rng.standard_normal(rows.count)
-        assert lagrangian_bound(rows, c, y) >= best.value
+        bound = lagrangian_bound(rows, c, y)
+        assert bound >= best.value
+        # What the formula says of these numbers, without rounding.
+        y = np.where(np.isinf(rows.below), np.maximum(y, 0.0), y)
+        rest = [Fraction(x) for x in [*c.tolist(), *[0.0] * (rows.variables - 4)]]
+        for price, row in zip(map(Fraction, y.tolist()), exact_rows, strict=True):
+            rest = [r - price * a for r, a in zip(rest, row, strict=True)]
+        least = map(Fraction, rows.lower.tolist())
+        exact = sum(max(r, r * low) for r, low in zip(rest, least, strict=True))
+        exact += sum(
+            Fraction(p) * Fraction(a)
+            for p, a in zip(y.tolist(), rows.above.tolist(), strict=True)
+            if p
+        )
+        assert 0 <= Fraction(bound) - exact < Fraction(1, 10**12)
     assert best.bound - best.value < 1e-13  # tight at the optimal ones: a few dozen roundings
 
 
