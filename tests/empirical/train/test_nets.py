@@ -15,6 +15,7 @@ from empirical.likelihoods.laws import Classes, Counts, Gaussian
 from empirical.nets.architecture import perceptron
 from empirical.train.kernel_net import Groups, KernelNet, aligned_rows
 from empirical.train.making import net_of
+from empirical.train.module_checks import Passes
 from empirical.train.module_net import ModuleNet, with_constants
 from empirical.train.net import NoiseKey
 from tests.empirical.train.modules import (
@@ -205,6 +206,16 @@ def test_the_way_is_found_by_trying():
         ModuleNet(Branching(), example_input=torch.randn(4, 4), way="together")
     with pytest.raises(ValueError, match="way: expected"):
         ModuleNet(Recurrent(), example_input=torch.randn(4, 7, 4), way="together")
+
+
+@pytest.mark.parametrize(("differ", "way"), [("x--", "together"), ("x-x", "one by one")])
+def test_one_trial_that_differs_is_not_enough(monkeypatch, differ, way):
+    """A unit at its threshold goes one way or the other by rounding: once, not in three trials."""
+    said = iter(differ)
+    monkeypatch.setattr(
+        Passes, "reason_against", lambda *_: "other numbers" if next(said) == "x" else ""
+    )
+    assert ModuleNet(built("tabular"), example_input=inputs_for("tabular", 4)).way == way
 
 
 # Dropout --------------------------------------------------------------------------------------
