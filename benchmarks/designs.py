@@ -14,16 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
 from benchmarks.contest import LONG, MIB, Task, contest, grown, in_a_process, row_of
 from benchmarks.tables import Options, Row
-from tests.theory.design.mixing.support import geometric, grid, scale_free
+from tests.theory.design.mixing.support import geometric, grid, scale_free, solve_sdp
 from tests.theory.design.oracles import model_of, whole_program
 from tests.theory.design.placement.oracles import influences, random_coins
 from theory import FiniteAgent, FiniteModel
@@ -36,7 +34,7 @@ from theory.design import (
     place,
 )
 from theory.design.mixing.fastest import mixing_bound
-from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
+from theory.design.mixing.mixing_problem import mixing_problem
 from theory.design.placement.bounds import rate_bound
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.validation import FloatArray
@@ -154,40 +152,12 @@ def ask_mixing(graph: DesignGraph, contender: str) -> Answer:
     v = np.full(graph.agents, 1 / graph.agents)
     if contender == "ours":
         return {"gap": fastest_mixing(graph, v).certificate.gap}
-    return by_flows(mixing_problem(graph, v), contender.upper())
-
-
-def by_flows(problem: MixingProblem, solver: str) -> Answer:
-    """A semidefinite program by cvxpy: its flows make a network, its multipliers a bound."""
-    import cvxpy as cp
-
-    agents, ends, root = problem.graph.agents, problem.graph.edges, np.sqrt(problem.v)
-    # Column e holds the entries of b_e b_eᵀ, so that Σ g_e b_e b_eᵀ is one sparse product.
-    b, corners = problem.incidence.data.reshape(-1, 2), list(product((0, 1), repeat=2))
-    places = np.stack([ends[:, x] * agents + ends[:, y] for x, y in corners], axis=1)
-    values = np.stack([b[:, x] * b[:, y] for x, y in corners], axis=1)
-    columns = np.repeat(np.arange(len(ends)), 4)
-    spread = sparse.csc_array(
-        (values.ravel(), (places.ravel(), columns)), shape=(agents * agents, len(ends))
-    )
-    g, slem, eye = cp.Variable(len(ends), nonneg=True), cp.Variable(), np.eye(agents)
-    rest = eye - np.outer(root, root) - cp.reshape(spread @ g, (agents, agents), order="C")
-    above, below = slem * eye - rest >> 0, slem * eye + rest >> 0
-    budgets = problem.loads.T @ g <= problem.shares
-    # The answer is judged by its own certificate, not by what the solver is asked for.
-    wanted = {
-        "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10),
-        "SCS": dict.fromkeys(("eps_abs", "eps_rel"), 1e-6),
-    }
-    with warnings.catch_warnings(), suppress(cp.error.SolverError):
-        warnings.simplefilter("ignore")  # of answers that may be inaccurate
-        cp.Problem(cp.Minimize(slem), [above, below, budgets]).solve(solver, **wanted[solver])
-    if g.value is None:
+    problem = mixing_problem(graph, v)
+    found = solve_sdp(problem, solver=contender.upper())
+    if found is None:
         return {"gap": None}
-    prices = np.maximum(budgets.dual_value, 0.0) / problem.v
-    bound = mixing_bound(problem, above.dual_value, below.dual_value, prices).value
-    flows = problem.repaired(g.value * problem.unit)
-    return {"gap": problem.expected_network(flows).slem - bound}
+    slem = problem.expected_network(problem.repaired(found.flows)).slem
+    return {"gap": slem - mixing_bound(problem, found.slow, found.fast, found.multipliers).value}
 
 
 DESIGNS: Mapping[str, tuple[Sequence[Any], Callable[..., Any], Callable[[Any, str], Answer]]] = {

@@ -7,6 +7,7 @@ been raised to what the inequalities ask for, so that it is a theorem about the 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
@@ -14,6 +15,10 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from theory.design import Constraints, DesignGraph, FastestMixing
+from theory.design.mixing.barrier import product
+from theory.design.mixing.mixing_problem import MixingProblem
+from theory.scientific import sparse
+from theory.validation import FloatArray
 
 Floats = NDArray[np.float64]
 
@@ -157,22 +162,92 @@ def judge(
     assert -1e-12 <= slem - result.certificate.bound <= gap
 
 
-def by_clarabel(graph: DesignGraph, v: Floats, constraints: Constraints) -> float:
-    """The least slem, by a semidefinite program about flows; without fixed rows."""
+# The fastest mixing as a semidefinite program for cvxpy: an oracle of another make ---------------
+
+
+# What the solver is asked for; the answer is judged by its own certificate, not by this.
+_ACCURACY = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class SdpSolution:
+    """What the solver returned: flows, and multipliers for the bound.
+
+    `flows` has shape (E,), `slow` and `fast` (N, N), `multipliers` (N,); `status` is cvxpy's.
+    """
+
+    flows: FloatArray
+    slow: FloatArray
+    fast: FloatArray
+    multipliers: FloatArray
+    iterations: int
+    status: str
+
+
+def solve_sdp(
+    problem: MixingProblem, *, solver: str = "CLARABEL", accuracy: float | None = None
+) -> SdpSolution | None:
+    """The optimum by cvxpy, or None if the solver gave up without any point.
+
+    Parameters
+    ----------
+    solver
+        A name that cvxpy knows.
+    accuracy
+        For Clarabel and SCS, the tolerance asked for.
+    """
     import cvxpy as cp
 
-    ends, rows = graph.edges, np.arange(len(graph.edges))
-    b = np.zeros((len(ends), graph.agents))
-    b[rows, ends[:, 0]], b[rows, ends[:, 1]] = 1.0, -1.0
-    root, flows, slem = np.sqrt(v), cp.Variable(len(ends), nonneg=True), cp.Variable()
-    # D^½WD^−½ without the eigenvalue 1; a link that is up with probability p takes 1/p flows.
-    rest = np.eye(graph.agents) - np.outer(root, root) - (b / root).T @ cp.diag(flows) @ (b / root)
-    most = float(constraints.availability) * (1.0 - constraints.minimum_self_weight) * v
-    identity = slem * np.eye(graph.agents)
-    limits = [identity - rest >> 0, identity + rest >> 0, np.abs(b).T @ flows <= most]
-    accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
-    with warnings.catch_warnings():
-        # It warns of answers that may be inaccurate.
-        warnings.simplefilter("ignore")
-        program = cp.Problem(cp.Minimize(slem), limits)
-        return float(program.solve(solver="CLARABEL", **accuracy))
+    agents, free = problem.graph.agents, problem.free
+    root = np.sqrt(problem.v)
+    known = np.nan_to_num(problem.known) / problem.unit
+    B = problem.incidence
+    fixed = product(B.T, known[:, None] * np.asarray(B.toarray()))
+    constant = np.eye(agents) - np.outer(root, root) - fixed
+    # Column e holds the entries of b_e b_eᵀ, so that Σ g_e b_e b_eᵀ is one sparse product.
+    ends = problem.graph.edges[free]
+    b = B.data.reshape(-1, 2)[free]
+    places = np.concatenate(
+        [ends[:, [x]] * agents + ends[:, [y]] for x in (0, 1) for y in (0, 1)], axis=1
+    )
+    values = np.stack([b[:, x] * b[:, y] for x in (0, 1) for y in (0, 1)], axis=1)
+    columns = np.repeat(np.arange(len(free)), 4)
+    spread = sparse.csc_array(
+        (values.ravel(), (places.ravel(), columns)), shape=(agents * agents, len(free))
+    )
+    g = cp.Variable(len(free), nonneg=True)
+    r = cp.Variable()
+    M = constant - cp.reshape(spread @ g, (agents, agents), order="C")
+    eye = np.eye(agents)
+    limited = np.flatnonzero(problem.has_free)
+    above, below = r * eye - M >> 0, r * eye + M >> 0
+    budgets = problem.loads[free][:, limited].T @ g <= problem.shares[limited]
+    program = cp.Problem(cp.Minimize(r), [above, below, budgets])
+    options: dict[str, float] = {}
+    if solver == "CLARABEL":
+        wanted = accuracy or _ACCURACY
+        options = {"tol_gap_abs": wanted, "tol_gap_rel": wanted, "tol_feas": wanted}
+    elif solver == "SCS":
+        options = {"eps_abs": accuracy or 1e-6, "eps_rel": accuracy or 1e-6}
+    try:
+        with warnings.catch_warnings():
+            # It warns of answers that may be inaccurate; ours are judged by their certificates.
+            warnings.simplefilter("ignore")
+            program.solve(solver=solver, **options)
+    except cp.error.SolverError:
+        return None
+    if g.value is None:
+        return None
+    flows = problem.known.copy()
+    flows[free] = g.value * problem.unit[free]
+    prices = np.zeros(agents)
+    prices[limited] = np.maximum(budgets.dual_value, 0.0) / problem.v[limited]
+    steps = program.solver_stats.num_iters
+    return SdpSolution(
+        flows,
+        np.asarray(above.dual_value),
+        np.asarray(below.dual_value),
+        prices,
+        int(steps or 0),
+        str(program.status),
+    )

@@ -12,7 +12,6 @@ from tests.strategies import networks
 from tests.strategies.networks import connected_edges
 from tests.theory.design.mixing.support import (
     Floats,
-    by_clarabel,
     design_graph,
     geometric,
     grid,
@@ -27,6 +26,7 @@ from theory import Network
 from theory.design import Constraints, DesignFailed, DesignGraph, FastestMixing, fastest_mixing
 from theory.design.mixing import fastest
 from theory.design.mixing.barrier import solve_barrier
+from theory.design.mixing.fastest import mixing_bound
 from theory.design.mixing.mixing_problem import mixing_problem
 from theory.design.search import time_budget
 
@@ -48,10 +48,22 @@ LIMITS = {
 @pytest.mark.parametrize(("case", "limit"), list(zip(CASES, 2 * list(LIMITS), strict=True)))
 def test_two_solvers_agree(case: str, limit: str) -> None:
     pytest.importorskip("cvxpy")
+    from tests.theory.design.mixing.support import solve_sdp
+
     (graph, v), constraints = CASES[case], LIMITS[limit]
     ours = fastest_mixing(graph, v, constraints=constraints)
     judge(graph, v, ours, constraints=constraints, gap=2e-7)
-    assert ours.slem == pytest.approx(by_clarabel(graph, v, constraints), abs=2e-7)
+    problem = mixing_problem(graph, v, constraints)
+    theirs = solve_sdp(problem)
+    assert theirs is not None
+    flows = problem.repaired(theirs.flows)
+    slem = slem_by_eigenvalues(np.asarray(problem.expected_network(flows).weights), v)
+    bound = mixing_bound(problem, theirs.slow, theirs.fast, theirs.multipliers).value
+    # Each bound holds for the other's W.
+    assert ours.certificate.bound <= slem + 1e-12
+    assert bound <= ours.slem + 1e-12
+    assert ours.slem == pytest.approx(slem, abs=2e-7)
+    assert bound == pytest.approx(slem, abs=2e-7)
 
 
 @given(networks(kinds=("reversible", "symmetric", "star", "tiny-stationary"), max_agents=8))
@@ -114,71 +126,61 @@ def test_a_hundred_agents_to_eight_digits(graph: DesignGraph) -> None:
     judge(graph, uniform(100), result, gap=1e-8)
 
 
-def row(agents: int, weights: dict[int, float]) -> Floats:
-    found = np.zeros(agents)
-    found[list(weights)] = list(weights.values())
-    return found
-
-
-def transitive(graph: nx.Graph) -> tuple[DesignGraph, Floats, Constraints, float]:  # type: ignore[type-arg]
-    """By convexity the mean over all symmetries is optimal: w = min(2/(μ₂ + μ_N), 1/d)."""
-    plain, v = design_graph(graph), uniform(len(graph))
-    laplacian = nx.laplacian_matrix(graph).toarray().astype(float)
-    spectrum = np.linalg.eigvalsh(laplacian)
-    weight = min(2 / (spectrum[1] + spectrum[-1]), 1 / laplacian.max())
-    return plain, v, Constraints(), slem_by_eigenvalues(np.eye(len(v)) - weight * laplacian, v)
-
-
-PLAIN = Network.from_topology("grid", shape=[3, 3], rule="metropolis")
-# The graph, v, limits and the least slem.
-KNOWN = {
-    **{f"two, {x}": (path(2), np.array([x, 1 - x]), Constraints(), 0.0) for x in (0.5, 1 - 1e-10)},
-    # Boyd, Diaconis, Sun and Xiao (2006): weights 1/2.
-    **{
-        f"path of {n}": (path(n), uniform(n), Constraints(), float(np.cos(np.pi / n)))
-        for n in (3, 4, 30)
-    },
-    "ring of 8": transitive(nx.cycle_graph(8)),
-    "ring of 7": transitive(nx.cycle_graph(7)),
-    "hypercube": transitive(nx.hypercube_graph(3)),
-    "star": transitive(nx.star_graph(6)),
-    "bipartite": transitive(nx.complete_bipartite_graph(3, 4)),
-    "Petersen": transitive(nx.petersen_graph()),
-    "complete": (design_graph(nx.complete_graph(5)), uneven(5, seed=5), Constraints(), 0.0),
-    # Slow links: 1 − f(1/v_0 + 1/v_1) at the largest flow f that the second agent's row allows.
-    "two that keep": (
-        path(2),
-        np.array([0.8, 0.2]),
-        Constraints(minimum_self_weight=0.9),
-        1 - 0.02 * (1 / 0.8 + 1 / 0.2),
-    ),
-    "all fixed": (
-        grid(3),
-        uniform(9),
-        Constraints(fixed_rows=dict(enumerate(np.asarray(PLAIN.weights)))),
-        PLAIN.slem,
-    ),
+EDGE_TRANSITIVE = {
+    "ring of 8": nx.cycle_graph(8),
+    "ring of 7": nx.cycle_graph(7),
+    "hypercube": nx.hypercube_graph(3),
+    "star": nx.star_graph(6),
+    "bipartite": nx.complete_bipartite_graph(3, 4),
+    "Petersen": nx.petersen_graph(),
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_known_optima(name: str) -> None:
-    graph, v, constraints, slem = KNOWN[name]
-    result = fastest_mixing(graph, v, constraints=constraints, tolerance=1e-8)
-    judge(graph, v, result, constraints=constraints, gap=1e-8)
-    assert result.slem == pytest.approx(slem, abs=1e-8)
-    if slem == 0:
-        assert result.method == "closed form"
-        assert np.allclose(result.network.weights, np.broadcast_to(v, (len(v), len(v))), atol=1e-15)
-    if name == "path of 30":
-        # The optimum is unique; flat to second order, so the weights are good to the gap's root.
-        assert np.abs(np.diag(np.asarray(result.network.weights), 1) - 0.5).max() < 1e-4
-
-
 def test_one_agent() -> None:
-    result = fastest_mixing(path(1), [1.0])
+    result = fastest_mixing(design_graph(nx.path_graph(1)), [1.0])
     assert result.slem == result.certificate.bound == 0
     assert result.network.agents == 1
+
+
+@pytest.mark.parametrize("v", [0.5, 0.9, 1 - 1e-10])
+def test_two_agents_forget_at_once(v: float) -> None:
+    law = np.array([v, 1 - v])
+    law /= law.sum()
+    result = fastest_mixing(path(2), law)
+    judge(path(2), law, result)
+    assert result.slem <= 1e-6
+
+
+@pytest.mark.parametrize("agents", [3, 4, 10, 30])
+def test_a_path_shares_alike(agents: int) -> None:
+    """Boyd, Diaconis, Sun and Xiao (2006): weights 1/2, slem cos(π/N)."""
+    result = fastest_mixing(path(agents), uniform(agents), tolerance=1e-8)
+    judge(path(agents), uniform(agents), result, gap=1e-8)
+    assert result.slem == pytest.approx(np.cos(np.pi / agents), abs=1e-9)
+    # The optimum is unique; flat to second order, so the weights are good to the gap's root.
+    assert np.abs(np.diag(np.asarray(result.network.weights), 1) - 0.5).max() < 1e-4
+
+
+@pytest.mark.parametrize("name", EDGE_TRANSITIVE)
+def test_edges_that_are_all_alike_weigh_the_same(name: str) -> None:
+    """By convexity the mean over all symmetries is optimal: w = min(2/(μ₂ + μ_N), 1/d)."""
+    graph = design_graph(EDGE_TRANSITIVE[name])
+    laplacian = nx.laplacian_matrix(EDGE_TRANSITIVE[name]).toarray().astype(float)
+    spectrum = np.linalg.eigvalsh(laplacian)
+    weight = min(2 / (spectrum[1] + spectrum[-1]), 1 / laplacian.max())
+    known = slem_by_eigenvalues(np.eye(graph.agents) - weight * laplacian, uniform(graph.agents))
+    result = fastest_mixing(graph, uniform(graph.agents))
+    judge(graph, uniform(graph.agents), result)
+    assert result.slem == pytest.approx(known, abs=1e-7)
+
+
+@pytest.mark.parametrize("agents", [2, 5, 12])
+def test_a_complete_graph_forgets_at_once(agents: int) -> None:
+    graph, v = design_graph(nx.complete_graph(agents)), uneven(agents, seed=agents)
+    result = fastest_mixing(graph, v)
+    judge(graph, v, result)
+    assert result.method == "closed form"
+    assert np.allclose(result.network.weights, np.broadcast_to(v, (agents, agents)), atol=1e-15)
 
 
 def test_three_by_three() -> None:
@@ -202,6 +204,21 @@ def test_three_by_three() -> None:
     assert result.slem <= best <= result.slem + 2e-3  # the grid's step
     assert slem(1 / 3, 1 / 4) == pytest.approx(0.702036, abs=1e-6)  # 1/max(d_i, d_j)
     assert result.slem == pytest.approx(0.6925512, abs=1e-7)
+
+
+def test_influence_that_moves_to_an_end() -> None:
+    """Two agents with slow links: slem 1 − f(1/v_0 + 1/v_1) at the largest flow s allows."""
+    v = np.array([0.8, 0.2])
+    constraints = Constraints(minimum_self_weight=0.9)
+    result = fastest_mixing(path(2), v, constraints=constraints)
+    judge(path(2), v, result, constraints=constraints)
+    assert result.slem == pytest.approx(1 - 0.02 * (1 / 0.8 + 1 / 0.2), abs=1e-7)
+
+
+def row(agents: int, weights: dict[int, float]) -> Floats:
+    found = np.zeros(agents)
+    found[list(weights)] = list(weights.values())
+    return found
 
 
 @pytest.mark.parametrize(
@@ -239,6 +256,17 @@ def test_a_fixed_row_may_keep_less_than_others_must_and_lose_more() -> None:
     judge(grid(3), uniform(9), result, constraints=constraints)
     assert result.expected.weights[0, 1] == pytest.approx(0.25, rel=1e-12)
     assert result.network.weights[1, 0] == pytest.approx(0.25 / 0.8, rel=1e-12)
+
+
+def test_everything_fixed_leaves_the_network_as_it_is() -> None:
+    network = Network.from_topology("grid", shape=[3, 3], rule="metropolis")
+    W = np.asarray(network.weights)
+    constraints = Constraints(fixed_rows=dict(enumerate(W)))
+    graph = DesignGraph.from_network(network)
+    result = fastest_mixing(graph, uniform(9), constraints=constraints)
+    judge(graph, uniform(9), result, constraints=constraints)
+    assert np.allclose(result.network.weights, W, atol=1e-15)
+    assert result.slem == pytest.approx(network.slem, abs=1e-12)
 
 
 def test_the_bound_with_fixed_rows_is_no_bound_on_less() -> None:

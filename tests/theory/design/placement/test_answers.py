@@ -41,7 +41,6 @@ def test_nothing_to_place(objective: str) -> None:
     alone = place(Network([[1.0]]), coins([[0.3]]), objective=objective)  # type: ignore[arg-type]
     assert alone.method == "none"
     assert "fewer than two agents" in alone.note
-    assert place([1.0], coins([[0.3]]), fixed=[0]).assignment.tolist() == [0]  # no error
     kept = place(PATH, MODEL, fixed=[0, 2], objective=objective)  # type: ignore[arg-type]
     assert kept.method == "none"
     assert "fewer than two agents" in kept.note
@@ -84,6 +83,13 @@ def test_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     place(PATH, MODEL, objective="samples", progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_one_agent_may_be_told_to_keep_its_data() -> None:
+    """There is nothing to place, and that is no error."""
+    found = place([1.0], coins([[0.3]]), fixed=[0])
+    assert found.assignment.tolist() == [0]
+    assert found.method == "none"
 
 
 @given(rational_networks(max_agents=4), st.data())
