@@ -242,6 +242,8 @@ def shared_slots(kinds: IntArray, weights: FloatArray | None = None) -> IntArray
 # doubling a few hundred, between numbers 1e100 apart.
 MOST_TILT_STEPS = 400
 _GROWTH = 8.0
+# A step that gains so little, relatively, is the last: of what it gains a millionth is left out.
+_ENDED = 1e-12
 # A sum of least values is zero if it is this small beside its terms.
 _ROUNDING = 1e-14
 
@@ -347,12 +349,12 @@ def _climb(
         slope = here * np.einsum("rs,rs->r", found.means, weights[left])
         bend = here * here * np.einsum("rs,rs->r", found.variances, squares[left])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # To second order the maximum is slope²/2 bend above.
+            # The maximum is gain/2 above, but for a part of it as small as the step is beside t.
             gain = np.where(bend > 0, slope * slope / bend, np.inf)
             step = here * (1 + slope / bend)
         rising = slope > 0
         low[left[rising]], high[left[~rising]] = here[rising], here[~rising]
-        ended = gain <= 1e-16 * value
+        ended = gain <= _ENDED * value
         value = np.where(ended, value + gain / 2, value)
         better = (value > values[left]) | ended
         values[left[better]] = np.maximum(value, values[left])[better]

@@ -61,22 +61,30 @@ class Answer:
 
 
 class Objective(Protocol):
-    """What is maximised.
-
-    Values that do not exceed `above` may be replaced by others that do not.
-    """
+    """What is maximised."""
 
     @property
     def problem(self) -> PlacementProblem:
         """The data sets, the agents, and the hypotheses to reject."""
 
-    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+    def values(self, fillings: IntArray) -> FloatArray:
         """Value of each filling, shape (P,) for fillings of shape (P, F)."""
 
     def exchanged(
         self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
     ) -> FloatArray:
-        """Values of the fillings with places first[p] and second[p] exchanged, shape (P,)."""
+        """Values of the fillings with places first[p] and second[p] exchanged, shape (P,).
+
+        Those that do not exceed `above` may be replaced by others that do not; others may be too
+        large, where that is rare.
+        """
+
+
+class Enclosed(Objective, Protocol):
+    """An objective that can be told roughly for many fillings."""
+
+    def ends(self, fillings: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Numbers that each value is between, shape (P,) both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +97,14 @@ class Rates:
         """Rates of one filling, shape (H,)."""
         return np.asarray(self.problem.rates(filling[None])[0])
 
-    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+    def values(self, fillings: IntArray) -> FloatArray:
         """K of each filling."""
         return np.asarray(self.problem.rates(fillings).min(axis=1))
+
+    def ends(self, fillings: IntArray) -> tuple[FloatArray, FloatArray]:
+        """K of each filling, twice."""
+        found = self.values(fillings)
+        return found, found
 
     def exchanged(
         self, filling: IntArray, first: IntArray, second: IntArray, *, above: float
@@ -112,48 +125,45 @@ _CLASSES = 20_000
 TIE = 1e-11
 
 
-def tried(objective: Objective, *, complete: bool, progress: Progress | None = None) -> Answer:
-    """The best of all classes, exact up to rounding, and the worst if the search is `complete`.
+def tried(objective: Enclosed, *, progress: Progress | None = None) -> Answer:
+    """The best of all classes and the worst, exact up to rounding.
 
-    Else only those that could be the best are looked at to the end.
+    Only those that could be the one or the other are looked at to the end.
 
     Raises
     ------
     ValueError
         If there are too many classes.
     """
-    problem = objective.problem
-    fillings = fillings_of(problem)
-    # The present placement first: whatever is not better need not be known exactly.
-    best = -np.inf if complete else float(objective.values(problem.original[None])[0])
-    parts: list[FloatArray] = []
+    fillings = fillings_of(objective.problem)
+    parts: list[tuple[FloatArray, FloatArray]] = []
     for start in until_spent(range(0, len(fillings), _CLASSES), least=1):
-        floor = -np.inf if complete or not np.isfinite(best) else best * (1 - 2 * TIE)
-        parts.append(objective.values(fillings[start : start + _CLASSES], above=floor))
-        best = max(best, float(parts[-1].max()))
+        parts.append(objective.ends(fillings[start : start + _CLASSES]))
         if progress is not None:
             progress(min(start + _CLASSES, len(fillings)), len(fillings))
-    values = np.concatenate(parts)
-    top, low = int(np.argmax(values)), int(np.argmin(values))
-    value = float(values[top])
+    lower, upper = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    some, most = float(objective.values(fillings[[upper.argmax()]])[0]), float(upper.min())
+    near = upper >= (some - 2 * TIE * abs(some) if np.isfinite(some) else some)
+    near |= lower <= (most + 2 * TIE * abs(most) if np.isfinite(most) else most)
+    rows = np.flatnonzero(near)
+    values = objective.values(fillings[rows])
+    top, low = int(rows[values.argmax()]), int(rows[values.argmin()])
+    value = float(values.max())
     slack = TIE * abs(value) if np.isfinite(value) else 0.0
-    note = f"all {len(values)} classes of placements were tried"
-    proved = len(values) == len(fillings)
+    note = f"all {len(lower)} classes of placements were tried"
+    proved = len(lower) == len(fillings)
     if not proved:
-        note = (
-            f"{len(values)} of {len(fillings)} classes of placements were tried in the time given"
-        )
-    complete = complete and proved
+        note = f"{len(lower)} of {len(fillings)} classes of placements were tried in the time given"
     return Answer(
         filling=fillings[top],
         value=value,
         bound=value if proved else None,
         kind="rounded" if proved else "local",
         method="exhaustive",
-        evaluated=len(values),
+        evaluated=len(lower),
         note=note,
-        worst=float(values[low]) if complete else None,
-        worst_filling=fillings[low] if complete else None,
+        worst=float(values.min()) if proved else None,
+        worst_filling=fillings[low] if proved else None,
         ties=int((values >= value - slack).sum()) if proved else None,
     )
 

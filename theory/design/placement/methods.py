@@ -24,9 +24,6 @@ from theory.validation import FloatArray, IntArray, fail
 
 # Classes of which all are looked at unasked, 9! among them: seconds.
 _MANY_CLASSES = 400_000
-# Atoms seen by all agents, times hypotheses and classes, of which every exponent is found to the
-# end: some seconds. Beyond, only those that could be the best are.
-_MOST_ATOMS = 3e8
 
 
 def tries_all(problem: PlacementProblem, method: str) -> bool:
@@ -51,7 +48,7 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     """
     objective = Rates(problem)
     if tries_all(problem, settings.method):
-        answer = tried(objective, complete=True)
+        answer = tried(objective)
         if not problem.learns(answer.filling):
             rates = objective.by_hypothesis(answer.filling)
             raise _unreachable(problem, rates <= problem.least_rates)
@@ -140,9 +137,7 @@ def best_exponent(problem: PlacementProblem, settings: Settings) -> Answer:
     start = reaching(problem, settings)
     exponents = Exponents(problem)
     if tries_all(problem, settings.method):
-        per_class = exponents.atoms * problem.agents / problem.stock.size
-        work = per_class * len(problem.wrong) * (problem.classes or np.inf)
-        return tried(exponents, complete=work <= _MOST_ATOMS, progress=settings.progress)
+        return tried(exponents, progress=settings.progress)
     bound = rate_bound(problem)
     found = climbed(
         exponents,
@@ -215,7 +210,7 @@ class Rounds:
         found = sample_sizes(self.network, model, delta=self.delta, certify=False).chernoff.rounds
         return np.inf if found is None else float(found)
 
-    def values(self, fillings: IntArray, *, above: float = -np.inf) -> FloatArray:
+    def values(self, fillings: IntArray) -> FloatArray:
         """Minus the rounds of each filling, which it remembers; −1e300 for infinitely many."""
         for filling in fillings:
             if (key := filling.tobytes()) not in self.known:
