@@ -36,8 +36,9 @@ from theory.validation import FloatArray, IntArray
 _GRID = 0.05
 _NEAR = np.arange(-0.27, 0.28, 0.06)
 _OFFSETS = np.concatenate([[-1.0, -0.6], _NEAR, [0.6, 1.0]])
-# Between tilts no farther apart than this, as logarithms, polynomials are right to rounding.
-_NARROW = 0.07
+# Between tilts no farther apart than this, as logarithms, polynomials are right to 1e-7 or so where
+# laws have rare large evidence, else nearly to rounding; so much is added, relatively.
+_NARROW, _SAFE = 0.07, 1e-6
 # Numbers in a block of sums, 4 MiB, and in the sums that are kept for tilts that come up again, 64.
 _BLOCK, _MOST_KEPT = 1 << 19, 1 << 23
 # Hypotheses that are weighed, and by which exchanges are told: those closest to binding.
@@ -94,9 +95,9 @@ class _Brackets:
         return np.where(self.rises, np.inf, found)
 
     def peak(self) -> FloatArray:
-        """max_t f to rounding between tilts that are near each other; elsewhere `upper`.
+        """max_t f, or a millionth more, between tilts that are near each other; elsewhere `upper`.
 
-        It is that of the polynomial of degree five that has these ends.
+        An estimate: that of the polynomial of degree five that has these ends.
         """
         width = self.tilts[..., 1] - self.tilts[..., 0]
         units = np.stack([np.ones_like(width), width, width * width], axis=1)[..., None]
@@ -112,8 +113,8 @@ class _Brackets:
             value = f + x * (a + x * (c / 2 + x * (third + x * (fourth + x * fifth))))
             near = np.log(self.tilts[..., 1] / self.tilts[..., 0]) < _NARROW
         upper = self.upper()
-        near &= (x >= 0) & (x <= 1) & (value <= upper)
-        return np.where(near, np.maximum(value, self.lower()), upper)
+        safe = np.maximum(value, self.lower()) * (1 + _SAFE)
+        return np.where(near & (x >= 0) & (x <= 1), np.fmin(safe, upper), upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +238,7 @@ class Exponents:
     ) -> FloatArray:
         """E after each exchange of places first[p] and second[p], shape (P,).
 
-        Right to rounding, or too large: where another hypothesis binds than those closest to it
+        Too large by a millionth; by more where another hypothesis binds than those closest to it
         now, or the best tilt is far from that of now.
         """
         groups, v = self.problem.groups, self._heard(filling[None])[0]
