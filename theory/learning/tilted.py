@@ -243,9 +243,8 @@ def shared_slots(kinds: IntArray, weights: FloatArray | None = None) -> IntArray
 MOST_TILT_STEPS = 400
 _GROWTH = 8.0
 # A step that gains so little, relatively, is the last: of what it gains a millionth is left out.
-_ENDED = 1e-12
-# A sum of least values is zero if it is this small beside its terms.
-_ROUNDING = 1e-14
+# A sum of least values is zero if it is so small beside its terms.
+_ENDED, _ROUNDING = 1e-12, 1e-14
 
 
 @dataclass(frozen=True, eq=False)

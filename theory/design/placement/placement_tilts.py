@@ -34,8 +34,7 @@ from theory.validation import FloatArray, IntArray
 # Tilts at which sums over pairs are known, as logarithms from the middle, which is next to the best
 # tilt of a placement in steps of 1/20: close together where exchanges lead, then farther apart.
 _GRID = 0.05
-_NEAR = np.arange(-0.27, 0.28, 0.06)
-_OFFSETS = np.concatenate([[-1.0, -0.6], _NEAR, [0.6, 1.0]])
+_OFFSETS = np.concatenate([[-1.0, -0.6], np.arange(-0.27, 0.28, 0.06), [0.6, 1.0]])
 # Between tilts no farther apart than this, as logarithms, polynomials are right to 1e-7 or so where
 # laws have rare large evidence, else nearly to rounding; so much is added, relatively.
 _NARROW, _SAFE = 0.07, 1e-6
@@ -58,8 +57,7 @@ class _Brackets:
     ends
         Shape (P, 3, R, 2): f, f' and f'' there, the last only if it is asked for.
     falls, rises
-        Shape (P, R): whether f falls from 0 on, so that its maximum is 0; whether it still rises at
-        the last tilt, so that nothing is known from above.
+        Shape (P, R): whether f falls from 0 on; whether it still rises at the last tilt.
     """
 
     tilts: FloatArray
@@ -369,8 +367,8 @@ def _pieces(exponents: Exponents, row: int, value: float) -> list[_Piece] | None
     def cover(a: float, b: float) -> list[_Piece]:
         nonlocal lower
         middle = (a + b) / 2
-        found = exponents.sums(np.array([row]), np.array([[middle]]))
-        each, kept = (sums[..., 0, 0] for sums in found)
+        sums = exponents.sums(np.array([row]), np.array([[middle]]))
+        each, kept = (one[..., 0, 0] for one in sums)
         lower = max(lower, assigned(problem, each[..., 0]) + kept[0])
         pieces = []
         for end in (a, b):

@@ -99,6 +99,20 @@ def test_exponents_of_placements_and_what_is_told_of_them_beforehand(
     assert (found >= exponents.values(after) * (1 - 1e-12) - 1e-15).all()
 
 
+def test_of_many_hypotheses_few_tell_placements_apart() -> None:
+    """The others bind too, but never in the worst placement."""
+    model = random_coins(6, 6, 30, seed=3, blind=0.2)
+    problem = PlacementProblem(model, influences(6, 3))
+    exponents = Exponents(problem)
+    fillings = problem.sorts[np.array(list(permutations(range(6))))][:, problem.free]
+    every = np.array([exponents.by_hypothesis(filling) for filling in fillings])
+    lower, upper = exponents.ends(fillings)
+    assert (lower <= every.min(axis=1) * (1 + 1e-12)).all()
+    assert (upper >= every.min(axis=1) * (1 - 1e-12)).all()
+    assert lower.min() > 0.95 * every.min()
+    assert len(set(every.argmin(axis=1))) > len(exponents._telling.tilts)
+
+
 def test_exchanges_are_told_to_a_millionth_and_placements_to_a_few_hundredths() -> None:
     model = random_coins(8, 8, 1, seed=3, blind=0.0)
     problem = PlacementProblem(model, influences(8, 3))
