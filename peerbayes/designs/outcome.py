@@ -104,11 +104,11 @@ def by_rounds(objective: str, samples: Mapping[str, Any], *, delta: float) -> An
     if not known:
         return None
     name = min(known, key=known.__getitem__)
-    best, own = known[name], known.get(DESIGNED)
-    unit = CERTIFIED if certified else BOUNDED
+    best, own, unit = known[name], known.get(DESIGNED), CERTIFIED if certified else BOUNDED
     sentence = f"for an error of at most {delta:g} use {_named(name)}: {best} {unit}"
     if name == DESIGNED:
-        sentence += ", the fewest of these networks"
+        few = "the fewest" if [*known.values()].count(best) == 1 else "as few as any"
+        sentence += f", {few} of these networks"
     elif own is None:
         sentence += "; no number of rounds is proved of the design"
     else:

@@ -223,6 +223,7 @@ def test_the_fewest_certified_rounds_are_recommended() -> None:
     best = by_rounds("rate", bounded, delta=0.1)
     assert best is not None
     assert (best.network, best.by) == ("designed", "rounds by Chernoff's bound")
+    assert best.sentence.endswith(", as few as any of these networks")
     assert by_rounds("rate", {"designed": None}, delta=0.1) is None
 
 
