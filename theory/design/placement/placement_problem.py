@@ -22,14 +22,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import as_dense
 from theory.scientific import csgraph, sparse
-from theory.validation import (
-    FloatArray,
-    IntArray,
-    as_float_array,
-    as_integer,
-    fail,
-    read_only,
-)
+from theory.validation import FloatArray, IntArray, as_float_array, as_integer, fail, read_only
 
 # How many placements there are, and how many classes of equivalent ones --------------------------
 

@@ -26,6 +26,7 @@ from theory.design.placement.placement_problem import PlacementProblem
 from theory.learning.tilted import Exponents as BestTilts
 from theory.learning.tilted import TiltedTable, least_exponents, tabulate
 from theory.learning.tilted import exponents as exponents_of
+from theory.network.structure import EPS
 from theory.validation import FloatArray, IntArray
 
 # E of many placements at once --------------------------------------------------------------------
@@ -36,12 +37,12 @@ from theory.validation import FloatArray, IntArray
 _GRID = 0.05
 _OFFSETS = np.concatenate([[-1.0, -0.6], np.arange(-0.27, 0.28, 0.06), [0.6, 1.0]])
 # Between tilts no farther apart than this, as logarithms, polynomials are right to 1e-7 or so where
-# laws have rare large evidence, else nearly to rounding; so much is added, relatively.
-_NARROW, _SAFE = 0.07, 1e-6
-# Numbers in a block of sums, 4 MiB, and in the sums that are kept for tilts that come up again, 64.
-_BLOCK, _MOST_KEPT = 1 << 19, 1 << 23
+# laws have rare large evidence, else nearly to rounding.
+_NARROW, _WELL = 0.07, 1e-6
+# Numbers in a block of sums, 4 MiB, and in those kept for tilts that come up again, 256.
+_BLOCK, _MOST_KEPT = 1 << 19, 1 << 25
 # Hypotheses that are weighed, and by which exchanges are told: those closest to binding.
-_MOST_HYPOTHESES, _FEW_HYPOTHESES = 6, 4
+_MOST_HYPOTHESES = 6
 # Newton's steps to the maximum of a polynomial of the fifth degree that is nearly a parabola.
 _STEPS = 3
 
@@ -84,18 +85,20 @@ class _Brackets:
         return np.asarray(np.maximum(self.ends[:, 0].max(axis=-1), 0.0))
 
     def upper(self) -> FloatArray:
-        """What max_t f is at most: where the tangents meet."""
+        """What max_t f is at most: where the tangents meet, rounding included."""
         (f, a), (g, b) = np.moveaxis(self.ends[:, :2], (-1, 1), (0, 1))
         lower, width = self.lower(), self.tilts[..., 1] - self.tilts[..., 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             meet = f + a * (g - f - b * width) / (a - b)
+            # The tangent from the right may lead far back.
+            meet += 8 * EPS * (np.abs(f) + np.abs(g) - b * width)
         found = np.where(self.falls, lower, np.maximum(meet, lower))
         return np.where(self.rises, np.inf, found)
 
     def peak(self) -> FloatArray:
-        """max_t f, or a millionth more, between tilts that are near each other; elsewhere `upper`.
+        """An estimate of max_t f between tilts that are near each other; elsewhere `upper`.
 
-        An estimate: that of the polynomial of degree five that has these ends.
+        It is that of the polynomial of degree five that has these ends.
         """
         width = self.tilts[..., 1] - self.tilts[..., 0]
         units = np.stack([np.ones_like(width), width, width * width], axis=1)[..., None]
@@ -111,8 +114,8 @@ class _Brackets:
             value = f + x * (a + x * (c / 2 + x * (third + x * (fourth + x * fifth))))
             near = np.log(self.tilts[..., 1] / self.tilts[..., 0]) < _NARROW
         upper = self.upper()
-        safe = np.maximum(value, self.lower()) * (1 + _SAFE)
-        return np.where(near & (x >= 0) & (x <= 1), np.fmin(safe, upper), upper)
+        found = np.fmin(np.maximum(value, self.lower()), upper)
+        return np.where(near & (x >= 0) & (x <= 1), found, upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,19 +239,24 @@ class Exponents:
     ) -> FloatArray:
         """E after each exchange of places first[p] and second[p], shape (P,).
 
-        Too large by a millionth; by more where another hypothesis binds than those closest to it
-        now, or the best tilt is far from that of now.
+        Too large where another hypothesis binds than those closest to it now, or the best tilt is
+        far from that of now; else right nearly to rounding.
         """
         groups, v = self.problem.groups, self._heard(filling[None])[0]
-        tilts, each = self._near_best(v, _FEW_HYPOTHESES)
+        tilts, each = self._near_best(v, _MOST_HYPOTHESES)
         a, b, one, two = groups[first], groups[second], filling[first], filling[second]
-        sums = [
-            pairs[groups, filling].sum(axis=0)
-            + kept
-            + (pairs[a, two] - pairs[a, one] + pairs[b, one] - pairs[b, two])
-            for pairs, kept in each
-        ]
-        return np.asarray(_Brackets.of(tilts, np.stack(sums, axis=2)).peak().min(axis=1))
+        sums = []
+        for pairs, kept in each:
+            now = pairs[groups, filling].sum(axis=0) + kept
+            changes = pairs[a, two] - pairs[a, one] + pairs[b, one] - pairs[b, two]
+            sums.append(np.concatenate([now[None], now + changes]))
+        found = _Brackets.of(tilts, np.stack(sums, axis=2)).peak()
+        # What an exchange changes is known better than E itself, where that is known well.
+        known = np.sort(self._best_tilts(v).values)[: len(each)]
+        with np.errstate(invalid="ignore"):
+            off = known - found[0]
+            off[~(np.abs(off) <= _WELL * known)] = 0.0
+        return np.asarray(np.maximum(found[1:] + off, 0.0).min(axis=1))
 
     def _near_best(
         self, v: FloatArray, most: int | None
@@ -260,10 +268,11 @@ class Exponents:
         """
         found = self._best_tilts(v)
         rows = np.argsort(found.values, kind="stable")[:most]
-        # Where the best tilt is a limit, that of a normal of the same mean and variance.
+        # Where the best tilt is a limit, the largest of normal laws of these means and variances.
         facts, best = self._by_data_set.facts, found.tilts[rows]
-        mean, spread = np.abs(facts.information[rows] @ v), facts.spreads[rows] @ (v * v)
-        normal = np.where(mean > 0, mean, 1.0) / np.where(spread > 0, spread, 1.0)
+        mean, spread = np.abs(facts.information[rows]), facts.spreads[rows]
+        ratio = (mean / np.where(spread > 0, spread, np.inf)).max(axis=1)
+        normal = np.where(ratio > 0, ratio, 1.0) / v.max()
         best = np.where((best > 0) & np.isfinite(best), best, normal)
         middles = np.exp(_GRID * np.rint(np.log(best) / _GRID))
         tilts = np.multiply.outer(middles, np.append(0.0, np.exp(_OFFSETS)))

@@ -24,12 +24,7 @@ from theory.design.influences.flow_rows import simplex
 from theory.design.rate.rate_program import LeastProgram, RateTarget, rate_target
 from theory.learning.model import FiniteModel
 from theory.learning.rate import check_same_agents
-from theory.learning.tilted import (
-    TiltedTable,
-    exponents,
-    shared_slots,
-    tabulate,
-)
+from theory.learning.tilted import TiltedTable, exponents, shared_slots, tabulate
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed

@@ -157,12 +157,7 @@ def most_even(
     nearest = rest[:rank].T @ ((axes[:, :rank].T @ right) / sizes[:rank])
     plane = rest[rank:].T
     lower = np.vstack([np.diag(root), gain[:, ~binding].T])
-    least = np.concatenate(
-        [
-            lowest[free] - offset[free],
-            short[~binding],
-        ]
-    )
+    least = np.concatenate([lowest[free] - offset[free], short[~binding]])
     for slack in _SLACKS:
         steps = _least_length(lower @ plane, least - lower @ nearest - slack)
         if steps is None:

@@ -21,12 +21,7 @@ import numpy as np
 
 from theory.design.constraints import Constraints, all_needed
 from theory.design.graph import DesignGraph
-from theory.design.influences.flow_rows import (
-    LinearProgram,
-    check_reached,
-    flow_rows,
-    with_column,
-)
+from theory.design.influences.flow_rows import LinearProgram, check_reached, flow_rows, with_column
 from theory.design.realisation.circulation import repaired
 from theory.design.search import DesignFailed
 from theory.scientific import sparse

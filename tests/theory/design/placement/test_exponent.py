@@ -96,7 +96,8 @@ def test_exponents_of_placements_and_what_is_told_of_them_beforehand(
     rows = np.arange(first.size)
     after[rows, first], after[rows, second] = fillings[0][second], fillings[0][first]
     found = exponents.exchanged(fillings[0], first, second, above=0.0)
-    assert (found >= exponents.values(after) * (1 - 1e-12) - 1e-15).all()
+    # Of rare evidence a hundred times larger polynomials may miss a hundred-thousandth.
+    assert (found >= exponents.values(after) * (1 - 1e-4) - 1e-13).all()
 
 
 def test_of_many_hypotheses_few_tell_placements_apart() -> None:
@@ -113,7 +114,7 @@ def test_of_many_hypotheses_few_tell_placements_apart() -> None:
     assert len(set(every.argmin(axis=1))) > len(exponents._telling.tilts)
 
 
-def test_exchanges_are_told_to_a_millionth_and_placements_to_a_few_hundredths() -> None:
+def test_exchanges_are_told_to_rounding_and_placements_to_a_few_hundredths() -> None:
     model = random_coins(8, 8, 1, seed=3, blind=0.0)
     problem = PlacementProblem(model, influences(8, 3))
     exponents = Exponents(problem)
@@ -130,8 +131,8 @@ def test_exchanges_are_told_to_a_millionth_and_placements_to_a_few_hundredths() 
     after[rows, first], after[rows, second] = problem.original[second], problem.original[first]
     found = exponents.exchanged(problem.original, first, second, above=0.0)
     off = found / exponents.values(after) - 1
-    assert (off > 0).all()
-    assert np.count_nonzero(off < 1.01e-6) >= 5
+    assert (off > -1e-13).all()
+    assert np.count_nonzero(off < 1e-13) >= 5
 
 
 @pytest.mark.parametrize("fixed", [(), (0, 3)])
