@@ -66,7 +66,10 @@ def test_no_weights_beat_the_bound(kind: str) -> None:
         network = KINDS[kind](rng)
         u = np.asarray(influence(network).values)
         largest = np.maximum(largest, u)
-        for information in (rng.random((3, 2)), rng.uniform(-0.2, 1, (3, 3)), np.eye(3)):
+        # Where all evidence is for the rival, whoever is heard less loses less: that is 0 at most.
+        against = -np.ones((3, 1))
+        some = rng.random((3, 2)), rng.uniform(-0.2, 1, (3, 3))
+        for information in (against, *some, np.eye(3)):
             K = float((u @ information).min())
             bound = rate_bound(network, information)
             assert bound >= K - 1e-14

@@ -83,6 +83,14 @@ def test_limits_that_are_attained() -> None:
     keep = FlowWeights(pair, Constraints(minimum_self_weight=0.8), np.full(2, 0.5))
     assert modulus_limit(keep) == pytest.approx(0.6, abs=1e-5)
     assert deviation_limit(keep, np.full(2, 0.5)).max() <= 0.6 / 0.4 + 1e-12
+    # Three agents who hear all alike from the second round on: W = J/3 + N with N² = 0. The row of
+    # agent 0 is given, in which it alone is heard more than is its due: 2 (23/60 − 1/3) is left.
+    v, W = np.full(3, 1 / 3), np.array([[23, 19, 18], [5, 25, 30], [32, 16, 12]]) / 60
+    assert np.allclose(W @ W, 1 / 3, rtol=1e-14)
+    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3)
+    given = FlowWeights(ring, Constraints(fixed_rows={0: W[0]}), v)
+    assert deviation_limit(given, v)[0] == pytest.approx(0.1, rel=1e-13)
+    assert summed(Network(W))[0] == pytest.approx(0.1, rel=1e-13)
 
 
 @pytest.mark.parametrize("measure", ["modulus", "deviation"])

@@ -222,3 +222,11 @@ def test_one_agent_needs_no_edges() -> None:
     alone = DesignGraph(1, np.zeros((0, 2), dtype=np.int64))
     chosen = choose_edges(alone, [1.0], constraints=Constraints(edge_budget=1))
     assert chosen.mixing.slem == 0
+    assert Constraints(edge_budget=0, degree_budget=0).fits(alone)
+
+
+def test_budgets_may_be_spent_to_the_last() -> None:
+    whole = {"edge_budget": 6, "degree_budget": 3, "cost_budget": 6.0}
+    assert Constraints(**whole).fits(K4)  # type: ignore[arg-type]
+    for name, most in whole.items():
+        assert not Constraints(**{name: most - 1}).fits(K4)  # type: ignore[arg-type]

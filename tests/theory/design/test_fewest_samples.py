@@ -15,6 +15,7 @@ from theory.design import Constraints, DesignGraph, FewestSamples, fewest_sample
 from theory.design.constraints import expected_network
 from theory.design.directed.flow_descent import SmoothErrors
 from theory.design.directed.flow_weights import FlowWeights
+from theory.design.samples.mixing_descent import fastest_for
 
 LEFT = [0.75, 0.25]
 PAIR = DesignGraph.from_edges([[0, 1]], agents=2)
@@ -173,6 +174,15 @@ def test_derivatives_of_the_stand_in() -> None:
             slope = (moved(step) - moved(-step)) / (2 * step)
             # Differences of a cubic table's values: 1e-5 relative at this step.
             assert np.isclose(slope, (sign * gradient).sum(), rtol=1e-4, atol=1e-6)
+
+
+def test_the_slope_of_the_fastest_mixing() -> None:
+    """Two agents that keep 9/10: the slem is 1 − (1 + v_1/v_0)/10, as v_1 < v_0 allows no more."""
+    limits = Constraints(minimum_self_weight=0.9)
+    found = fastest_for(PAIR, np.array([0.8, 0.2]), limits, seed=0)
+    assert found.slem == pytest.approx(1 - 0.125, abs=1e-6)
+    # The solver leaves 1e-7 of the slem open.
+    assert found.slope @ [1.0, -1.0] == pytest.approx(0.1 / 0.8**2, rel=1e-4)
 
 
 @pytest.mark.parametrize(

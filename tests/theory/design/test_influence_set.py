@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import linprog
 
 from tests.strategies import connected_edges, seeds
 from theory import Network
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import LinearRows
 from theory.design.influences.influence_set import InfluenceSet, lagrangian_bound, simplex_bound
 
 
@@ -182,6 +184,15 @@ def test_any_multipliers_prove_a_bound() -> None:
         )
         assert 0 <= Fraction(bound) - exact < Fraction(1, 10**12)
     assert best.bound - best.value < 1e-13  # tight at the optimal ones: a few dozen roundings
+
+
+def test_what_prices_alone_prove_is_rounded_up() -> None:
+    """No variable is worth its price: y · above is left, in products that doubles round."""
+    most = np.array([0.1, 0.3])
+    rows = LinearRows(2, sparse.eye_array(2, format="csr"), -np.inf * most, most, np.zeros(2))
+    prices = np.array([3.0, 7.0])
+    exact = 3 * Fraction(0.1) + 7 * Fraction(0.3)
+    assert 0 <= Fraction(lagrangian_bound(rows, np.ones(2), prices)) - exact < Fraction(1, 10**14)
 
 
 def test_a_bound_is_rounded_up() -> None:
