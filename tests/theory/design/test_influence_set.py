@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from tests.strategies import connected_edges, seeds
+from tests.theory.design.oracles import PAIR, SQUARE
 from theory import Network
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
@@ -146,11 +147,10 @@ def test_the_support_function_of_the_simplex(agents: int, floor: str, seed: int)
 
 def test_lost_messages_and_a_least_weight_on_oneself_bind() -> None:
     """By hand: v_1 / 4 flows to agent 0, which returns v_0 / 4 at most, so that v_1 ≤ v_0."""
-    pair = DesignGraph.from_edges([[0, 1]], agents=2)
     limits = Constraints(
         fixed_rows={1: np.array([0.5, 0.5])}, availability=0.5, minimum_self_weight=0.5
     )
-    allowed = InfluenceSet(2, 0, limits, pair)
+    allowed = InfluenceSet(2, 0, limits, PAIR)
     assert allowed.maximise([0.0, 1.0]).point == pytest.approx([0.5, 0.5], abs=1e-12)
     # That is [[1/2, 1/2], [1/2, 1/2]], half of whose messages are lost.
     assert allowed.contains([0.5, 0.5], tolerance=1e-12)
@@ -159,9 +159,8 @@ def test_lost_messages_and_a_least_weight_on_oneself_bind() -> None:
 
 def test_any_multipliers_prove_a_bound() -> None:
     rng = np.random.default_rng(5)
-    graph = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
     constraints = Constraints(fixed_rows={1: np.array([0.3, 0.5, 0.2, 0.0])})
-    allowed = InfluenceSet(4, "1/100", constraints, graph)
+    allowed = InfluenceSet(4, "1/100", constraints, SQUARE)
     rows = allowed.rows
     c = rng.standard_normal(4)
     best = allowed.maximise(c)
@@ -215,19 +214,16 @@ def test_the_floor_that_is_meant() -> None:
     assert InfluenceSet(1).maximise([2.0]).value == 2.0
 
 
-RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
-
-
 def test_a_symmetric_network_with_rows_that_agree() -> None:
     rows = {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.2, 0.5, 0.3]}
-    allowed = InfluenceSet(4, constraints=Constraints(fixed_rows=rows, symmetric=True), graph=RING)
+    allowed = InfluenceSet(4, None, Constraints(fixed_rows=rows, symmetric=True), SQUARE)
     assert allowed.is_simple
     assert allowed.centre.tolist() == [0.25] * 4
     with pytest.raises(ValueError, match="symmetric"):
         InfluenceSet(
             4,
             constraints=Constraints(fixed_rows=rows, symmetric=True, minimum_self_weight=0.8),
-            graph=RING,
+            graph=SQUARE,
         )
 
 
@@ -235,6 +231,6 @@ def test_only_the_rows_that_clash_are_named() -> None:
     """v_0 / 10 = .3 v_1 and more, so that v_0 ≥ 3 v_1; agent 3's row is harmless."""
     rows = {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0], 3: [0.01, 0, 0.49, 0.5]}
     with pytest.raises(ValueError, match="fixed_rows of agents 0, 1, got"):
-        InfluenceSet(4, "1/5", Constraints(fixed_rows=rows), RING)
+        InfluenceSet(4, "1/5", Constraints(fixed_rows=rows), SQUARE)
     fewer = {i: rows[i] for i in (1, 3)}
-    assert InfluenceSet(4, "1/5", Constraints(fixed_rows=fewer), RING).centre.min() > 0.2
+    assert InfluenceSet(4, "1/5", Constraints(fixed_rows=fewer), SQUARE).centre.min() > 0.2
