@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from tests.models import FAIR, coin
 from tests.theory.design.oracles import PAIR, ROUND, SQUARE, check_weights
+from tests.theory.design.oracles import PATH as PATH  # for the slower tests
 from theory import FiniteModel, GaussianAgent, Network, account
 from theory.bounds.accounting.inversion import EventCurve
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
