@@ -83,41 +83,32 @@ def test_the_best_v_with_fixed_rows_is_that_of_a_network(
     best = some.maximise(c)
     assert best.bound == pytest.approx(best.value, abs=1e-9)  # HiGHS's tolerance
     # An independent program: all links' flows are variables, those of fixed rows included.
-    count = graph.agents
-    links = graph.links.tolist()
-    rows = []
-    for i in range(count):
-        row = np.zeros(count + len(links))
-        for k, (a, b) in enumerate(links):
-            row[count + k] += float(a == i) - float(b == i)
-        rows.append(row)
-    for k, (a, b) in enumerate(links):
-        if a in fixed:
-            row = np.zeros(count + len(links))
-            row[count + k], row[a] = 1.0, -fixed[a][b]
-            rows.append(row)
-    above = []
-    for i in range(count):
-        row = np.zeros(count + len(links))
-        row[i] = -1.0
-        row[count:] = [float(a == i) for a, _ in links]
-        above.append(row)
+    (a, b), agents = graph.links.T, np.eye(graph.agents)
+    given = np.isin(a, list(fixed))
+    rows = np.array([fixed[i][j] for i, j in graph.links[given].tolist()])
     found = linprog(
-        np.append(-c, np.zeros(len(links))),
-        A_ub=np.array(above),
-        b_ub=np.zeros(count),
-        A_eq=np.array([np.append(np.ones(count), np.zeros(len(links))), *rows]),
-        b_eq=np.append(1.0, np.zeros(len(rows))),
-        bounds=[(floor, 1)] * count + [(0, 1)] * len(links),
+        np.append(-c, 0.0 * a),
+        # What an agent hears of others is at most its influence.
+        A_ub=np.hstack([-agents, agents[:, a]]),
+        b_ub=np.zeros(graph.agents),
+        A_eq=np.block(
+            [
+                [np.ones((1, graph.agents)), np.zeros((1, a.size))],
+                [0.0 * agents, agents[:, a] - agents[:, b]],
+                [-rows[:, None] * agents[a[given]], np.eye(a.size)[given]],
+            ]
+        ),
+        b_eq=np.append(1.0, np.zeros(graph.agents + rows.size)),
+        bounds=[(floor, 1)] * graph.agents + [(0, 1)] * a.size,
         options={f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")},
     )
+    v, flows = np.split(found.x, [graph.agents])
     assert best.value == pytest.approx(-found.fun, abs=1e-9)
-    weights = np.zeros((count, count))
-    for (a, b), flow in zip(links, found.x[count:], strict=True):
-        weights[a, b] = flow / found.x[a]
+    weights = np.zeros((graph.agents, graph.agents))
+    weights[a, b] = flows / v[a]
     weights += np.diag(1 - weights.sum(axis=1))
     assert weights.min() > -1e-6  # 1e-9 over an influence above .01 or so
-    assert found.x[:count] @ weights == pytest.approx(found.x[:count], abs=1e-9)
+    assert v @ weights == pytest.approx(v, abs=1e-9)
 
 
 @given(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import count, permutations, product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +151,6 @@ NORMAL = FiniteModel.from_agents(
     ["zero", "near", "far"],
     [GaussianAgent([1.0], [7.0], 1.0, [[0.0], [d], [3.0]], 1.0) for d in DISTANCES],
 )
-KEEPING = Problem(PAIR, uneven(2), limits=Constraints(minimum_self_weight=0.7))
 
 
 def around(problem: Problem, x: float) -> FloatArray:
@@ -179,7 +178,7 @@ def pairs() -> list[Network]:
 
 def paths() -> list[Network]:
     """Three agents on a path, on a grid."""
-    weights = product((0.3, 0.6, 0.9), (0.1, 0.3), (0.1, 0.5), (0.3, 0.9))
+    weights = product((0.3, 0.9), (0.1, 0.3), (0.1, 0.5), (0.3, 0.9))
     return [Network([[1 - a, a, 0], [b, 1 - b - c, c], [0, d, 1 - d]]) for a, b, c, d in weights]
 
 
@@ -203,7 +202,8 @@ class Row:
     close, gap
         How far behind the best the value may be, and behind the bound.
     told
-        What an answer says that had no time; None of searches that take hardly any.
+        What an answer says that had no time, empty where only the budget tells; None of searches
+        that take hardly any.
     like
         By how much answers differ if agents are numbered otherwise; None where luck decides.
     """
@@ -236,7 +236,7 @@ def largest_exponent(
     )
 
 
-def chosen_edges(limits: Constraints, method: Literal["exhaustive", "local"]) -> Row:
+def chosen_edges(limits: Constraints, method: Any) -> Row:
     whole = method == "exhaustive"
     tried = r"1 of \d+ sets of edges were tried in the time given"
     return Row(
@@ -255,9 +255,7 @@ def chosen_edges(limits: Constraints, method: Literal["exhaustive", "local"]) ->
     )
 
 
-def next_edge(
-    order: Literal["rate", "exponent", "slem"], value: Callable[[FiniteModel, Network], float]
-) -> Row:
+def next_edge(order: Any, value: Callable[[FiniteModel, Network], float]) -> Row:
     pick, sense = (min, "minimise") if order == "slem" else (max, "maximise")
     return Row(
         CHAIN,
@@ -269,7 +267,7 @@ def next_edge(
     )
 
 
-def edge_confidence(objective: Literal["rate", "exponent"], value: Value) -> Row:
+def edge_confidence(objective: Any, value: Value) -> Row:
     return Row(
         STAR,
         lambda p, seed: best_edge_confidence(p.graph, p.model, objective=objective),
@@ -279,9 +277,7 @@ def edge_confidence(objective: Literal["rate", "exponent"], value: Value) -> Row
     )
 
 
-def placement(
-    objective: Literal["rate", "exponent"], value: Value, method: Literal["exhaustive", "local"]
-) -> Row:
+def placement(objective: Any, value: Value, method: Any) -> Row:
     return Row(
         CHAIN,
         lambda p, seed: place(p.network, p.model, objective=objective, method=method, seed=seed),
@@ -366,7 +362,7 @@ SEARCHES = {
         is_best=False,
     ),
     "trade-off": Row(
-        KEEPING,
+        Problem(PAIR, uneven(2), limits=Constraints(minimum_self_weight=0.7)),
         lambda p, seed: trade_off(
             p.graph, p.model, delta=0.05, points=3, effort=0.1, constraints=p.limits, seed=seed
         ),
