@@ -102,13 +102,15 @@ def test_every_kind_of_model(model: FiniteModel, floor: str | None) -> None:
 
 
 @pytest.mark.parametrize("realizable", [True, False])
-def test_the_proof_of_three_agents(realizable: bool) -> None:
+def test_three_agents_against_their_proof_and_a_grid(realizable: bool) -> None:
     model = table_model(1, 3, 3, realizable=realizable)
     best = best_exponent(model, target=target_of(model))
     own = exponent(model, best.target, wrong(model, best), best.stationary_distribution)
     assert best.exponent == pytest.approx(own, rel=1e-9)
     assert best.certificate.gap <= 1e-9 * best.exponent
     check_proof(model, best, floor=1 / 30)
+    values = [exponent(model, best.target, wrong(model, best), v) for v in grid(3, 1 / 30, 8)]
+    assert max(values) <= best.exponent * (1 + 1e-9)
 
 
 def test_identical_agents_want_equal_influence() -> None:

@@ -251,7 +251,7 @@ def chosen_edges(limits: Constraints, method: Any) -> Row:
         close=SOLVED if whole else SEARCHED,
         gap=SOLVED if whole else np.inf,
         told=tried if whole else "stopped by the time budget",
-        like=SOLVED if whole else None,
+        like=1e-9 if whole else None,
     )
 
 
@@ -329,10 +329,9 @@ SEARCHES = {
         lambda p, found: slem(found.expected),  # on a tree every W is reversible
         lambda p: 3 / 7,
         "minimise",
-        close=1e-6,
-        gap=1e-6,
+        close=1e-7,
+        gap=1e-7,
         told="time",
-        like=1e-6,
     ),
     "local mixing, deviation": Row(
         replace(STAR, graph=SHIFTS, v=np.full(4, 0.25)),
@@ -340,10 +339,10 @@ SEARCHES = {
         lambda p, found: float(summed(found.expected).max()),
         lambda p: 1.0,
         "minimise",
-        close=1e-3,
-        gap=1e-3,
+        close=5e-4,
+        gap=5e-4,
         told="time",
-        like=1e-3,
+        like=1e-8,
     ),
     **{f"edges, exhaustive, {k}": chosen_edges(BUDGETS[k], "exhaustive") for k in range(4)},
     **{f"edges, local, {k}": chosen_edges(BUDGETS[k], "local") for k in range(4)},
@@ -380,10 +379,10 @@ SEARCHES = {
         # What gets lost is said by the listener, so that E[W] has the v of W; any v will do.
         lambda p, found: rate(p.model, found.network.network.stationary_distribution),
         lambda p: float(best_rate(fractions_of(information(p.model)), Fraction(0))),
-        close=0.002,
-        gap=0.002,
+        close=4e-4,
+        gap=4e-4,
         told="time",
-        like=1e-4,
+        like=1e-5,
     ),
     "placement, rate, exhaustive": placement("rate", rate, "exhaustive"),
     "placement, rate, local": placement("rate", rate, "local"),
