@@ -6,7 +6,7 @@ definition. Graphs of every shape and influences of every nastiness are drawn fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -15,14 +15,15 @@ from typing import Any
 import mpmath
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy.optimize import linprog
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog, minimize_scalar
 
 from tests.oracles import relative_error
 from tests.strategies import connected_edges
 from tests.theory.learning.decay import largest_decay
-from theory import FiniteAgent, FiniteModel, GaussianAgent
-from theory.design import DesignGraph
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account
+from theory.design import Constraints, DesignGraph
+from theory.network.structure import as_dense
 from theory.validation import FloatArray
 
 Matrix = Sequence[Sequence[Fraction]]
@@ -229,6 +230,94 @@ def grid(agents: int, floor: float, steps: int) -> NDArray[np.float64]:
     return floor + (1 - agents * floor) * np.array(rows) / steps
 
 
+def information(model: FiniteModel) -> FloatArray:
+    """I of what is best for every agent against all that is wrong."""
+    right = model.optimal_hypotheses
+    return np.delete(model.information(right[0]), right, axis=1)
+
+
+def rate(model: FiniteModel, v: ArrayLike) -> float:
+    """K at v, where some hypothesis is best for every agent."""
+    return float((np.asarray(v) @ information(model)).min())
+
+
+def decay(model: FiniteModel, v: ArrayLike) -> float:
+    """E at v by its definition, of the same models."""
+    right = model.optimal_hypotheses
+    wrong = [m for m in range(len(model.hypotheses)) if m not in right]
+    return exponent(model, right[0], wrong, np.asarray(v))
+
+
+def slem_by_eigenvalues(weights: FloatArray, v: FloatArray) -> float:
+    """The second largest modulus of D^½WD^−½, by numpy, of a reversible W."""
+    root = np.sqrt(v)
+    S = weights * root[:, None] / root
+    return float(np.abs(np.linalg.eigvalsh((S + S.T) / 2 - np.outer(root, root))).max())
+
+
+def slem(network: Network) -> float:
+    """That of a network, which has to be reversible."""
+    assert network.is_reversible
+    return slem_by_eigenvalues(as_dense(network.weights), network.stationary_distribution)
+
+
+def check_weights(network: Network, graph: DesignGraph, limits: Constraints) -> None:
+    """Rows sum to one, weights are on the graph and within the limits, and so is the graph."""
+    W = as_dense(network.weights)
+    allowed = np.eye(graph.agents, dtype=bool)
+    allowed[tuple(graph.links.T)] = True
+    # As many roundings as there are agents.
+    assert np.abs(W.sum(axis=1) - 1).max() <= graph.agents * 2.0**-52
+    assert W.min() >= 0
+    assert not W[~allowed].any()
+    own = np.delete(W.diagonal(), list(limits.fixed_rows))
+    assert own.min(initial=1.0) >= limits.minimum_self_weight - 1e-14
+    for agent, row in limits.fixed_rows.items():
+        assert np.abs(W[agent] - row).max() <= 1e-12
+    if limits.edge_budget is not None:
+        assert len(graph.edges) <= limits.edge_budget
+    if limits.degree_budget is not None:
+        assert graph.degrees.max() <= limits.degree_budget
+    if limits.cost_budget is not None:
+        spent = sum(limits.link_costs.get((i, j), 1.0) for i, j in graph.edges.tolist())
+        assert spent <= limits.cost_budget + 1e-12
+
+
+def best_along(value: Callable[[float], float], least: float, most: float) -> float:
+    """The largest value of a quasi-concave function of one influence, to ten digits."""
+    options = {"xatol": 1e-11}
+    found = minimize_scalar(lambda x: -value(x), bounds=(least, most), options=options)
+    return max(value(least), -float(found.fun), value(most))
+
+
+def summed(network: Network, rounds: int = 3000) -> NDArray[np.float64]:
+    """D_i by adding powers one by one, from below."""
+    v, total = network.stationary_distribution, np.zeros(network.agents)
+    for _, power in zip(range(rounds), network.powers(), strict=False):
+        distance = np.abs(power - v).sum(axis=1)
+        total += distance
+        if distance.max() < 1e-14:
+            break
+    return total
+
+
+def samples(network: Network, model: FiniteModel, delta: float) -> float:
+    """Rounds that the account proves to be enough."""
+    found = account(network, model).sample_size(delta).upper
+    return np.inf if found is None else found
+
+
+def undirected(agents: int, *edges: tuple[int, int]) -> DesignGraph:
+    """The graph of some edges."""
+    return DesignGraph.from_edges(edges, agents=agents)
+
+
+PAIR, PATH = undirected(2, (0, 1)), undirected(3, (0, 1), (1, 2))
+LINE = undirected(4, (0, 1), (1, 2), (2, 3))
+TRIANGLE = undirected(3, (0, 1), (1, 2), (0, 2))
+SQUARE = undirected(4, (0, 1), (1, 2), (2, 3), (3, 0))
+# Agent 1 hears 0, 2 hears 1, and 0 hears 2.
+ROUND = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
 SHAPES = ("tree", "loopy", "star", "ring", "one-way-ring", "chords", "path-and-jump")
 INFLUENCES = ("uniform", "spread", "decades", "two-levels", "neighbours", "fractions")
 

@@ -173,6 +173,14 @@ def test_the_share_of_losses(
     assert masses[values <= 1e-9].sum() >= share - 1e-9
 
 
+@pytest.mark.parametrize("rounds", [1, 4, 9])
+def test_the_share_is_what_the_fourth_moment_of_all_rounds_leaves(rounds: int) -> None:
+    """(2√3 − 3) / E X⁴ for X of variance one: rare losses, whose moments are those of binomials."""
+    law = point_law([0.1, 0.9], [-0.9, 0.1])
+    fourth = 3 + float(binom.stats(rounds, 0.1, moments="k"))
+    assert _share([law], rounds) == pytest.approx((2 * np.sqrt(3) - 3) / fourth, rel=1e-12)
+
+
 def _power(x: float, normal: Any, mean: float, power: int) -> float:
     return float(abs(x - mean) ** power * normal.pdf(x))
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import rational_models
 from tests.theory.design.oracles import (
+    TRIANGLE,
     best_rate,
     fractions_of,
     model_of,
@@ -24,7 +25,6 @@ from tests.theory.design.oracles import (
 )
 from tests.theory.design.test_optimal_rate import divergences
 from theory.design.constraints import Constraints
-from theory.design.graph import DesignGraph
 from theory.design.influences.flow_rows import Basis
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.exact_optimal_rate import (
@@ -181,11 +181,10 @@ def test_kinds_that_differ_by_less_than_a_double_can_tell() -> None:
 
 
 def test_fixed_rows() -> None:
-    graph = DesignGraph.from_edges([[0, 1], [1, 2], [0, 2]], agents=3)
     # Doubles that are exact, so that the fractions can be followed by hand.
     constraints = Constraints(fixed_rows={1: np.array([0.25, 0.5, 0.25])})
     model = model_of([[0.0, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
-    allowed = InfluenceSet(3, 0, constraints, graph)
+    allowed = InfluenceSet(3, 0, constraints, TRIANGLE)
     exact = exact_optimal_rate(model, influences=allowed)
     # Agent 1 returns half its influence: v_1 ≤ 2 (v_0 + v_2), which does not bind. K = .8.
     assert exact.rate == Fraction(4, 5)

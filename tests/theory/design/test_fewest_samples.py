@@ -10,16 +10,17 @@ import pytest
 from scipy.special import logsumexp
 
 from tests.models import FAIR, coin
+from tests.theory.design.oracles import PAIR, ROUND, SQUARE, check_weights
+from tests.theory.design.oracles import PATH as PATH  # for the slower tests
 from theory import FiniteModel, GaussianAgent, Network, account
+from theory.bounds.accounting.inversion import EventCurve
 from theory.design import Constraints, DesignGraph, FewestSamples, fewest_samples
 from theory.design.constraints import expected_network
 from theory.design.directed.flow_descent import SmoothErrors
 from theory.design.directed.flow_weights import FlowWeights
+from theory.design.samples.mixing_descent import fastest_for
 
 LEFT = [0.75, 0.25]
-PAIR = DesignGraph.from_edges([[0, 1]], agents=2)
-PATH = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
-SQUARE = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], agents=4)
 
 
 def uneven(agents: int) -> FiniteModel:
@@ -55,22 +56,6 @@ def check(found: FewestSamples, graph: DesignGraph, model: FiniteModel) -> None:
     )
 
 
-def test_two_agents_against_every_network_on_a_grid() -> None:
-    model = uneven(2)
-    found, again = (fewest_samples(PAIR, model, delta=0.2, seed=5, effort=0.3) for _ in range(2))
-    check(found, PAIR, model)
-    assert np.array_equal(found.network.weights, again.network.weights)
-    assert found.certificate.value <= min(start.rounds for start in found.baselines)
-    grid = np.linspace(0.1, 0.9, 5)
-    best = min(
-        account(Network([[1 - a, a], [b, 1 - b]]), model).sample_size(0.2).upper
-        for a, b in product(grid, grid)
-    )
-    assert found.certificate.value <= best
-    # No network is below the bound, whichever was found.
-    assert best >= found.certificate.bound
-
-
 @pytest.mark.parametrize(
     "limits",
     [
@@ -84,17 +69,13 @@ def test_constraints_are_respected(limits: Constraints) -> None:
     model = uneven(4)
     found = fewest_samples(SQUARE, model, delta=0.3, constraints=limits, effort=0.1)
     weights = np.asarray(found.network.weights)
-    assert np.allclose(weights.sum(axis=1), 1, atol=1e-14)
-    free = [i for i in range(4) if i not in limits.fixed_rows]
-    assert (np.diag(weights)[free] >= limits.minimum_self_weight - 1e-12).all()
+    check_weights(found.network, DesignGraph.from_network(found.network), limits)
     for agent, row in limits.fixed_rows.items():
         assert np.array_equal(weights[agent], row)
     if limits.symmetric:
         assert np.abs(weights - weights.T).max() <= 1e-12
     if limits.forces_uniform:
         assert np.abs(weights.sum(axis=0) - 1).max() <= 1e-12
-    if limits.edge_budget is not None:
-        assert len(DesignGraph.from_network(found.network).edges) <= limits.edge_budget
     v = expected_network(found.network, SQUARE, limits).stationary_distribution
     assert v.min() >= (1 - 1e-8) / 40
     assert ("E[W]" in found.note) == (limits.availability == 0.6)
@@ -102,15 +83,14 @@ def test_constraints_are_respected(limits: Constraints) -> None:
 
 
 def test_directed_graphs() -> None:
-    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     model = uneven(3)
     heard: list[tuple[int, int]] = []
     found = fewest_samples(
-        ring, model, delta=0.2, effort=0.1, progress=lambda done, total: heard.append((done, total))
+        ROUND, model, delta=0.2, effort=0.1, progress=lambda *at: heard.append(at)
     )
     assert heard[-1][0] == heard[-1][1]
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-    check(found, ring, model)
+    check(found, ROUND, model)
     assert found.certificate.value <= found.baselines[0].rounds
 
 
@@ -175,6 +155,15 @@ def test_derivatives_of_the_stand_in() -> None:
             assert np.isclose(slope, (sign * gradient).sum(), rtol=1e-4, atol=1e-6)
 
 
+def test_the_slope_of_the_fastest_mixing() -> None:
+    """Two agents that keep 9/10: the slem is 1 − (1 + v_1/v_0)/10, as v_1 < v_0 allows no more."""
+    limits = Constraints(minimum_self_weight=0.9)
+    found = fastest_for(PAIR, np.array([0.8, 0.2]), limits, seed=0)
+    assert found.slem == pytest.approx(1 - 0.125, abs=1e-6)
+    # The solver leaves 1e-7 of the slem open.
+    assert found.slope @ [1.0, -1.0] == pytest.approx(0.1 / 0.8**2, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     "limits",
     [
@@ -216,3 +205,29 @@ def test_weights_there_and_back(limits: Constraints) -> None:
     slope = (by_weights * (flows.expected(ahead) - flows.expected(behind))).sum()
     slope += by_v @ (ahead.v - behind.v)
     assert np.isclose(slope / 2e-6, flows.pull(there, by_weights, by_v) @ d, rtol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.6, 0.4]]])
+def test_means_a_million_apart_take_few_frequencies(
+    weights: list[list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """log P(error) is −10^11 in the first round: no grid of frequencies has to reach there."""
+    work, forward = [], EventCurve._forward
+
+    def counted(curve: EventCurve, begin: int, end: int, *rest: object) -> object:
+        work.append((end - begin) * curve.frequencies)
+        return forward(curve, begin, end, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(EventCurve, "_forward", counted)
+    agent = GaussianAgent([1.0], [0.0], 1.0, [[0.0], [1e6]], 1.0)
+    model = FiniteModel.from_agents(["near", "far"], [agent], counts=[2])
+    found = account(Network(weights), model)
+    size = found.sample_size(0.05)
+    assert (size.lower, size.upper) == (1, 1)
+    probability = found.probability(1)
+    # One agent errs with probability Φ(−m/s): Λ has mean m = d²/2 and variance d² Σ_j w_j².
+    row = np.asarray(weights)
+    z = 1e6 / 2 / np.sqrt((row**2).sum(axis=1).max())
+    exact = -(z**2) / 2 - np.log(z * np.sqrt(2 * np.pi))
+    assert probability.log_lower[0] <= exact <= probability.log_upper[0] < -1e6
+    assert 0 < sum(work) < 2e7  # of 2e5 frequencies each, in 24 rounds

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import linprog
 
 from tests.strategies import connected_edges, seeds
+from tests.theory.design.oracles import PAIR, SQUARE
 from theory import Network
 from theory.design.constraints import Constraints
 from theory.design.graph import DesignGraph
+from theory.design.influences.flow_rows import LinearRows
 from theory.design.influences.influence_set import InfluenceSet, lagrangian_bound, simplex_bound
 
 
@@ -80,41 +83,32 @@ def test_the_best_v_with_fixed_rows_is_that_of_a_network(
     best = some.maximise(c)
     assert best.bound == pytest.approx(best.value, abs=1e-9)  # HiGHS's tolerance
     # An independent program: all links' flows are variables, those of fixed rows included.
-    count = graph.agents
-    links = graph.links.tolist()
-    rows = []
-    for i in range(count):
-        row = np.zeros(count + len(links))
-        for k, (a, b) in enumerate(links):
-            row[count + k] += float(a == i) - float(b == i)
-        rows.append(row)
-    for k, (a, b) in enumerate(links):
-        if a in fixed:
-            row = np.zeros(count + len(links))
-            row[count + k], row[a] = 1.0, -fixed[a][b]
-            rows.append(row)
-    above = []
-    for i in range(count):
-        row = np.zeros(count + len(links))
-        row[i] = -1.0
-        row[count:] = [float(a == i) for a, _ in links]
-        above.append(row)
+    (a, b), agents = graph.links.T, np.eye(graph.agents)
+    given = np.isin(a, list(fixed))
+    rows = np.array([fixed[i][j] for i, j in graph.links[given].tolist()])
     found = linprog(
-        np.append(-c, np.zeros(len(links))),
-        A_ub=np.array(above),
-        b_ub=np.zeros(count),
-        A_eq=np.array([np.append(np.ones(count), np.zeros(len(links))), *rows]),
-        b_eq=np.append(1.0, np.zeros(len(rows))),
-        bounds=[(floor, 1)] * count + [(0, 1)] * len(links),
+        np.append(-c, 0.0 * a),
+        # What an agent hears of others is at most its influence.
+        A_ub=np.hstack([-agents, agents[:, a]]),
+        b_ub=np.zeros(graph.agents),
+        A_eq=np.block(
+            [
+                [np.ones((1, graph.agents)), np.zeros((1, a.size))],
+                [0.0 * agents, agents[:, a] - agents[:, b]],
+                [-rows[:, None] * agents[a[given]], np.eye(a.size)[given]],
+            ]
+        ),
+        b_eq=np.append(1.0, np.zeros(graph.agents + rows.size)),
+        bounds=[(floor, 1)] * graph.agents + [(0, 1)] * a.size,
         options={f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")},
     )
+    v, flows = np.split(found.x, [graph.agents])
     assert best.value == pytest.approx(-found.fun, abs=1e-9)
-    weights = np.zeros((count, count))
-    for (a, b), flow in zip(links, found.x[count:], strict=True):
-        weights[a, b] = flow / found.x[a]
+    weights = np.zeros((graph.agents, graph.agents))
+    weights[a, b] = flows / v[a]
     weights += np.diag(1 - weights.sum(axis=1))
     assert weights.min() > -1e-6  # 1e-9 over an influence above .01 or so
-    assert found.x[:count] @ weights == pytest.approx(found.x[:count], abs=1e-9)
+    assert v @ weights == pytest.approx(v, abs=1e-9)
 
 
 @given(
@@ -144,11 +138,10 @@ def test_the_support_function_of_the_simplex(agents: int, floor: str, seed: int)
 
 def test_lost_messages_and_a_least_weight_on_oneself_bind() -> None:
     """By hand: v_1 / 4 flows to agent 0, which returns v_0 / 4 at most, so that v_1 ≤ v_0."""
-    pair = DesignGraph.from_edges([[0, 1]], agents=2)
     limits = Constraints(
         fixed_rows={1: np.array([0.5, 0.5])}, availability=0.5, minimum_self_weight=0.5
     )
-    allowed = InfluenceSet(2, 0, limits, pair)
+    allowed = InfluenceSet(2, 0, limits, PAIR)
     assert allowed.maximise([0.0, 1.0]).point == pytest.approx([0.5, 0.5], abs=1e-12)
     # That is [[1/2, 1/2], [1/2, 1/2]], half of whose messages are lost.
     assert allowed.contains([0.5, 0.5], tolerance=1e-12)
@@ -157,9 +150,8 @@ def test_lost_messages_and_a_least_weight_on_oneself_bind() -> None:
 
 def test_any_multipliers_prove_a_bound() -> None:
     rng = np.random.default_rng(5)
-    graph = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
     constraints = Constraints(fixed_rows={1: np.array([0.3, 0.5, 0.2, 0.0])})
-    allowed = InfluenceSet(4, "1/100", constraints, graph)
+    allowed = InfluenceSet(4, "1/100", constraints, SQUARE)
     rows = allowed.rows
     c = rng.standard_normal(4)
     best = allowed.maximise(c)
@@ -184,6 +176,15 @@ def test_any_multipliers_prove_a_bound() -> None:
     assert best.bound - best.value < 1e-13  # tight at the optimal ones: a few dozen roundings
 
 
+def test_what_prices_alone_prove_is_rounded_up() -> None:
+    """No variable is worth its price: y · above is left, in products that doubles round."""
+    most = np.array([0.1, 0.3])
+    rows = LinearRows(2, sparse.eye_array(2, format="csr"), -np.inf * most, most, np.zeros(2))
+    prices = np.array([3.0, 7.0])
+    exact = 3 * Fraction(0.1) + 7 * Fraction(0.3)
+    assert 0 <= Fraction(lagrangian_bound(rows, np.ones(2), prices)) - exact < Fraction(1, 10**14)
+
+
 def test_a_bound_is_rounded_up() -> None:
     c = np.array([0.1, 0.2, 0.7])
     exact = sum(Fraction(x) for x in c.tolist()) / 10 + Fraction(7, 10) * Fraction(0.7)
@@ -204,19 +205,16 @@ def test_the_floor_that_is_meant() -> None:
     assert InfluenceSet(1).maximise([2.0]).value == 2.0
 
 
-RING = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3], [0, 3]], agents=4)
-
-
 def test_a_symmetric_network_with_rows_that_agree() -> None:
     rows = {1: [0.3, 0.5, 0.2, 0], 2: [0, 0.2, 0.5, 0.3]}
-    allowed = InfluenceSet(4, constraints=Constraints(fixed_rows=rows, symmetric=True), graph=RING)
+    allowed = InfluenceSet(4, None, Constraints(fixed_rows=rows, symmetric=True), SQUARE)
     assert allowed.is_simple
     assert allowed.centre.tolist() == [0.25] * 4
     with pytest.raises(ValueError, match="symmetric"):
         InfluenceSet(
             4,
             constraints=Constraints(fixed_rows=rows, symmetric=True, minimum_self_weight=0.8),
-            graph=RING,
+            graph=SQUARE,
         )
 
 
@@ -224,6 +222,6 @@ def test_only_the_rows_that_clash_are_named() -> None:
     """v_0 / 10 = .3 v_1 and more, so that v_0 ≥ 3 v_1; agent 3's row is harmless."""
     rows = {0: [0.9, 0.1, 0, 0], 1: [0.3, 0.5, 0.2, 0], 3: [0.01, 0, 0.49, 0.5]}
     with pytest.raises(ValueError, match="fixed_rows of agents 0, 1, got"):
-        InfluenceSet(4, "1/5", Constraints(fixed_rows=rows), RING)
+        InfluenceSet(4, "1/5", Constraints(fixed_rows=rows), SQUARE)
     fewer = {i: rows[i] for i in (1, 3)}
-    assert InfluenceSet(4, "1/5", Constraints(fixed_rows=fewer), RING).centre.min() > 0.2
+    assert InfluenceSet(4, "1/5", Constraints(fixed_rows=fewer), SQUARE).centre.min() > 0.2

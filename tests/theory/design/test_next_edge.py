@@ -178,7 +178,7 @@ def test_fastest_keeps_the_influence() -> None:
     v = path.stationary_distribution
     base = fastest_mixing(DesignGraph.from_network(path), v)
     assert found.base.slem == pytest.approx(base.slem, abs=1e-6)
-    assert {effect.edge for effect in found.ranked} == {(0, 4), (1, 3)}
+    assert [effect.edge for effect in found.ranked] == [(0, 4), (1, 3)]  # the ring mixes faster
     for effect in found.ranked:
         assert effect.edge is not None
         assert effect.rate == pytest.approx(learning_rate(path, model).rate, rel=1e-9)

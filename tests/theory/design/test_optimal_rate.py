@@ -146,16 +146,18 @@ def test_the_most_even_of_the_best(table: np.ndarray, floor: Fraction) -> None:
         raise AssertionError("a unique optimum was called one of several")
 
 
-def test_few_rows_are_as_good_as_all() -> None:
-    """Rows generated as they are violated, against one program with all of them."""
+@pytest.mark.parametrize("unit", [1.0, 2.0**-14])
+def test_few_rows_are_as_good_as_all(unit: float) -> None:
+    """Rows generated as they are violated, if by little, against one program with all of them."""
     rng = np.random.default_rng(3)
     table = np.column_stack([np.zeros(30), rng.random((30, 600))])
-    model = model_of(table)
+    model = model_of(unit * table)
     result = optimal_rate(model, influences=InfluenceSet(30, 0))
     assert result.generated < 200
     whole = float((whole_program(table[:, 1:], 0.0) @ table[:, 1:]).min())
-    assert result.rate == pytest.approx(whole, rel=1e-12)  # two simplex methods
-    assert result.certificate.gap < 2e-14  # about four times 30 + 30 roundings of numbers below 1
+    assert result.rate == pytest.approx(unit * whole, rel=1e-12)  # two simplex methods
+    # About four times 30 + 30 roundings of numbers below the unit.
+    assert result.certificate.gap < 2e-14 * unit
     assert np.count_nonzero(result.multipliers) == 30 - len(result.silent)
 
 

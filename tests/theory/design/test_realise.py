@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.oracles import exact_stationary
 from tests.theory.design.oracles import (
     INFLUENCES,
+    PAIR,
+    ROUND,
     SHAPES,
     directed_graphs,
     graph_of,
@@ -110,9 +112,8 @@ def test_an_exact_balance_costs_little_flow(data: st.DataObject, graph: DesignGr
 
 def test_a_narrow_ring_whose_rows_no_doubles_sum_to_exactly_one() -> None:
     """Weights of 10^−13 beside a large one are multiples of 2^−53: three digits, v asks for 14."""
-    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3, directed=True)
     v = np.array([1 / math.pi, 1e-13, 1 - 1 / math.pi - 1e-13])
-    check(ring, v, realise(ring, v))  # by rows whose sum is 1.0 once it is rounded
+    check(ROUND, v, realise(ROUND, v))  # by rows whose sum is 1.0 once it is rounded
 
 
 def test_a_long_path_accumulates_nothing() -> None:
@@ -184,9 +185,8 @@ def test_fractions_are_exact(data: st.DataObject, graph: DesignGraph) -> None:
 
 
 def test_fractions_from_strings_and_doubles() -> None:
-    pair = DesignGraph.from_edges([[0, 1]], agents=2)
-    assert realise_exactly(pair, ["2/3", "1/3"]).rows[0][1] == Fraction(1, 4)
-    law = realise_exactly(pair, [0.9, 0.1]).stationary_distribution
+    assert realise_exactly(PAIR, ["2/3", "1/3"]).rows[0][1] == Fraction(1, 4)
+    law = realise_exactly(PAIR, [0.9, 0.1]).stationary_distribution
     assert sum(law) == 1
     assert law[1] == Fraction(0.1)
     one = DesignGraph(1, np.zeros((0, 2), dtype=np.int64))

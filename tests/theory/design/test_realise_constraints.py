@@ -11,6 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.theory.design.oracles import (
+    LINE,
+    PAIR,
+    PATH,
+    TRIANGLE,
     directed_graphs,
     graph_of,
     influence_of,
@@ -184,54 +188,62 @@ def check_clash(message: str, graph: DesignGraph, v: FloatArray, limits: Constra
 
 def test_a_fixed_row_that_fits_until_agents_have_to_keep_more() -> None:
     """Agent 1 hands 0.2 to either neighbour, of 0.25 each: they keep a fifth, and not half."""
-    path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
     limits = Constraints(fixed_rows={1: np.array([0.4, 0.2, 0.4])})
-    W = as_dense(realise(path, [0.25, 0.5, 0.25], constraints=limits).weights)
+    W = as_dense(realise(PATH, [0.25, 0.5, 0.25], constraints=limits).weights)
     assert np.allclose(W, [[0.2, 0.8, 0], [0.4, 0.2, 0.4], [0, 0.8, 0.2]], rtol=1e-14)
     clash = r"a clash of minimum_self_weight and fixed_rows\[1\] with v; drop or change one"
     with pytest.raises(ValueError, match=clash):
-        realise(path, [0.25, 0.5, 0.25], constraints=replace(limits, minimum_self_weight=0.5))
+        realise(PATH, [0.25, 0.5, 0.25], constraints=replace(limits, minimum_self_weight=0.5))
 
 
 def test_mutual_flow_is_preferred_but_not_demanded() -> None:
-    ring = DesignGraph.from_edges([[0, 1], [1, 2], [2, 0]], agents=3)
     uniform = np.full(3, 1 / 3)
     mutual = Constraints(fixed_rows={0: np.array([0.5, 0.25, 0.25])})
-    assert realise(ring, uniform, constraints=mutual).is_reversible
+    assert realise(TRIANGLE, uniform, constraints=mutual).is_reversible
     # Agent 0 does not listen to 2, which does listen to 0: flow goes round.
     one_way = Constraints(fixed_rows={0: np.array([0.5, 0.5, 0.0])})
-    network = realise(ring, uniform, constraints=one_way)
-    keeps_to(ring, network, one_way)
+    network = realise(TRIANGLE, uniform, constraints=one_way)
+    keeps_to(TRIANGLE, network, one_way)
     assert not network.is_reversible
     # A symmetric W has no use for that link.
-    W = as_dense(realise(ring, uniform, constraints=replace(one_way, symmetric=True)).weights)
+    W = as_dense(realise(TRIANGLE, uniform, constraints=replace(one_way, symmetric=True)).weights)
     assert np.array_equal(W, W.T)
     assert W[2, 0] == 0
 
 
 def test_all_rows_fixed() -> None:
-    pair = DesignGraph.from_edges([[0, 1]], agents=2)
     rows = {0: np.array([0.75, 0.25]), 1: np.array([0.5, 0.5])}
     limits = Constraints(fixed_rows=rows)
-    network = realise(pair, [2 / 3, 1 / 3], constraints=limits)
+    network = realise(PAIR, [2 / 3, 1 / 3], constraints=limits)
     assert as_dense(network.weights).tolist() == [[0.75, 0.25], [0.5, 0.5]]
     clash = r"a clash of fixed_rows\[0\] and fixed_rows\[1\] with v"
     with pytest.raises(ValueError, match=clash):
-        realise(pair, [0.5, 0.5], constraints=limits)
+        realise(PAIR, [0.5, 0.5], constraints=limits)
 
 
 def test_rows_that_isolate_agents_are_named() -> None:
-    path = DesignGraph.from_edges([[0, 1], [1, 2], [2, 3]], agents=4)
     rows = {1: np.array([0.5, 0.5, 0, 0]), 2: np.array([0, 0, 0.5, 0.5])}
     with pytest.raises(ValueError, match=r"fixed_rows: .* 2 parts: {0, 1}, {2, 3}; let a fixed"):
-        realise(path, np.full(4, 0.25), constraints=Constraints(fixed_rows=rows))
+        realise(LINE, np.full(4, 0.25), constraints=Constraints(fixed_rows=rows))
 
 
 def test_symmetry_with_one_way_losses_is_refused() -> None:
-    path = DesignGraph.from_edges([[0, 1], [1, 2]], agents=3)
     limits = Constraints(symmetric=True, availability={(0, 1): 0.5})
     with pytest.raises(ValueError, match=r"symmetric: expected an availability .* the same both"):
-        realise(path, np.full(3, 1 / 3), constraints=limits)
+        realise(PATH, np.full(3, 1 / 3), constraints=limits)
     mutual = replace(limits, availability={(0, 1): 0.5, (1, 0): 0.5})
-    W = as_dense(realise(path, np.full(3, 1 / 3), constraints=mutual).weights)
+    W = as_dense(realise(PATH, np.full(3, 1 / 3), constraints=mutual).weights)
     assert np.array_equal(W, W.T)
+
+
+def test_links_that_are_left_out_take_their_limits_with_them() -> None:
+    limits = Constraints(
+        availability={(0, 2): 0.5, (1, 0): 0.75}, link_costs={(0, 2): 3.0, (1, 2): 2.0}
+    )
+    limits.check(TRIANGLE)
+    with pytest.raises(ValueError, match="of the graph"):
+        limits.check(PATH)
+    part = limits.on(PATH)
+    part.check(PATH)
+    assert dict(part.availability) == {(1, 0): 0.75}  # type: ignore[arg-type]
+    assert dict(part.link_costs) == {(1, 2): 2.0}

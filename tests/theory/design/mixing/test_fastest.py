@@ -18,10 +18,10 @@ from tests.theory.design.mixing.support import (
     judge,
     path,
     scale_free,
-    slem_by_eigenvalues,
     uneven,
     uniform,
 )
+from tests.theory.design.oracles import slem_by_eigenvalues
 from theory import Network
 from theory.design import Constraints, DesignFailed, DesignGraph, FastestMixing, fastest_mixing
 from theory.design.mixing import fastest

@@ -16,10 +16,10 @@ from tests.theory.design.mixing.support import (
     geometric,
     grid,
     path,
-    slem_by_eigenvalues,
     uneven,
     uniform,
 )
+from tests.theory.design.oracles import slem_by_eigenvalues
 from theory.design import Constraints, fastest_mixing
 from theory.design.mixing import barrier, fastest
 from theory.design.mixing.fastest import mixing_bound, price_slack
