@@ -198,8 +198,8 @@ def climbed(
     """Exchange pairs from each of `starts` and from `restarts` random fillings.
 
     The search ends once a value of `enough` is reached; else no single exchange improves on the
-    result by more than rounding, but where the time is up. Reproducible: the same seed gives the
-    same answer.
+    result by more than rounding (E: than what is estimated of exchanges may be off, a millionth as
+    a rule), but where the time is up. Reproducible: the same seed gives the same answer.
     """
     rng = np.random.default_rng(seed)
     everything = [*starts]
