@@ -21,8 +21,8 @@ import re
 import secrets
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -294,6 +294,25 @@ def _try_folder(folder: Path) -> None:
             # Another run may have begun to write there.
             with suppress(OSError):
                 place.rmdir()
+
+
+@contextmanager
+def resumable(
+    left: Sequence[Path], *, resume: bool, say: Callable[[str], None] | None
+) -> Iterator[None]:
+    """Say what a killed run left in these files; and how to go on, if this one is interrupted."""
+    say = say or (lambda line: None)
+    there = [path for path in left if path.exists()]
+    if there and not resume:
+        say(f"{there[0]}: left by a killed run; starting afresh (--resume goes on)")
+    if resume and not there:
+        say("nothing to resume: starting from the beginning")
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept := [path for path in left if path.exists()]:
+            say(f"{kept[0]}: kept; the same command with --resume goes on from there")
+        raise
 
 
 def unwritable(

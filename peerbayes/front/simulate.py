@@ -65,7 +65,7 @@ def simulate(problem: AnyProblem | str | Path, how: Simulate) -> Simulated:
     """
     from exact.parallel import check_backend
     from peerbayes.kinds.registry import kind_of
-    from peerbayes.records import RecordPlace, check_folder, file_name
+    from peerbayes.records import RecordPlace, check_folder, file_name, resumable
 
     # Before classifiers are trained.
     if how.folder is not None:
@@ -85,8 +85,10 @@ def simulate(problem: AnyProblem | str | Path, how: Simulate) -> Simulated:
     run = run_of(how, out=None if place is None else place.path, progress=progress)
     kind = kind_of(found)
     task = kind.simulation(found, run)
-    begin(how, found.name, task.cost(), run)
-    simulation = task.simulate()
+    announce(how, found.name, task.cost())
+    left = [] if run.checkpoint is None else [Path(run.checkpoint)]
+    with resumable(left, resume=how.resources.resume, say=how.notice):
+        simulation = task.simulate()
     summary: Simulated = kind.summary(found, simulation)
     if place is None:
         return summary
@@ -116,24 +118,6 @@ def run_of(how: Simulate, *, out: Path | None, progress: Progress | None) -> Run
         resume=machine.resume and checkpoint is not None,
         progress=progress,
     )
-
-
-def begin(how: Simulate, name: str, cost: Predicted, run: Run) -> None:
-    """Announce a run, and say whether it goes on from what a killed one left.
-
-    Raises
-    ------
-    ValueError
-        If the run is expected to take more than `hours`.
-    """
-    announce(how, name, cost)
-    left = None if run.checkpoint is None else Path(run.checkpoint)
-    if how.notice is None:
-        return
-    if left is not None and left.exists() and not how.resources.resume:
-        how.notice(f"{left}: left by a killed run; starting afresh (--resume goes on)")
-    if how.resources.resume and (left is None or not left.exists()):
-        how.notice("nothing to resume: starting from the beginning")
 
 
 def announce(how: Simulate, name: str, cost: Predicted) -> None:

@@ -35,6 +35,7 @@ from peerbayes.records import (
     file_name,
     plain,
     read_record,
+    resumable,
     unwritable,
     write_record,
 )
@@ -156,7 +157,6 @@ def run_plan(
                 sources=plan.data.sources,
                 notice=how.notice,
             )
-            _say_of_left(checkpoints.generations.slots, how)
 
         def looking(round: int) -> None:
             look = TestLook(run=plan.fingerprint, round=round)
@@ -166,17 +166,19 @@ def run_plan(
             else:
                 looks.append(look)
 
-        trained = train_as_planned(
-            plan,
-            checkpoints=checkpoints,
-            resume=how.resume,
-            exchange=exchange,
-            device=how.device,
-            memory=None if how.memory is None else as_memory("memory", how.memory),
-            progress=progress,
-            say=sayer(progress),
-            before_test=looking,
-        )
+        left = () if checkpoints is None else checkpoints.generations.slots
+        with resumable(left, resume=how.resume and checkpoints is not None, say=how.notice):
+            trained = train_as_planned(
+                plan,
+                checkpoints=checkpoints,
+                resume=how.resume,
+                exchange=exchange,
+                device=how.device,
+                memory=None if how.memory is None else as_memory("memory", how.memory),
+                progress=progress,
+                say=sayer(progress),
+                before_test=looking,
+            )
         kept = None
         if path is not None and first:
             folder = path.with_suffix(".trained")
@@ -187,16 +189,6 @@ def run_plan(
             place.write(outcome.record().as_json())
             remove_unfinished(place.path.with_suffix(""))
         return outcome
-
-
-def _say_of_left(slots: Sequence[Path], how: Job | TrainFile) -> None:
-    left = [slot for slot in slots if slot.exists()]
-    if how.notice is None:
-        return
-    if left and not how.resume:
-        how.notice(f"{left[0]}: left by a killed run; starting afresh (--resume goes on)")
-    if how.resume and not left:
-        how.notice("nothing to resume: starting from the beginning")
 
 
 @contextmanager

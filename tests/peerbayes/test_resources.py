@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -105,20 +106,34 @@ class Dead(BaseException):
     """In place of a signal."""
 
 
-def die_in_the_middle(out: Path, command: list[str]) -> None:
-    """Run the command in this process until there is a checkpoint, and no more."""
+@contextmanager
+def ending_at_a_checkpoint(with_: type[BaseException]) -> Iterator[None]:
+    """A run raises this as soon as it has written a checkpoint."""
     save = Checkpoint.save
 
-    def save_and_die(self: Checkpoint, done: int, total: int) -> None:
+    def save_and_end(self: Checkpoint, done: int, total: int) -> None:
         save(self, done, total)
-        raise Dead
+        raise with_
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoint, "save", save_and_die)
+        patch.setattr(Checkpoint, "save", save_and_end)
         for name in ("parallel.EVERY_SECONDS", "checkpoint.EVERY_SECONDS", "checkpoint.SHARE"):
             patch.setattr(f"exact.{name}", 0)
-        with pytest.raises(Dead):
-            cli.main([*command, "--out", str(out)])
+        yield
+
+
+def die_in_the_middle(out: Path, command: list[str]) -> None:
+    """Run the command in this process until there is a checkpoint, and no more."""
+    with ending_at_a_checkpoint(Dead), pytest.raises(Dead):
+        cli.main([*command, "--out", str(out)])
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: Capture) -> None:
+    with ending_at_a_checkpoint(KeyboardInterrupt):
+        code, lines = run(capsys, *RUN, "--out", str(tmp_path))
+    assert (code, [path.name for path in tmp_path.iterdir()]) == (130, [CHECKPOINT])
+    told = "kept; the same command with --resume goes on from there"
+    assert f"{tmp_path / CHECKPOINT}: {told}" in lines
 
 
 def kill_in_the_middle(out: Path, command: list[str]) -> None:

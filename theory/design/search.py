@@ -177,6 +177,11 @@ Stopped = Literal["", "done", "proved", "time"]
 KINDS: tuple[Kind, ...] = ("exact", "certified", "rounded", "local")
 
 
+def why_stopped(*, proved: bool, timed_out: bool = False) -> Stopped:
+    """Why a search ended: its gap is closed, its own time or that of the budget is up, or else."""
+    return "proved" if proved else "time" if timed_out or is_spent() else "done"
+
+
 @dataclass(frozen=True)
 class Certificate(Shown):
     """The value of a design beside a bound on the value of every design.
@@ -389,8 +394,8 @@ class Search(Generic[T]):
     def certificate(self, kind: Kind) -> Certificate:
         """The best value beside the bound, which no rounding leaves on the wrong side of it."""
         outer = max if self._sign > 0 else min
-        stopped: Stopped = "proved" if self.is_proved else "time" if is_spent() else "done"
         bound = outer(self.bound, self.value)
+        stopped = why_stopped(proved=self.is_proved)
         return Certificate(self.value, bound, self.sense, kind, self.note, stopped)
 
     def _reach(self, done: int) -> None:

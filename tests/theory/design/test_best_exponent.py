@@ -5,6 +5,8 @@ Where no truth is assumed uniform influence is best, and Chernoff's information 
 
 from __future__ import annotations
 
+from itertools import count
+
 import mpmath
 import numpy as np
 import pytest
@@ -18,11 +20,13 @@ from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, error_expon
 from theory.design import (
     BestExponent,
     Constraints,
+    DesignFailed,
     DesignGraph,
     InfluenceSet,
     best_exponent,
     worst_case_exponent,
 )
+from theory.design.search import time_budget
 from theory.learning.finite_agent import input_probabilities
 from theory.learning.tilted import tabulate
 
@@ -191,6 +195,18 @@ def test_hypotheses_and_agents_by_the_dozen() -> None:
     assert best.iterations < 60
     pairs = best.stationary_distribution.reshape(20, 2)
     assert (pairs[:, 0] == pairs[:, 1]).all()
+
+
+def test_a_gap_that_stays_open_is_a_named_failure_unless_for_want_of_time() -> None:
+    model = table_model(5, 20, 300, realizable=True)
+    with pytest.raises(DesignFailed, match="the gap did not close: tried interior") as caught:
+        best_exponent(model, tolerance=1e-300)
+    longer = caught.value.best
+    with time_budget(1, clock=count().__next__):  # every look takes a second
+        best = best_exponent(model, tolerance=1e-300)
+    assert (longer.certificate.stopped, best.certificate.stopped) == ("done", "time")
+    assert best.exponent <= longer.exponent <= best.certificate.bound
+    check_proof(model, best, floor=1 / 200)
 
 
 def sure(first: float, second: float) -> FiniteModel:

@@ -292,11 +292,7 @@ def cut_of(graph: DesignGraph, inside: Mask) -> Mask:
 def without_budgets(constraints: Constraints, graph: DesignGraph) -> Constraints:
     """The same constraints on a smaller graph on which edges need not be chosen any more."""
     return replace(
-        constraints.on(graph),
-        edge_budget=None,
-        degree_budget=None,
-        cost_budget=None,
-        link_costs={},
+        constraints.on(graph), edge_budget=None, degree_budget=None, cost_budget=None, link_costs={}
     )
 
 

@@ -358,13 +358,7 @@ def rank_edges(
     ((0, 4), 0.8333, 0.5393)
     """
     ranking = _Ranking.of(
-        network,
-        model,
-        rule,
-        directed=directed,
-        order=order,
-        delta=delta,
-        certify_best=certify_best,
+        network, model, rule, directed=directed, order=order, delta=delta, certify_best=certify_best
     )
     variants = ranking.variants
     pairs = chosen_candidates(variants, candidates)

@@ -26,7 +26,14 @@ from theory.design.edges.edge_limits import (
 from theory.design.graph import DesignGraph
 from theory.design.mixing.fastest import FastestMixing, edge_stress, fastest_mixing
 from theory.design.mixing.mixing_problem import MixingProblem
-from theory.design.search import Certificate, DesignFailed, Search, is_spent, seconds_left
+from theory.design.search import (
+    Certificate,
+    DesignFailed,
+    Search,
+    is_spent,
+    seconds_left,
+    why_stopped,
+)
 from theory.showing import Shown
 from theory.validation import FloatArray, IntArray, read_only
 
@@ -113,12 +120,13 @@ class EdgeSets:
         mixing = self._solved(chosen, _FINAL_TOLERANCE)
         value = mixing.certificate.value
         # The set's own bound and that of all sets come from different programs.
-        bound = min(bound, mixing.certificate.bound, value)
+        bound = max(min(bound, mixing.certificate.bound, value), 0.0)
+        stopped = why_stopped(proved=value - bound <= _TOLERANCE)
         return ChosenEdges(
             rows=read_only(np.flatnonzero(chosen).astype(np.int64)),
             graph=self.problem.graph.restricted_to(np.flatnonzero(chosen)),
             mixing=mixing,
-            certificate=Certificate(value, max(bound, 0.0), "minimise", "rounded", note),
+            certificate=Certificate(value, bound, "minimise", "rounded", note, stopped),
             method=method,
             evaluated=self.evaluated,
         )

@@ -29,7 +29,7 @@ from theory.design.exponent.exponent_search import (
 from theory.design.influences.influence_set import InfluenceSet
 from theory.design.rate.optimal_rate import OptimalRate, optimal_rate
 from theory.design.rate.rate_program import influences_for, rate_target
-from theory.design.search import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed, why_stopped
 from theory.learning.finite_agent import FiniteAgent, input_probabilities
 from theory.learning.model import FiniteModel
 from theory.learning.tilted import TiltedTable, exponents, least_exponents, shared_slots, tabulate
@@ -138,7 +138,7 @@ def best_exponent(
         names the hypotheses that stand in the way. Also if `influences` lets agents be silenced,
         v_min = 0.
     DesignFailed
-        If the gap that was reached is larger than `tolerance`.
+        If the gap that was reached is larger than `tolerance`, and not for want of time.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def rate_of(table: TiltedTable, v: FloatArray) -> float:
 
 
 def _proved(table: TiltedTable, found: Optimum, accepted: float, **of: Any) -> BestExponent:
-    """The result, unless its gap is larger than was asked for.
+    """The result, unless its gap is larger than was asked for while there was time to close it.
 
     Raises
     ------
@@ -188,7 +188,8 @@ def _proved(table: TiltedTable, found: Optimum, accepted: float, **of: Any) -> B
     certificate, binding, bound = None, [], found.bound
     if bound is not None:
         value = max(bound.value, found.exponent)
-        certificate = Certificate(found.exponent, value, "maximise", "rounded", NOTE)
+        stopped = why_stopped(proved=value - found.exponent <= accepted * value)
+        certificate = Certificate(found.exponent, value, "maximise", "rounded", NOTE, stopped)
         for k in np.argsort(-bound.shares, kind="stable"):
             row = int(bound.rows[k])
             pair = int(table.first[row]), int(table.second[row])
@@ -205,7 +206,7 @@ def _proved(table: TiltedTable, found: Optimum, accepted: float, **of: Any) -> B
         iterations=found.iterations,
         **of,
     )
-    if certificate is not None and certificate.gap > accepted * certificate.bound:
+    if certificate is not None and certificate.stopped == "done":
         raise DesignFailed(
             "the gap did not close",
             tried=("interior point method",),
@@ -255,7 +256,7 @@ def worst_case_exponent(
         apart; if agents do not say what they would see under another truth, as those made from a
         data set's log-likelihoods; or if there are more than 50 million pairs times kinds.
     DesignFailed
-        If the gap that was reached is larger than `tolerance`.
+        If the gap that was reached is larger than `tolerance`, and not for want of time.
 
     Examples
     --------

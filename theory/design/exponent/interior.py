@@ -137,12 +137,7 @@ class Centre:
 
 
 def centre(
-    program: Program,
-    shares: FloatArray,
-    budget: float,
-    tilts: FloatArray,
-    *,
-    accuracy: float,
+    program: Program, shares: FloatArray, budget: float, tilts: FloatArray, *, accuracy: float
 ) -> Centre:
     """Follow the central path from v = B · shares until `accuracy` times c is left open.
 
@@ -222,12 +217,7 @@ class _Step:
     eta: FloatArray
 
 
-def _evaluate(
-    program: Program,
-    alpha: FloatArray,
-    budget: float,
-    guess: FloatArray,
-) -> _State:
+def _evaluate(program: Program, alpha: FloatArray, budget: float, guess: FloatArray) -> _State:
     table, vertices = program.table, program.vertices
     v = vertices @ alpha
     found: BudgetTilt = budget_tilts(table, program.rows, v, program.frozen or budget, guess=guess)

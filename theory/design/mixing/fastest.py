@@ -12,7 +12,7 @@ from theory.design.graph import DesignGraph
 from theory.design.mixing.barrier import solve_barrier
 from theory.design.mixing.mixing_problem import MixingProblem, mixing_problem
 from theory.design.realisation.weights import realise
-from theory.design.search import Certificate, DesignFailed
+from theory.design.search import Certificate, DesignFailed, Stopped
 from theory.network import Network
 from theory.showing import Shown
 from theory.typed import typed
@@ -267,16 +267,11 @@ def fastest_mixing(
     flows = _pruned(problem, problem.repaired(found.flows), tolerance)
     trim = _AIM * tolerance * (1.0 - problem.expected_network(flows).slem)
     bound = mixing_bound(problem, found.slow, found.fast, found.multipliers, trim=trim)
-    best = _result(
-        problem,
-        flows,
-        bound,
-        method="barrier",
-        iterations=found.iterations,
-    )
-    if found.status == "out of time":
-        return replace(best, certificate=replace(best.certificate, stopped="time"))
-    if best.certificate.gap > tolerance:
+    best = _result(problem, flows, bound, method="barrier", iterations=found.iterations)
+    late = found.status == "out of time"
+    stopped: Stopped = "proved" if best.certificate.gap <= tolerance else "time" if late else "done"
+    best = replace(best, certificate=replace(best.certificate, stopped=stopped))
+    if stopped == "done":
         raise DesignFailed(
             found.status,
             tried=("barrier",),
@@ -287,12 +282,7 @@ def fastest_mixing(
 
 
 def _result(
-    problem: MixingProblem,
-    flows: FloatArray,
-    bound: MixingBound,
-    *,
-    method: str,
-    iterations: int,
+    problem: MixingProblem, flows: FloatArray, bound: MixingBound, *, method: str, iterations: int
 ) -> FastestMixing:
     expected = problem.expected_network(flows)
     network = expected if (problem.load == 1).all() else problem.network(flows)

@@ -42,7 +42,8 @@ class Settings:
 class Answer:
     """The best filling, and what is known about the others; as in `Placement`.
 
-    `bound` is None if there is none, `kind` that of the certificate.
+    `bound` is None if there is none, `kind` that of the certificate; `timed_out` is whether a
+    solver's own time ended it.
     """
 
     filling: IntArray
@@ -58,6 +59,7 @@ class Answer:
     equivalent: int | None = None
     ties: int | None = None
     proof: RateBound | None = None
+    timed_out: bool = False
 
 
 class Objective(Protocol):

@@ -69,7 +69,7 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
     )
     filling, value, evaluated = found.filling, found.value, found.evaluated
     upper, words = bound.value, "bound by multipliers and sorting"
-    seconds = min(settings.seconds, seconds_left())
+    seconds, timed_out = min(settings.seconds, seconds_left()), False
     if settings.method != "local" and seconds > 0 and value < upper * (1 - settings.tolerance):
         solved = solve(problem, bound, tolerance=settings.tolerance, seconds=seconds)
         if solved.filling is not None:
@@ -78,7 +78,7 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
             if again.value > value:
                 filling, value = again.filling, again.value
         words = f"HiGHS: {solved.status}; without it, {_number(bound.value)} by multipliers"
-        upper = min(upper, solved.bound)
+        upper, timed_out = min(upper, solved.bound), not solved.is_optimal
     if not problem.learns(filling):
         raise _unreachable(problem, objective.by_hypothesis(filling) <= problem.least_rates)
     return Answer(
@@ -92,6 +92,7 @@ def best_rate(problem: PlacementProblem, settings: Settings) -> Answer:
         worst=worst,
         worst_filling=worst_filling,
         proof=bound,
+        timed_out=timed_out,
     )
 
 

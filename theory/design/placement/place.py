@@ -22,7 +22,7 @@ from theory.design.placement.local import TIE, Answer, Rates, Settings
 from theory.design.placement.methods import Rounds, best_exponent, best_rate, fewest_rounds
 from theory.design.placement.placement_problem import PlacementProblem
 from theory.design.placement.placement_tilts import Exponents
-from theory.design.search import Certificate
+from theory.design.search import Certificate, Sense, why_stopped
 from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.showing import Shown
@@ -215,11 +215,7 @@ def place(
         )
     influence = network.stationary_distribution if isinstance(network, Network) else network
     problem = PlacementProblem(
-        model,
-        np.asarray(influence),
-        target,
-        tuple(fixed),
-        joins_influence=objective != "samples",
+        model, np.asarray(influence), target, tuple(fixed), joins_influence=objective != "samples"
     )
     if objective == "samples":
         assert isinstance(network, Network)
@@ -235,7 +231,7 @@ def place(
         answer = best_exponent(problem, settings)
     else:
         answer = fewest_rounds(rounds, settings)
-    return _placement(problem, answer, objective, original)
+    return _placement(problem, answer, objective, original, settings.tolerance)
 
 
 def _as_it_is(problem: PlacementProblem, value: float, settings: Settings) -> Answer:
@@ -264,7 +260,11 @@ def _as_it_is(problem: PlacementProblem, value: float, settings: Settings) -> An
 
 
 def _placement(
-    problem: PlacementProblem, answer: Answer, objective: Objective, original: float
+    problem: PlacementProblem,
+    answer: Answer,
+    objective: Objective,
+    original: float,
+    tolerance: float,
 ) -> Placement:
     filling, value = answer.filling, answer.value
     minimises = objective == "samples"
@@ -274,14 +274,11 @@ def _placement(
     assignment = problem.assignment(filling)
     certificate = None
     if np.isfinite(value):
-        nothing = -np.inf if minimises else np.inf
-        certificate = Certificate(
-            value,
-            nothing if answer.bound is None else answer.bound,
-            "minimise" if minimises else "maximise",
-            answer.kind,
-            answer.note,
-        )
+        bound = (-np.inf if minimises else np.inf) if answer.bound is None else answer.bound
+        proved = abs(bound - value) <= tolerance * abs(value)
+        stopped = why_stopped(proved=proved, timed_out=answer.timed_out)
+        sense: Sense = "minimise" if minimises else "maximise"
+        certificate = Certificate(value, bound, sense, answer.kind, answer.note, stopped)
     return Placement(
         objective=objective,
         model=problem.placed(assignment),
