@@ -402,20 +402,19 @@ class TrainedNetwork(Value):
             shape = ", ".join(map(str, ("n", *self.input_shape)))
             columns = f", features {listed(self.features, 8)}" if self.features else ""
             coded, whole = any("=" in n for n in self.features or ()), "whole " * (kinds == "biu")
+            remedy = "write a category column=category as 1 or 0" if coded else "reshape the inputs"
             raise fail(
                 "x",
                 f"{whole}numbers of shape ({shape}), as the training data{columns}",
                 f"shape {array.shape} of type {array.dtype}",
-                "write a category column=category as 1 or 0" if coded else "reshape the inputs",
+                remedy if array.ndim else "give rows of numbers; read a file of them first",
             )
         names = names_of_columns(x)
         if names is not None and self.features is not None:
             array = array[:, column_order("x", names, self.features)]
         array = as_finite("x", array, missing=self.filling is not None)
-        if self.filling is not None:
-            array = self.filling.apply(array)
-        if self.inputs is not None:
-            array = self.inputs.apply(array)
+        for step in (self.filling, self.inputs):
+            array = array if step is None else step.apply(array)
         return torch.from_numpy(np.array(array, dtype=self.input_type))
 
     def _labels(self, y: ArrayLike, x: ArrayLike) -> NDArray[Any]:
@@ -428,9 +427,8 @@ class TrainedNetwork(Value):
         for k, words in enumerate(columns_of(self.likelihood)):
             name, kind = f"label {k}" if len(columns) > 1 else "label", words["kind"]
             if kind == "classes":
-                targets.append(
-                    Target(name, kind, self.classes or tuple(map(str, range(words["count"]))))
-                )
+                names = self.classes or tuple(map(str, range(words["count"])))
+                targets.append(Target(name, kind, names))
             else:
                 targets.append(Target(name, "counts" if kind == "counts" else "numbers"))
         rows = LabelledRows("y", np.zeros((len(array), 1)), columns)
