@@ -315,7 +315,7 @@ def test_missing_inputs_are_filled_on_request(tmp_path: Path) -> None:
     assert np.array_equal(found, trained.predict(gap))
     with pytest.raises(ValueError, match=r"shape \(n, 2\), .* features age, score"):
         trained.predict([["40", "?", "eye"]])
-    with pytest.raises(ValueError, match="give rows of numbers; read a file of them first$"):
+    with pytest.raises(ValueError, match=r"give rows of numbers; read a file of them first$"):
         trained.predict(tmp_path / "hospital-1.csv")
     mean = trained.filling.mean[1]
     assert not np.array_equal(found, trained.predict([[40.0, mean]]))  # the mark counts

@@ -20,7 +20,7 @@ from theory.learning.finite_agent import FiniteAgent
 from theory.validation import FloatArray, IntArray
 
 # Kinds of more outcomes have no joint laws: each frequency takes all of their atoms.
-_MOST_ATOMS = 64
+_MOST_ATOMS = 128
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from theory.bounds.accounting.laws import EPS, majorant_transform, transform_err
 from theory.validation import FloatArray, IntArray
 
 # λ in either dimension: a bound exceeds the probability by about this share.
-_SHARPNESS = 0.12
-_FEWEST, _MOST = 32, 128
+_SHARPNESS = 0.08
+_FEWEST, _MOST = 32, 160
 # The period in standard deviations of the tilted sum, and in 1/t.
 _DEVIATIONS = 5.5
 _TILTS = 7.5

@@ -30,7 +30,7 @@ NEGLIGIBLE = 2.0**-80
 _MOST_ATOMS = 16
 # Entries of φ over all rounds, in all calls together: about as long as importing numba and loading
 # the compiled loops takes, and a quarter of compiling them.
-_MOST_WORK = 14_000_000
+_MOST_WORK = 16_000_000
 _done = Counter[str]()
 
 

@@ -204,11 +204,10 @@ class PairUnion:
     def lower(self) -> FloatArray:
         """Lower bounds on the log probability of an error, no smaller than the curve's own."""
         _, least = self.curve.totals(self.first, self.last)
-        if not self._events.is_unique or len(self._kept) < 2 or self._joint.has_normals:
-            return least
-        likeliest = self._kept[0]
-        agent = self._joint.members(likeliest.wrong, likeliest.member)[0].agents[0]
         members = [(e, c) for c in self._kept for e in self._joint.members(c.wrong, c.member)]
+        if not self._events.is_unique or len(members) < 2 or self._joint.has_normals:
+            return least
+        agent = members[0][0].agents[0]
         alone = [(e, c) for e, c in members if agent in e.agents]
         top = max(c.tilt.log_bound for _, c in alone) + _MINOR
         alone = [(e, c) for e, c in alone if c.tilt.log_bound >= top][:_MOST_PAIRED]
