@@ -248,11 +248,7 @@ class Ladder:
     """
 
     def __init__(
-        self,
-        evidence: Evidence,
-        reference: Reference,
-        *,
-        deviation: Sequence[Enclosure] | None,
+        self, evidence: Evidence, reference: Reference, *, deviation: Sequence[Enclosure] | None
     ) -> None:
         self.evidence = evidence
         self.deviation = deviation

@@ -310,9 +310,7 @@ def _chosen_values(basis: Eigenbasis, together: float) -> list[Any]:
     return chosen
 
 
-def _groups(
-    moduli: list[flint.arb],
-) -> tuple[tuple[NDArray[np.int64], ...], tuple[flint.arb, ...]]:
+def _groups(moduli: list[flint.arb]) -> tuple[tuple[NDArray[np.int64], ...], tuple[flint.arb, ...]]:
     """Members of equal modulus; complex ones whose moduli differ in the last bits stand apart."""
     sets: dict[tuple[int, int], list[int]] = {}
     values: dict[tuple[int, int], flint.arb] = {}

@@ -159,11 +159,7 @@ def _routes(network: RationalNetwork, *, reversible: bool) -> Iterator[_Found]:
 
 
 def refined_bases(
-    network: RationalNetwork,
-    difference: flint.fmpq_mat,
-    *,
-    reversible: bool,
-    extra_bits: int = 0,
+    network: RationalNetwork, difference: flint.fmpq_mat, *, reversible: bool, extra_bits: int = 0
 ) -> Iterator[Eigenbasis]:
     """Eigenbases with smaller and smaller discs; ends when they stop shrinking.
 

@@ -50,9 +50,7 @@ class ExpectedWeights:
     observed: sparse.csr_array[np.float64]
 
 
-def expected_weights(
-    network: MarkovNetwork | RandomLinks | RandomPresence,
-) -> ExpectedWeights:
+def expected_weights(network: MarkovNetwork | RandomLinks | RandomPresence) -> ExpectedWeights:
     """The means of W and W A over the network; for rounds independent of each other only.
 
     Floating point, accurate to rounding; not for ``on_loss="last"``, nor for dependent phases.

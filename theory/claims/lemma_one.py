@@ -230,11 +230,7 @@ CLAIMS = (
             Witness("counterexample", "the smallest denominators", _smallest_denominator),
             *_signed_witnesses(),
             bound_witness(
-                "conditional",
-                "lemma-1-signed",
-                200,
-                _with_sign,
-                "networks that meet the condition",
+                "conditional", "lemma-1-signed", 200, _with_sign, "networks that meet the condition"
             ),
             Witness("reach", "the papers' own networks", _signed_form_on_the_networks),
         ),

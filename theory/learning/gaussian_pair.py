@@ -51,11 +51,7 @@ class ExpectedLogRatio(Shown):
 
 @typed
 def expected_log_ratio(
-    network: AnyNetwork,
-    model: FiniteModel,
-    rounds: Sequence[int] | IntArray,
-    *,
-    best: int | str,
+    network: AnyNetwork, model: FiniteModel, rounds: Sequence[int] | IntArray, *, best: int | str
 ) -> ExpectedLogRatio:
     """The exact mean of every agent's log-odds log ρ_i^(n)(best)/ρ_i^(n)(θ) at given rounds.
 

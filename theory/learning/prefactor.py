@@ -270,9 +270,7 @@ def error_prefactor(
     sums = _Sums(network, model, law)
     prior = float(law.weights @ sums.priors)
     return ErrorPrefactor(
-        law=law,
-        log_transient=read_only(sums.excess() - law.tilt * prior),
-        span=sums.span,
+        law=law, log_transient=read_only(sums.excess() - law.tilt * prior), span=sums.span
     )
 
 

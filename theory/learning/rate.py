@@ -333,10 +333,7 @@ def _largest_decays(
 
 
 def _standard_error(
-    course: FloatArray,
-    model: FiniteModel,
-    found: ErrorExponent,
-    network: RandomNetwork,
+    course: FloatArray, model: FiniteModel, found: ErrorExponent, network: RandomNetwork
 ) -> float:
     """Standard error of the mean over rounds of Σ_j κ_j(−t v_j), at the best t held fixed."""
     from theory.changing.trajectories import error_of_mean

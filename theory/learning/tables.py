@@ -30,6 +30,7 @@ Bounds on an agent's likelihoods, and the sizes that are taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -413,6 +414,13 @@ class GaussianAgent(Value):
             p, means, variances = type_law(p, counts), counts @ means, counts @ variances
         mean = p @ means
         return Atoms(p[:, None], means, variances, mean, np.zeros(mean.shape, dtype=bool))
+
+    def covariances(self, best: int, others: Sequence[int]) -> FloatArray:
+        """Those of z(best, θ) given each atom's inputs, θ in `others`; shape (O, R, R)."""
+        claims = self.means[:, self.inputs > 0]
+        gaps = (claims[best] - claims[list(others)]) / self.std * (self.truth_std / self.std)
+        found = np.einsum("ax,bx->xab", gaps, gaps)
+        return found if self.batch == 1 else np.tensordot(self.input_counts, found, 1)
 
     def log_ratio_law(self, best: int, other: int) -> LogRatioLaw:
         """The law of z(best, other)."""

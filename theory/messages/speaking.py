@@ -168,9 +168,7 @@ class _Drive:
             # x coth x is one at zero.
             curved = np.where(tilt > 1e-6, tilt / np.tanh(tilt), 1.0)
             alone = np.where(
-                self.variances > 0,
-                self.variances / level**2 * curved,
-                np.abs(self.rates) / level,
+                self.variances > 0, self.variances / level**2 * curved, np.abs(self.rates) / level
             )
         return np.asarray(np.minimum(alone.max(axis=1), 1.0))
 

@@ -31,14 +31,7 @@ from theory.network.structure import (
 )
 from theory.progress import Progress, part_of
 from theory.showing import Value
-from theory.validation import (
-    FloatArray,
-    IntArray,
-    as_integer,
-    as_probability,
-    fail,
-    read_only,
-)
+from theory.validation import FloatArray, IntArray, as_integer, as_probability, fail, read_only
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -300,10 +293,7 @@ class Network(Value):
                 )
             confidence = as_probability("edge_confidence", edge_confidence)
             weights = star_weights(
-                graph.links,
-                agents=graph.agents,
-                edge_confidence=confidence,
-                sparse_result=sparse,
+                graph.links, agents=graph.agents, edge_confidence=confidence, sparse_result=sparse
             )
         return cls(weights, name=topology, layout=graph.layout)
 

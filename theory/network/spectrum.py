@@ -95,11 +95,7 @@ class _Eigenpair:
 
 
 def spectrum(
-    weights: Weights,
-    stationary: FloatArray,
-    *,
-    reversible: bool,
-    progress: Progress | None = None,
+    weights: Weights, stationary: FloatArray, *, reversible: bool, progress: Progress | None = None
 ) -> Spectrum:
     """The subdominant modulus and the second eigenvalue; floating-point estimates.
 

@@ -29,14 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from theory.validation import (
-    FloatArray,
-    IntArray,
-    as_integer,
-    as_positive,
-    as_probability,
-    fail,
-)
+from theory.validation import FloatArray, IntArray, as_integer, as_positive, as_probability, fail
 
 MOST_AGENTS = 10_000_000
 """The largest network: a ring of so many agents fills a few GB on its way to a sparse W."""

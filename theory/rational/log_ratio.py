@@ -18,12 +18,7 @@ from functools import cached_property
 
 import flint
 
-from theory.learning.batches import (
-    exact_products,
-    exact_sums,
-    exact_type_weights,
-    type_counts,
-)
+from theory.learning.batches import exact_products, exact_sums, exact_type_weights, type_counts
 from theory.numbers import LogSum, as_ball
 from theory.showing import Shown
 from theory.validation import fail

@@ -71,10 +71,7 @@ class ConditionalError(Shown):
 
 @typed
 def conditional_error(
-    network: Network,
-    model: RegressionModel,
-    inputs: ArrayLike,
-    rounds: Sequence[int] | IntArray,
+    network: Network, model: RegressionModel, inputs: ArrayLike, rounds: Sequence[int] | IntArray
 ) -> ConditionalError:
     """Mean and covariance of every estimate given the inputs.
 

@@ -17,11 +17,7 @@ from numpy.typing import ArrayLike
 from theory.learning.batches import BatchedKinds, as_batches
 from theory.network import Network
 from theory.regression.agent import LARGEST, RegressionAgent, check_size
-from theory.regression.positive import (
-    Factor,
-    as_positive_definite,
-    as_positive_semidefinite,
-)
+from theory.regression.positive import Factor, as_positive_definite, as_positive_semidefinite
 from theory.showing import Value
 from theory.validation import (
     FloatArray,

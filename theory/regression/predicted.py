@@ -170,11 +170,7 @@ class ErrorCurve(Shown):
 
 @typed
 def predicted_error(
-    network: Network,
-    model: RegressionModel,
-    rounds: Sequence[int] | IntArray,
-    *,
-    order: int = 2,
+    network: Network, model: RegressionModel, rounds: Sequence[int] | IntArray, *, order: int = 2
 ) -> ErrorCurve:
     """Every agent's expected excess error over a network, transient and prior included.
 

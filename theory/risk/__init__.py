@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING
 from theory.lazy import show_lazily
 
 if TYPE_CHECKING:
-    from theory.risk.covering import (
-        Covering,
-        cover,
-        covering_lower_bound,
-        interval_covering_number,
-    )
+    from theory.risk.covering import Covering, cover, covering_lower_bound, interval_covering_number
     from theory.risk.domains import Box, Ellipsoid
     from theory.risk.quantised import (
         EMPTY_INTERSECTION,

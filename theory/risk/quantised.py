@@ -175,9 +175,7 @@ REVERSED_COVERING = CoinTrial(
 
 #: Two agents that do not agree: the network's compromise is not the nearest hypothesis on average.
 EMPTY_INTERSECTION = CoinTrial(
-    _fractions("1/2 1/2"),
-    (_fractions("1/2 1/3"), _fractions("2/5 1/2")),
-    _fractions("3/4 1/4"),
+    _fractions("1/2 1/2"), (_fractions("1/2 1/3"), _fractions("2/5 1/2")), _fractions("3/4 1/4")
 )
 
 

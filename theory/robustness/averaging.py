@@ -30,12 +30,7 @@ from theory.network import Network
 from theory.network.stationary import eliminate
 from theory.network.structure import as_dense, communicating_classes
 from theory.robustness.behaviours import LARGEST_MESSAGE, Colluding, StuckData
-from theory.robustness.faults import (
-    Behaviours,
-    checked_faults,
-    honest_agents,
-    honest_reference,
-)
+from theory.robustness.faults import Behaviours, checked_faults, honest_agents, honest_reference
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, fail, read_only

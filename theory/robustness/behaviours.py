@@ -280,10 +280,7 @@ class StuckData(Value):
             )
         one = kind.single or kind
         chosen = as_integer(
-            f"faults[{agent}].outcome",
-            self.outcome,
-            minimum=0,
-            maximum=one.probabilities.size - 1,
+            f"faults[{agent}].outcome", self.outcome, minimum=0, maximum=one.probabilities.size - 1
         )
         return np.asarray(kind.batch * one.log_likelihoods[:, chosen])
 

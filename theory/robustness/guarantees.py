@@ -27,12 +27,7 @@ from theory.learning.model import FiniteModel
 from theory.network import Network
 from theory.network.structure import off_diagonal
 from theory.robustness.behaviours import StuckData
-from theory.robustness.faults import (
-    Behaviours,
-    checked_faults,
-    honest_agents,
-    honest_reference,
-)
+from theory.robustness.faults import Behaviours, checked_faults, honest_agents, honest_reference
 from theory.showing import Shown
 from theory.typed import typed
 from theory.validation import FloatArray, IntArray, as_integer, as_positive, fail, read_only

@@ -327,9 +327,7 @@ def _deviation(matrix: DomainMatrix, v: list[sympy.Expr]) -> list[list[sympy.Exp
     return [[tidy(entry) for entry in row] for row in inverse.to_Matrix().tolist()]
 
 
-def _characteristic(
-    matrix: DomainMatrix,
-) -> tuple[sympy.Expr, tuple[Eigenvalues, ...]]:
+def _characteristic(matrix: DomainMatrix) -> tuple[sympy.Expr, tuple[Eigenvalues, ...]]:
     """det(xI − W) in factors, and its roots if all factors are linear or real quadratics."""
     coefficients = [matrix.domain.to_sympy(value) for value in matrix.charpoly()]
     polynomial = sympy.factor(
@@ -357,9 +355,7 @@ def _real_roots(factor: sympy.Poly) -> list[sympy.Expr]:
     return []
 
 
-def _subdominant(
-    spectrum: tuple[Eigenvalues, ...],
-) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+def _subdominant(spectrum: tuple[Eigenvalues, ...]) -> tuple[sympy.Expr | None, sympy.Expr | None]:
     if not spectrum:
         return None, None
     rest = [e.value for e in spectrum[1:]]

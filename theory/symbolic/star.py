@@ -103,11 +103,7 @@ def star() -> Formula:
             AgentClass("centre", sympy.S.One, centre, I_1, from_centre),
             AgentClass("edge", N - 1, edge, S_edges, from_edge, sympy.Le(2 * a, 1 + c)),
         ),
-        spectrum=(
-            Eigenvalues(sympy.S.One),
-            Eigenvalues(slow, N - 2),
-            Eigenvalues(fast),
-        ),
+        spectrum=(Eigenvalues(sympy.S.One), Eigenvalues(slow, N - 2), Eigenvalues(fast)),
         slem=sympy.Piecewise((slow, 2 * a <= 1 + c), (-fast, True)),
         second_eigenvalue=slow,
         deviation_matrix=(

@@ -15,10 +15,4 @@ if TYPE_CHECKING:
 else:
     show_lazily(__name__)
 
-__all__ = [
-    "CertifiedMargin",
-    "CertifiedSampleSize",
-    "ErrorAccount",
-    "ErrorProbability",
-    "account",
-]
+__all__ = ["CertifiedMargin", "CertifiedSampleSize", "ErrorAccount", "ErrorProbability", "account"]

@@ -330,11 +330,7 @@ class EventSet:
     def shared_terms(self, wrong: int, tilt: float) -> EventTerms:
         """The terms of one event that covers all agents, for the wrong hypothesis `wrong`."""
         return shared_terms(
-            self.powers,
-            self.model.assignment,
-            self.laws[wrong],
-            self.base.priors[:, wrong],
-            tilt,
+            self.powers, self.model.assignment, self.laws[wrong], self.base.priors[:, wrong], tilt
         )
 
     @cached_property

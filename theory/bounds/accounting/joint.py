@@ -54,30 +54,35 @@ class JointEvents:
     events: EventSet
 
     @cached_property
-    def _ratios(self) -> list[FloatArray]:
-        """z(best, θ) of every outcome, shape (wrong, outcomes) for each kind; none if Gaussian."""
-        base = self.events.base
-        return [
-            np.stack([kind.log_ratio_law(base.best, other).means for other in base.wrong])
-            for kind in self.events.model.kinds
-            if isinstance(kind, FiniteAgent)
-        ]
+    def _chances(self) -> list[FloatArray]:
+        """The probability of every atom, for each kind: an outcome, or the inputs of a normal z."""
+        base, kinds = self.events.base, self.events.model.kinds
+        return [kind.log_ratio_law(base.best, base.wrong[0]).probabilities for kind in kinds]
 
     @cached_property
-    def _chances(self) -> list[FloatArray]:
-        """The probability of every outcome, for each finite kind."""
-        kinds = self.events.model.kinds
-        return [kind.probabilities for kind in kinds if isinstance(kind, FiniteAgent)]
+    def _ratios(self) -> list[FloatArray]:
+        """z(best, θ) of every atom, or its mean, shape (wrong, atoms) for each kind."""
+        base, kinds = self.events.base, self.events.model.kinds
+        return [
+            np.stack([kind.log_ratio_law(base.best, other).means for other in base.wrong])
+            for kind in kinds
+        ]
 
-    @property
-    def has_normals(self) -> bool:
-        """Whether some agent is Gaussian."""
-        return len(self._ratios) < len(self.events.model.kinds)
+    def _covariances(self, wrong: list[int]) -> list[FloatArray]:
+        """Those of z(best, θ) for some wrong θ, by their numbers, given the atom; (O, R, R)."""
+        base, kinds = self.events.base, self.events.model.kinds
+        others = [base.wrong[k] for k in wrong]
+        return [
+            np.zeros((p.size, len(wrong), len(wrong)))
+            if isinstance(kind, FiniteAgent)
+            else kind.covariances(base.best, others)
+            for kind, p in zip(kinds, self._chances, strict=True)
+        ]
 
     @property
     def has_pairs(self) -> bool:
-        """Whether there are joint laws: no agent is Gaussian or has many outcomes."""
-        return not self.has_normals and max(p.size for p in self._chances) <= _MOST_ATOMS
+        """Whether there are joint laws in two dimensions: no agent has many atoms."""
+        return max(p.size for p in self._chances) <= _MOST_ATOMS
 
     def members(self, wrong: int, index: int) -> list[Event]:
         """The events of a class."""
@@ -86,10 +91,7 @@ class JointEvents:
         return [Event(wrong, group) for group in view.groups if group[0] in members]
 
     def correlations(self, events: list[Event], rounds: int) -> FloatArray:
-        """Of the sums of some events after `rounds` rounds, in floating point; shape (E, E).
-
-        For finite agents alone.
-        """
+        """Of the sums of some events after `rounds` rounds, in floating point; shape (E, E)."""
         kept = min(rounds, self.events.powers.count)
         times = np.ones(kept)
         times[-1] += rounds - kept
@@ -99,13 +101,15 @@ class JointEvents:
         where = [keys.index(event.heard) for event in events]
         rows = np.stack([self._heard(event)[0][:kept] for event in heard.values()])
         found = np.zeros((len(events), len(events)))
-        for index, (z, p) in enumerate(zip(self._ratios, self._chances, strict=True)):
+        wrong = sorted({event.wrong for event in events})
+        order = [wrong.index(event.wrong) for event in events]
+        kinds = zip(self._ratios, self._chances, self._covariances(wrong), strict=True)
+        for index, (z, p, inner) in enumerate(kinds):
             part = rows[:, :, self.events.model.assignment == index]
             shared = np.einsum("akj,bkj,k->ab", part, part, times, optimize=True)
-            centred = z - (z @ p)[:, None]
-            covariance = (centred * p) @ centred.T
-            wrong = [event.wrong for event in events]
-            found += shared[np.ix_(where, where)] * covariance[np.ix_(wrong, wrong)]
+            centred = z[wrong] - (z[wrong] @ p)[:, None]
+            covariance = (centred * p) @ centred.T + np.tensordot(p, inner, 1)
+            found += shared[np.ix_(where, where)] * covariance[np.ix_(order, order)]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(found), 1e-300))
         return np.asarray(found * scale[:, None] * scale)
 
@@ -156,25 +160,33 @@ class JointEvents:
         return nothing - event.level, nothing, 0.0
 
     @cached_property
-    def _known_laws(self) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
+    def _known_laws(self) -> dict[tuple[int, int], tuple[FloatArray, FloatArray, FloatArray]]:
         return {}
 
-    def _laws(self, first: int, second: int) -> tuple[FloatArray, FloatArray]:
+    def _laws(self, first: int, second: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The joint laws of the log-ratios of two wrong hypotheses, for each kind of agent.
 
-        Probabilities and values, shapes (K, A) and (2, K, A), A atoms the most of any; equal atoms
-        are merged, and others added, of probability 0.
+        Probabilities, values and (co)variances, shapes (K, A), (2, K, A) and (3, K, A), A atoms
+        the most of any; equal atoms are merged, and others added, of probability 0.
         """
         if (first, second) not in self._known_laws:
-            parts = []
-            for ratios, chances in zip(self._ratios, self._chances, strict=True):
-                pairs, where = np.unique(ratios[first] + 1j * ratios[second], return_inverse=True)
-                parts.append((np.bincount(where, weights=chances), pairs))
-            most = max(weights.size for weights, _ in parts)
+            pair, parts = [first, second], []
+            kinds = zip(self._ratios, self._chances, self._covariances(pair), strict=True)
+            for ratios, chances, inner in kinds:
+                part = np.stack([chances, *ratios[pair], *inner[:, (0, 0, 1), (0, 1, 1)].T])
+                if not inner.any():
+                    points, where = np.unique(part[1] + 1j * part[2], return_inverse=True)
+                    mass, nothing = np.bincount(where, weights=chances), np.zeros(points.size)
+                    part = np.stack([mass, points.real, points.imag, *[nothing] * 3])
+                parts.append(part)
+            most = max(part.shape[1] for part in parts)
             # An atom of probability 0 lies where another one does: it changes no largest value.
-            values = np.array([np.pad(z, (0, most - z.size), mode="edge") for _, z in parts])
-            padded = np.array([np.pad(weights, (0, most - weights.size)) for weights, _ in parts])
-            self._known_laws[first, second] = padded, np.stack([values.real, values.imag])
+            table = np.stack(
+                [np.pad(a, ((0, 0), (0, most - a.shape[1])), mode="edge") for a in parts], axis=1
+            )
+            for k, part in enumerate(parts):
+                table[0, k, part.shape[1] :] = 0.0
+            self._known_laws[first, second] = table[0], table[1:3], table[3:]
         return self._known_laws[first, second]
 
     @cached_property
@@ -214,9 +226,10 @@ class JointEvents:
         Only where `has_pairs`.
         """
         first, second = (event.wrong for event in events)
-        probabilities, values = self._laws(first, second)
+        probabilities, values, covariances = self._laws(first, second)
         chosen, widest, count = self._groups(events)
         sign = np.array(signs, dtype=np.float64)
+        turns = np.array([1.0, sign.prod(), 1.0])
         constants = [self._constants(event, threshold) for event in events]
         shifts = np.stack([shift for shift, _, _ in constants])
         errors = np.stack([error for _, error, _ in constants])
@@ -228,7 +241,9 @@ class JointEvents:
             count,
             probabilities[kinds],
             sign[:, None, None] * values[:, kinds],
+            turns[:, None, None] * covariances[:, kinds],
             np.stack([law.mean_errors[kinds] for law in laws]),
+            np.stack([law.deviation_errors[kinds] for law in laws]),
             laws[0].probability_errors[kinds],
             sign[:, None] * shifts,
             errors + 4 * EPS * (np.abs(shifts) + abs(threshold)),
@@ -236,14 +251,12 @@ class JointEvents:
         )
 
     def mixed_terms(self, events: tuple[Event, Event], share: float) -> EventTerms:
-        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ'), for the events of one agent.
-
-        For finite agents alone.
-        """
+        """The terms of share Λ_i(θ) + (1 − share) Λ_i(θ'), for the events of one agent."""
         (first, second), agents = (event.wrong for event in events), [e.agents for e in events]
         laws = mixed_laws(
             self._chances,
             [z[[first, second]] for z in self._ratios],
+            self._covariances([first, second]),
             (self.events.laws[first], self.events.laws[second]),
             share,
         )

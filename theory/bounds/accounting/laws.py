@@ -237,19 +237,25 @@ def slanted_laws(laws: Laws, slants: FloatArray) -> tuple[Laws, FloatArray, Floa
 def mixed_laws(
     probabilities: list[FloatArray],
     values: list[FloatArray],
+    covariances: list[FloatArray],
     laws: tuple[Laws, Laws],
     share: float,
 ) -> Laws:
     """The laws of share z + (1 − share) z', from the joint laws of (z, z') and their own laws.
 
-    For each kind, of finite agents alone: `probabilities`, shape (O,), and `values`, shape (2, O).
+    For each kind: `probabilities`, shape (O,), `values`, (2, O), and `covariances`, (O, 2, 2).
     """
-    means = [share * z[0] + (1.0 - share) * z[1] for z in values]
-    parts = [_merged(p, m, np.zeros_like(m)) for p, m in zip(probabilities, means, strict=True)]
+    shares = np.array([share, 1.0 - share])
+    parts = [
+        _merged(p, shares @ z, np.maximum(shares @ c @ shares, 0.0))
+        for p, z, c in zip(probabilities, values, covariances, strict=True)
+    ]
     largest = np.array([float(np.abs(z).max()) for z in values])
+    widest = np.array([float(np.sqrt(c.max())) for c in covariances])
     one, other = laws
     errors = np.maximum(one.mean_errors, other.mean_errors) + 4 * EPS * largest
-    return _join(parts, errors, np.zeros_like(errors), one.probability_errors)
+    spread = np.maximum(one.deviation_errors, other.deviation_errors)
+    return _join(parts, errors, spread + np.sqrt(8 * EPS) * widest, one.probability_errors)
 
 
 def _errors(agent: Agent, best: int, other: int) -> tuple[float, float, float]:

@@ -54,10 +54,12 @@ class PairTerms:
         and how far they may be off; the last round stands for all later ones.
     count
         Shape (G,): the agents of a group.
-    probabilities, values
-        Shapes (G, A) and (2, G, A): the joint law of a group's terms, padded with probability 0.
-    value_errors, probability_errors
-        Shapes (2, G) and (G,): how far these may be off; probabilities relatively.
+    probabilities, values, covariances
+        Shapes (G, A), (2, G, A) and (3, G, A): the joint law of a group's terms, padded with
+        probability 0; of normal ones values are means, with both variances around their covariance.
+    value_errors, deviation_errors, probability_errors
+        Shapes (2, G), (2, G) and (G,): how far values, standard deviations and probabilities may be
+        off; the last relatively.
     places, place_errors
         Shape (2, m + 1): the constants, and how far they may be off.
     doubt
@@ -69,7 +71,9 @@ class PairTerms:
     count: IntArray
     probabilities: FloatArray
     values: FloatArray
+    covariances: FloatArray
     value_errors: FloatArray
+    deviation_errors: FloatArray
     probability_errors: FloatArray
     places: FloatArray
     place_errors: FloatArray
@@ -84,6 +88,38 @@ class PairTerms:
     def reach(self) -> FloatArray:
         """Shape (2, G): the largest |z|."""
         return np.asarray(np.abs(self.values).max(axis=2))
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Shape (2, G): the largest standard deviation of an atom."""
+        return np.asarray(np.sqrt(self.covariances[::2].max(axis=2)))
+
+    @cached_property
+    def has_normals(self) -> bool:
+        """Whether some atom is no point."""
+        return bool(self.covariances.any())
+
+    def tilted(
+        self, tilts: FloatArray, rounds: slice
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Of some rounds with densities e^{tilts·y − κ}: values, covariances, probabilities, and κ.
+
+        Shapes (2, k, G, A), (3, k, G, A), (k, G, A) and (k, G).
+        """
+        w = self.weights[:, rounds]
+        y = w[..., None] * self.values[:, None]
+        exponents = tilts[0] * y[0] + tilts[1] * y[1]
+        curves = np.zeros((3, *y.shape[1:]))
+        if self.has_normals:
+            curves = np.stack([w[0] * w[0], w[0] * w[1], w[1] * w[1]])[..., None]
+            curves = curves * self.covariances[:, None]
+            moved = tilts[0] * curves[:2] + tilts[1] * curves[1:]
+            exponents = exponents + 0.5 * np.maximum(np.tensordot(tilts, moved, 1), 0.0)
+            y = y + moved
+        top = exponents.max(axis=2)
+        chances = self.probabilities * np.exp(exponents - top[..., None])
+        mass = chances.sum(axis=2)
+        return y, curves, chances / mass[..., None], top + np.log(mass)
 
     def places_at(self, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
         """The constants after some numbers of rounds, and bounds on their errors; shapes (2, R)."""
@@ -100,22 +136,18 @@ class PairTerms:
         chunk = max(1, _MOST_NUMBERS // self.probabilities.size)
         for begin in range(0, kept, chunk):
             used = slice(begin, min(begin + chunk, kept))
-            y = self.weights[:, used, :, None] * self.values[:, None]
+            y, curves, chances, cumulants = self.tilted(tilts, used)
             times = np.ones(used.stop - begin)
             if used.stop == kept:
                 times[-1] += rounds - kept
             repeats = times[:, None] * self.count
-            exponents = tilts[0] * y[0] + tilts[1] * y[1]
-            top = exponents.max(axis=2)
-            chances = self.probabilities * np.exp(exponents - top[..., None])
-            mass = chances.sum(axis=2)
-            chances /= mass[..., None]
-            total += float((repeats * (top + np.log(mass))).sum())
+            total += float((repeats * cumulants).sum())
             means = (y * chances).sum(axis=3)
             slope += (repeats * means).sum(axis=(1, 2))
             y -= means[..., None]
             chances *= repeats[..., None]
             curve += np.einsum("iklo,jklo,klo->ij", y, y, chances)
+            curve += (curves * chances).sum(axis=(1, 2, 3))[[[0, 1], [1, 2]]]
         place = self.places_at(np.array([rounds]))[0][:, 0]
         return total + float(tilts @ place), slope + place, curve
 
@@ -156,6 +188,28 @@ class _Plan:
         first, second = np.clip(lengths, _FEWEST, _MOST).astype(int).tolist()
         about = float(np.prod(1.0 / (1.0 + tilts * spread * np.sqrt(2 * np.pi))))
         return cls(tilts, periods, (first, second), about)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """Tilted terms: values (2, …, A), covariances (3, …, A) if any, and probabilities (…, A)."""
+
+    values: FloatArray
+    curves: FloatArray | None
+    chances: FloatArray
+
+    def some(self, index: IntArray | slice) -> _Terms:
+        """Those of a flat list."""
+        curves = None if self.curves is None else self.curves[:, index]
+        return _Terms(self.values[:, index], curves, self.chances[index])
+
+    @property
+    def flat(self) -> _Terms:
+        """One after the other."""
+        atoms = self.chances.shape[-1]
+        curves = None if self.curves is None else self.curves.reshape(3, -1, atoms)
+        values = self.values.reshape(2, -1, atoms)
+        return _Terms(values, curves, self.chances.reshape(-1, atoms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,52 +287,63 @@ class PairCurve:
         """Frequencies that add less are given up."""
         return _GIVEN_UP * self._plan.about / (self._angles[0].size * self._angles[1].size)
 
-    def _tilted(self, rounds: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Of some rounds: terms, tilted probabilities, cumulants, and errors.
+    def _tilted(self, rounds: slice) -> tuple[_Terms, FloatArray, FloatArray]:
+        """Of some rounds: terms, cumulants and errors.
 
-        Shapes (2, k, G, A), (k, G, A), (k,), and (4, k): the errors of a cumulant and of a factor
-        of the characteristic function, in which the last two are multiplied by angles.
+        The last two of shapes (k,) and (4, k): the errors of a cumulant and of a factor of the
+        characteristic function, in which the last two are multiplied by angles.
         """
         terms, tilts = self.terms, self._plan.tilts
         w, slack = terms.weights[:, rounds], terms.slack[:, rounds]
-        y = w[..., None] * terms.values[:, None]
-        exponents = tilts[0] * y[0] + tilts[1] * y[1]
-        top = exponents.max(axis=2)
-        chances = terms.probabilities * np.exp(exponents - top[..., None])
-        mass = chances.sum(axis=2)
-        cumulants = (top + np.log(mass)) @ terms.count
-        # By how much a term may differ from the stored one, as for one event.
+        y, curves, chances, cumulants = terms.tilted(tilts, rounds)
+        # By how much a term may differ from the stored one, as for one event: of a normal one the
+        # mean, and the deviation, by which the tilt moves the mean, and the transform falls.
         eta = 1.01 * (slack * terms.reach[:, None] + w * terms.value_errors[:, None])
-        reach = w * terms.reach[:, None]
-        pull, size = np.tensordot(tilts, eta, 1), np.tensordot(tilts, reach, 1)
+        bent = 1.01 * (slack * terms.spread[:, None] + w * terms.deviation_errors[:, None])
+        reach, spread = w * terms.reach[:, None], w * terms.spread[:, None]
+        pull, size, more, wide = (
+            np.tensordot(tilts, part, 1) for part in (eta, reach, bent, spread)
+        )
+        pull, size = pull + more * (wide + more), size + wide * wide
+        eta, reach = eta + bent * (1 + wide + more) + spread * more, reach + spread * wide
         rho, atoms = terms.probability_errors, terms.probabilities.shape[1]
         of_cumulant = 1.01 * (pull + rho) + EPS * (8 * (1 + size) + atoms)
-        constant = 2.05 * rho + 2 * pull + EPS * (256 + atoms + 16 * (1 + size))
+        constant = 2.05 * rho + 2.02 * pull + EPS * (256 + atoms + 16 * (1 + size))
         errors = np.stack([of_cumulant, constant, *(eta + 16 * EPS * reach)]) @ terms.count
-        return y, chances / mass[..., None], cumulants, np.asarray(errors, dtype=np.float64)
+        found = _Terms(y, curves if terms.has_normals else None, chances)
+        return found, cumulants @ terms.count, np.asarray(errors, dtype=np.float64)
 
-    def _factors(self, wave: _Wave, y: FloatArray, chances: FloatArray) -> NDArray[np.complex128]:
+    def _factors(self, wave: _Wave, terms: _Terms) -> NDArray[np.complex128]:
         """E e^{iθ·y} of some terms at the frequencies of a wave, shape (terms, F).
 
         Whole turns are taken off in doubles; what is left goes in single precision, to `_SINGLE`.
         """
         first, second = (part[index] for part, index in zip(self._angles, wave.index, strict=True))
+        y = terms.values
         turns = y[0][..., None] * (first / (2 * np.pi))
         turns += y[1][..., None] * (second / (2 * np.pi))
         turns -= np.rint(turns)
         phases = (turns * (2 * np.pi)).astype(np.float32)
-        weights = chances.astype(np.float32)[..., None]
+        weights = terms.chances.astype(np.float32)[..., None]
+        if terms.curves is not None:
+            squares = np.stack([first * first / 2, first * second, second * second / 2])
+            falls = np.tensordot(terms.curves, squares, (0, 0))
+            weights = weights * np.exp(-np.maximum(falls, 0.0)).astype(np.float32)
         found = np.empty(phases.shape[:-2] + phases.shape[-1:], dtype=np.complex128)
         found.real = (weights * np.cos(phases)).sum(axis=-2)
         found.imag = (weights * np.sin(phases)).sum(axis=-2)
         return found
 
-    def _dense(
-        self, y: FloatArray, chances: FloatArray, repeats: IntArray
-    ) -> tuple[_Wave, float, int]:
-        """φ of the first terms of some, as many as it takes to leave few frequencies."""
+    def _dense(self, terms: _Terms, repeats: IntArray) -> tuple[_Wave, float, int]:
+        """φ of the first terms of some, as many as it takes to leave few frequencies.
+
+        None of normal ones, whose factors are no products.
+        """
         (first, second), steps = self._plan.lengths, 2 * np.pi / self._plan.periods
-        load = np.multiply.outer(*self._transforms)
+        load, y, chances = np.multiply.outer(*self._transforms), terms.values, terms.chances
+        if terms.curves is not None:
+            rows, columns = (part.ravel() for part in np.indices(load.shape))
+            return _Wave((rows, columns), load.ravel(), np.ones(load.size, complex)), 0.0, 0
         sizes = np.abs(load).astype(np.float32)
         value, used = np.ones(load.shape, dtype=np.complex64), 0
         while used < len(repeats):
@@ -300,18 +365,23 @@ class PairCurve:
         lost += _SINGLE * float(repeats[:used].sum()) * self._weigh[0][0]
         return _Wave(index, load[index], value[index].astype(np.complex128)), lost, used
 
-    def _start(self, y: FloatArray, chances: FloatArray, repeats: IntArray) -> tuple[_Wave, float]:
+    def _start(self, terms: _Terms, repeats: IntArray) -> tuple[_Wave, float]:
         """φ of some terms, those that vary most first: few frequencies outlive them."""
-        u = np.tensordot(self._plan.tilts, y, 1)
+        tilts, chances = self._plan.tilts, terms.chances
+        u = np.tensordot(tilts, terms.values, 1)
         spread = (chances * u * u).sum(axis=1) - (chances * u).sum(axis=1) ** 2
+        if terms.curves is not None:
+            squares = np.array([tilts[0] ** 2, 2 * tilts[0] * tilts[1], tilts[1] ** 2])
+            spread += (chances * np.tensordot(squares, terms.curves, 1)).sum(axis=1)
         order = np.argsort(-spread * repeats, kind="stable")
-        y, chances, repeats = y[:, order], chances[order], repeats[order]
-        wave, lost, done = self._dense(y, chances, repeats)
+        terms, repeats = terms.some(order), repeats[order]
+        wave, lost, done = self._dense(terms, repeats)
         size = 8
         while done < len(repeats):
-            size = max(1, min(2 * size, _MOST_NUMBERS // max(1, wave.value.size * y.shape[-1])))
+            most = _MOST_NUMBERS // max(1, wave.value.size * chances.shape[1])
+            size = max(1, min(2 * size, most))
             part = slice(done, done + size)
-            factors = self._factors(wave, y[:, part], chances[part])
+            factors = self._factors(wave, terms.some(part))
             if repeats[part].max() > 1:
                 factors **= repeats[part, None]
             lost += _SINGLE * float(repeats[part].sum()) * wave.size
@@ -322,14 +392,10 @@ class PairCurve:
     def upper(self, first: int, last: int) -> FloatArray:
         """For n = `first` … `last`; at most 0."""
         m, (groups, atoms) = self.terms.rounds, self.terms.probabilities.shape
-        y, chances, cumulants, errors = self._tilted(slice(0, min(first, m + 1)))
+        terms, cumulants, errors = self._tilted(slice(0, min(first, m + 1)))
         repeats = np.ones((len(cumulants), 1), dtype=np.int64)
         repeats[-1] = max(1, first - m)
-        wave, lost = self._start(
-            y.reshape(2, -1, atoms),
-            chances.reshape(-1, atoms),
-            (repeats * self.terms.count).ravel(),
-        )
+        wave, lost = self._start(terms.flat, (repeats * self.terms.count).ravel())
         level, error = float(cumulants @ repeats[:, 0]), errors @ repeats[:, 0]
         found = [self._logs(wave, first, wave.value[None], np.array([level]), error[:, None], lost)]
         done = first
@@ -337,8 +403,8 @@ class PairCurve:
             size = max(1, _MOST_NUMBERS // max(1, wave.value.size * groups * atoms))
             size = min(size, m - done, last - done) if done < m else min(atoms * size, last - done)
             later = slice(done, done + size) if done < m else slice(m, m + 1)
-            y, chances, cumulants, errors = self._tilted(later)
-            steps = self._factors(wave, y, chances)
+            terms, cumulants, errors = self._tilted(later)
+            steps = self._factors(wave, terms)
             if self.terms.count.max() > 1:
                 steps **= self.terms.count[:, None]
             steps = steps.prod(axis=1)

@@ -205,7 +205,7 @@ class PairUnion:
         """Lower bounds on the log probability of an error, no smaller than the curve's own."""
         _, least = self.curve.totals(self.first, self.last)
         members = [(e, c) for c in self._kept for e in self._joint.members(c.wrong, c.member)]
-        if not self._events.is_unique or len(members) < 2 or self._joint.has_normals:
+        if not self._events.is_unique or len(members) < 2:
             return least
         agent = members[0][0].agents[0]
         alone = [(e, c) for e, c in members if agent in e.agents]
@@ -229,9 +229,7 @@ class PairUnion:
         return [members[s] for s in _greedy(chances / top, both / top, most)]
 
     def _together(
-        self,
-        chosen: list[Member],
-        pair: Callable[[tuple[Event, Event]], FloatArray],
+        self, chosen: list[Member], pair: Callable[[tuple[Event, Event]], FloatArray]
     ) -> FloatArray:
         """A lower bound on the log probability of the union of some events."""
         if len(chosen) < 2:

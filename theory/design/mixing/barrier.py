@@ -448,12 +448,7 @@ class _Method:
         )
 
     def direction(
-        self,
-        now: Point,
-        system: NewtonSystem,
-        *,
-        target: float,
-        second: Direction | None,
+        self, now: Point, system: NewtonSystem, *, target: float, second: Direction | None
     ) -> Direction:
         """Towards X Z = target · I, with the second-order terms of an earlier direction."""
         aim = [target * W - X for W, X in zip(system.inverses, now.X, strict=False)]

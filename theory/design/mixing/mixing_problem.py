@@ -197,11 +197,7 @@ def mixing_problem(
 
 
 def _prescribed(
-    edges: IntArray,
-    v: FloatArray,
-    heard: FloatArray,
-    budget: FloatArray,
-    constraints: Constraints,
+    edges: IntArray, v: FloatArray, heard: FloatArray, budget: FloatArray, constraints: Constraints
 ) -> FloatArray:
     """The flows that fixed rows prescribe, nan for those that stay free."""
     known = np.full(len(edges), np.nan)

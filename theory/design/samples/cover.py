@@ -107,9 +107,7 @@ class _Window:
         shift = 0
         for split, count in self.splits:
             room = np.bincount(
-                np.arange(split.mass.size) % self.points,
-                weights=split.mass,
-                minlength=self.points,
+                np.arange(split.mass.size) % self.points, weights=split.mass, minlength=self.points
             )
             spectrum *= np.fft.rfft(room) ** count
             shift += split.first * count

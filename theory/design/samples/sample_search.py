@@ -97,9 +97,7 @@ class SampleSearch:
         if self.graph.agents > _MOST_AGENTS:
             descents = 0
         search = Search[SampleStart](
-            "minimise",
-            progress=progress,
-            total=len(tried) + certified + descents + len(rules) + 1,
+            "minimise", progress=progress, total=len(tried) + certified + descents + len(rules) + 1
         )
         found: list[SampleStart] = []
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, multivariate_normal
 
 from tests.models import HALVES, PAIR, SLOW, coin, coins
-from theory import FiniteAgent, FiniteModel, Network, account, sample_sizes
+from theory import FiniteAgent, FiniteModel, GaussianAgent, Network, account, sample_sizes
 from theory.bounds.accounting import pairs as pairs_module
 from theory.bounds.accounting import rounds as rounds_module
 from theory.bounds.accounting.curves import ErrorCurve
@@ -20,6 +21,9 @@ from theory.bounds.accounting.events import EventSet
 from theory.bounds.accounting.joint import Event, JointEvents
 from theory.bounds.accounting.pairs import PairCurve
 from theory.bounds.accounting.unions import PairUnion
+from theory.learning.finite_agent import Agent
+
+Problem = Callable[[int], tuple[Network, FiniteModel]]
 
 # Rounding of an oracle that adds up thousands of probabilities.
 ROUNDING = 1e-11
@@ -122,6 +126,29 @@ def random_problem(seed: int) -> tuple[Network, FiniteModel]:
     return network, FiniteModel.from_agents(list("abcd"), agents)
 
 
+def normal_problem(seed: int) -> tuple[Network, FiniteModel]:
+    """The same network; agents with normal labels of one or two inputs and batches, and a die."""
+    network, model = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    agents = [
+        GaussianAgent([0.4, 0.6], [0.0, 0.1], 1.2, rng.normal(0, 0.4, (4, 2)), 1.0, batch=batch)
+        for batch in (1, 2)
+    ]
+    agents += [GaussianAgent([1.0], [0.0], 1.0, rng.normal(0, 0.4, (4, 1)), 1.0) for _ in "cd"]
+    agents = [replace(a, means=np.vstack([a.truth_means, a.means[1:]])) for a in agents]
+    return network, FiniteModel.from_agents(list("abcd"), [*agents, model.kinds[0]])
+
+
+def seen(agent: Agent, runs: int, rng: np.random.Generator) -> np.ndarray:
+    """Log-likelihoods of a round, shape (runs, M); of normal labels but for a constant."""
+    if isinstance(agent, FiniteAgent):
+        outcomes = rng.choice(agent.probabilities.size, size=runs, p=agent.probabilities)
+        return agent.log_likelihoods[:, outcomes].T
+    inputs = rng.choice(agent.inputs.size, size=(runs, agent.batch), p=agent.inputs)
+    labels = rng.normal(agent.truth_means[inputs], agent.truth_std)
+    return -(((labels - agent.means[:, inputs]) / agent.std) ** 2 / 2).sum(axis=2).T
+
+
 def errors(network: Network, model: FiniteModel, rounds: list[int], runs: int) -> list[int]:
     """In how many of some simulated runs somebody errs, at each of `rounds`."""
     rng, found = np.random.default_rng(3), []
@@ -129,18 +156,18 @@ def errors(network: Network, model: FiniteModel, rounds: list[int], runs: int) -
     state = np.repeat(np.asarray(model.log_priors)[model.assignment][None], runs, axis=0)
     for n in range(1, max(rounds) + 1):
         for j, agent in enumerate(agents):
-            seen = rng.choice(agent.probabilities.size, size=runs, p=agent.probabilities)
-            state[:, j] += agent.log_likelihoods[:, seen].T
+            state[:, j] += seen(agent, runs, rng)
         state = np.einsum("ij,rjm->rim", np.asarray(network.weights), state)
         if n in rounds:
             found.append(int((state[:, :, :1] <= state[:, :, 1:]).any(axis=(1, 2)).sum()))
     return found
 
 
+@pytest.mark.parametrize("problem", [random_problem, normal_problem])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_simulated_errors_lie_between_the_ends(seed: int) -> None:
+def test_simulated_errors_lie_between_the_ends(problem: Problem, seed: int) -> None:
     """Clopper and Pearson's intervals, which fail once in a million, meet the enclosures."""
-    network, model = random_problem(seed)
+    network, model = problem(seed)
     rounds, runs = [8, 16, 24], 20_000
     found = account(network, model).probability(rounds, pairs=True)
     for k, count in enumerate(errors(network, model, rounds, runs)):
@@ -153,10 +180,11 @@ def test_simulated_errors_lie_between_the_ends(seed: int) -> None:
         assert found.lower[k] >= 0.5 * count / runs
 
 
+@pytest.mark.parametrize("problem", [random_problem, normal_problem])
 @pytest.mark.parametrize("seed", [1, 4, 7, 8])
-def test_sample_sizes_of_random_problems_are_tight(seed: int) -> None:
+def test_sample_sizes_of_random_problems_are_tight(problem: Problem, seed: int) -> None:
     """By the union bound and the likeliest event alone the ends are 1.4 to 2.4 times apart."""
-    found = sample_sizes(*random_problem(seed), delta=0.1).certified
+    found = sample_sizes(*problem(seed), delta=0.1).certified
     assert found.upper <= 1.5 * found.lower
 
 
@@ -220,6 +248,76 @@ def test_an_account_looks_at_all_pairs_if_asked() -> None:
     plain, close = ends.probability([8, 16]), ends.probability([8, 16], pairs=True)
     assert (close.lower >= plain.lower).all()
     assert (close.upper < 0.9 * plain.upper).all()
+
+
+@pytest.mark.parametrize("signs", [(-1, -1), (-1, 1)])
+@pytest.mark.parametrize("rounds", [1, 5])
+def test_pairs_of_normal_sums_against_their_distribution(
+    signs: tuple[int, int], rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given all inputs two log-ratios are normal together: an integral that scipy knows."""
+    monkeypatch.setattr(pairs_module, "_SHARPNESS", 0.01)
+    monkeypatch.setattr(pairs_module, "_MOST", 1024)
+    first = GaussianAgent([0.3, 0.7], [0.5, 0.0], 0.9, [[0.5, 0.0], [0.0, 0.6], [-0.3, 0.2]], 1.0)
+    second = GaussianAgent([1.0], [0.0], 1.0, [[0.1], [-0.6], [0.5]], 1.0, batch=2)
+    model = FiniteModel.from_agents(["right", "left", "down"], [first, second])
+    joint, sharpest = JointEvents(EventSet(SLOW, model)), np.inf
+    powers = [np.linalg.matrix_power(SLOW.weights, k) for k in range(1, rounds + 1)]
+    turned = np.diag([-signs[0], -signs[1]])  # both sums are to be at most 0
+    for (i, a), (j, b) in combinations(product(range(2), range(2)), 2):
+        exact = 0.0
+        for inputs in product(range(2), repeat=rounds):
+            mean, covariance, chance = np.zeros(2), np.zeros((2, 2)), 1.0
+            for power, x in zip(powers, inputs, strict=True):
+                for k, (agent, y, times) in enumerate([(first, x, 1), (second, 0, 2)]):
+                    gap = (agent.means[0, y] - agent.means[[a + 1, b + 1], y]) * power[[i, j], k]
+                    middle = (agent.means[0, y] + agent.means[[a + 1, b + 1], y]) / 2
+                    mean += times * gap * (agent.truth_means[y] - middle)
+                    covariance += times * np.outer(gap, gap) * agent.truth_std**2
+                chance *= first.inputs[x]
+            law = multivariate_normal(turned @ mean, turned @ covariance @ turned, True)
+            exact += chance * law.cdf(np.zeros(2))
+        terms = joint.pair_terms((Event(a, (i,)), Event(b, (j,))), signs, 0.0)
+        found = float(np.exp(PairCurve(terms, rounds).upper(rounds, rounds)[0]))
+        assert found >= exact - 1e-6  # of scipy's integral
+        sharpest = min(sharpest, found / exact if exact > 0.01 else np.inf)
+    assert sharpest < 1.02
+
+
+@pytest.mark.parametrize("signs", [(-1, -1), (-1, 1)])
+def test_deviations_that_are_stored_wrongly_are_allowed_for(
+    signs: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs_module, "_GIVEN_UP", 0.0)
+    agents = [GaussianAgent([1.0], [0.0], 1.0, [[0.0], [d], [-0.5]], 1.0) for d in (0.7, 1.1)]
+    model = FiniteModel.from_agents(["right", "left", "down"], agents)
+    joint, off, known = JointEvents(EventSet(PAIR, model)), 1e-5, 0
+    for (i, a), (j, b) in combinations(product(range(2), range(2)), 2):
+        terms = joint.pair_terms((Event(a, (i,)), Event(b, (j,))), signs, 0.0)
+        allowed = PairCurve(replace(terms, deviation_errors=np.full((2, 2), off)), 2)
+        (bound,) = allowed.upper(2, 2)
+        known += bound < 0  # where angles are not too large for such errors
+        first, both, second = terms.covariances
+        for one, two in product([-off, off], repeat=2):
+            s, t = np.sqrt(first) + one, np.sqrt(second) + two
+            moved = replace(terms, covariances=np.stack([s * s, np.sign(both) * s * t, t * t]))
+            curve = PairCurve(moved, 2)
+            curve.__dict__["_plan"] = allowed._plan
+            assert curve.upper(2, 2)[0] <= bound
+    assert known
+
+
+def test_means_of_two_normal_log_ratios_have_their_law() -> None:
+    agent = GaussianAgent([0.3, 0.7], [0.5, 0.0], 0.9, [[0.5, 0.0], [0.0, 0.6], [-0.3, 0.2]], 1.0)
+    model = FiniteModel.from_agents(["right", "left", "down"], [agent])
+    events = JointEvents(EventSet(Network([[1.0]]), model))
+    laws = events.mixed_terms((Event(0, (0,)), Event(1, (0,))), 0.35).laws
+    gaps, middles = agent.means[0] - agent.means[1:], (agent.means[0] + agent.means[1:]) / 2
+    mixed = np.array([0.35, 0.65])
+    order = np.argsort(means := mixed @ (gaps * (agent.truth_means - middles)))
+    np.testing.assert_allclose(laws.means, means[order], rtol=1e-12)
+    np.testing.assert_allclose(laws.deviations, np.abs(mixed @ gaps)[order] * 0.9, rtol=1e-12)
+    np.testing.assert_allclose(laws.probabilities, agent.inputs[order])
 
 
 def test_many_outcomes_have_no_joint_laws() -> None:
