@@ -63,20 +63,22 @@ class JointEvents:
     def _ratios(self) -> list[FloatArray]:
         """z(best, θ) of every atom, or its mean, shape (wrong, atoms) for each kind."""
         base, kinds = self.events.base, self.events.model.kinds
+        best, wrong = np.full(len(base.wrong), base.best), np.array(base.wrong)
         return [
             np.stack([kind.log_ratio_law(base.best, other).means for other in base.wrong])
+            if isinstance(kind, FiniteAgent)
+            else kind.atoms(best, wrong).means.T
             for kind in kinds
         ]
 
-    def _covariances(self, wrong: list[int]) -> list[FloatArray]:
-        """Those of z(best, θ) for some wrong θ, by their numbers, given the atom; (O, R, R)."""
+    def _covariances(self, pair: list[int]) -> list[FloatArray]:
+        """Those of z(best, θ) for two wrong θ given the atom, shape (atoms, 2, 2) for each kind."""
         base, kinds = self.events.base, self.events.model.kinds
-        others = [base.wrong[k] for k in wrong]
         return [
-            np.zeros((p.size, len(wrong), len(wrong)))
+            np.zeros((chances.size, 2, 2))
             if isinstance(kind, FiniteAgent)
-            else kind.covariances(base.best, others)
-            for kind, p in zip(kinds, self._chances, strict=True)
+            else kind.covariances(base.best, [base.wrong[k] for k in pair])
+            for kind, chances in zip(kinds, self._chances, strict=True)
         ]
 
     @property
@@ -103,12 +105,15 @@ class JointEvents:
         found = np.zeros((len(events), len(events)))
         wrong = sorted({event.wrong for event in events})
         order = [wrong.index(event.wrong) for event in events]
-        kinds = zip(self._ratios, self._chances, self._covariances(wrong), strict=True)
-        for index, (z, p, inner) in enumerate(kinds):
+        base, others = self.events.base, [self.events.base.wrong[k] for k in wrong]
+        kinds = zip(self.events.model.kinds, self._ratios, self._chances, strict=True)
+        for index, (kind, z, p) in enumerate(kinds):
             part = rows[:, :, self.events.model.assignment == index]
             shared = np.einsum("akj,bkj,k->ab", part, part, times, optimize=True)
             centred = z[wrong] - (z[wrong] @ p)[:, None]
-            covariance = (centred * p) @ centred.T + np.tensordot(p, inner, 1)
+            covariance = (centred * p) @ centred.T
+            if not isinstance(kind, FiniteAgent):
+                covariance += np.tensordot(p, kind.covariances(base.best, others), 1)
             found += shared[np.ix_(where, where)] * covariance[np.ix_(order, order)]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(found), 1e-300))
         return np.asarray(found * scale[:, None] * scale)

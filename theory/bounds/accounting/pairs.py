@@ -376,7 +376,7 @@ class PairCurve:
         order = np.argsort(-spread * repeats, kind="stable")
         terms, repeats = terms.some(order), repeats[order]
         wave, lost, done = self._dense(terms, repeats)
-        size = 8
+        size = 8 if terms.curves is None else 0  # of a whole grid one by one at first
         while done < len(repeats):
             most = _MOST_NUMBERS // max(1, wave.value.size * chances.shape[1])
             size = max(1, min(2 * size, most))
