@@ -99,7 +99,8 @@ def _priced(kind: Any, path: str, column: str, **more: Any) -> Quantity:
     """A quantity of the cheapest messages on a network: of a pair (name, messages or None)."""
 
     def get(pair: tuple[str, Any]) -> Any:
-        return None if pair[1] is None else attrgetter(path)(pair[1])
+        value = None if pair[1] is None else attrgetter(path)(pair[1])
+        return float(value) if isinstance(value, Fraction) else value
 
     return entry(kind, get=get, older=None, column=column, **more)
 

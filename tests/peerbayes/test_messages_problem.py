@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 import peerbayes as pb
 from peerbayes.cli import main
+from peerbayes.designs.details import PRICE
 from peerbayes.problem.exchange_sections import MessagesSection
 from peerbayes.problem.problems import Problem
 from peerbayes.problem.reading import problem_from_document
@@ -235,3 +237,10 @@ def test_proofs_say_where_there_is_none() -> None:
     printed = pb.analyse(problem, exact=True).as_json()
     assert "messages" not in printed
     assert "messages: nothing is proved without a replica, nor of normal data" in printed["notes"]
+
+
+def test_prices_tell_exact_numbers_as_floats() -> None:
+    quantiser = Uniform(step=Fraction(1, 3), mixing=Fraction(3, 4))
+    priced = SimpleNamespace(quantiser=quantiser, certified_rounds=(3, 4), certified_bytes=None)
+    row = PRICE.document(("ring", priced)).model_dump()
+    assert (row["step"], row["mixing"], row["levels"]) == (1 / 3, 0.75, None)
