@@ -49,4 +49,4 @@ def test_a_killed_process_and_a_damaged_file(tmp_path: Path) -> None:
     assert "damaged or truncated" in said[0]
     whole = network()
     assert timeless(curve) == timeless(followed(whole))
-    assert torch.equal(again.posterior.mean, whole.posterior.mean)
+    assert torch.equal(again.belief().mean, whole.belief().mean)

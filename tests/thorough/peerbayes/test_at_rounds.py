@@ -17,4 +17,4 @@ def test_logs_agree_and_reach_further(rounds: int) -> None:
 
 @pytest.mark.parametrize("form", [["--certify"], ["--exact"]])
 def test_the_command_line(form: list[str], tmp_path: Path, capsys: Capture) -> None:
-    quick.test_the_command_line(form, tmp_path, capsys)
+    quick.test_rounds_on_the_command_line(form, tmp_path, capsys)
