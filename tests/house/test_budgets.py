@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 # Of each package most lines and most files. They are lowered when a package gets smaller; one that
 # grows needs a reason that is worth its weight.
 BUDGETS = {
-    "theory": (57_344, 198),
+    "theory": (57_340, 198),
     "exact": (14_650, 56),  # rounds by counts of observations, four to seven times as quick
     "empirical": (24_971, 91),
     "peerbayes": (53_400, 213),

@@ -416,7 +416,7 @@ class GaussianAgent(Value):
         return Atoms(p[:, None], means, variances, mean, np.zeros(mean.shape, dtype=bool))
 
     def covariances(self, best: int, others: Sequence[int]) -> FloatArray:
-        """Those of z(best, θ) given each atom's inputs, θ in `others`; shape (O, R, R)."""
+        """Those of z(best, θ) for θ in `others`, given an atom's inputs; (O, R, R), in nats²."""
         claims = self.means[:, self.inputs > 0]
         gaps = (claims[best] - claims[list(others)]) / self.std * (self.truth_std / self.std)
         found = np.einsum("ax,bx->xab", gaps, gaps)

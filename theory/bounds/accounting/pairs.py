@@ -44,6 +44,28 @@ _MOST_NUMBERS = 400_000
 
 
 @dataclass(frozen=True, eq=False)
+class _Terms:
+    """Tilted terms: values (2, …, A), covariances (3, …, A) if any, and probabilities (…, A)."""
+
+    values: FloatArray
+    curves: FloatArray | None
+    chances: FloatArray
+
+    def some(self, index: IntArray | slice) -> _Terms:
+        """Those of a flat list."""
+        curves = None if self.curves is None else self.curves[:, index]
+        return _Terms(self.values[:, index], curves, self.chances[index])
+
+    @property
+    def flat(self) -> _Terms:
+        """One after the other."""
+        atoms = self.chances.shape[-1]
+        curves = None if self.curves is None else self.curves.reshape(3, -1, atoms)
+        values = self.values.reshape(2, -1, atoms)
+        return _Terms(values, curves, self.chances.reshape(-1, atoms))
+
+
+@dataclass(frozen=True, eq=False)
 class PairTerms:
     """Y = (Y_1, Y_2), a constant plus independent terms, whose P(Y_1 ≥ 0, Y_2 ≥ 0) is asked for.
 
@@ -99,27 +121,22 @@ class PairTerms:
         """Whether some atom is no point."""
         return bool(self.covariances.any())
 
-    def tilted(
-        self, tilts: FloatArray, rounds: slice
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Of some rounds with densities e^{tilts·y − κ}: values, covariances, probabilities, and κ.
-
-        Shapes (2, k, G, A), (3, k, G, A), (k, G, A) and (k, G).
-        """
+    def tilted(self, tilts: FloatArray, rounds: slice) -> tuple[_Terms, FloatArray]:
+        """Terms of some rounds with densities e^{tilts·y − κ}, (…, k, G, A); and κ, (k, G)."""
         w = self.weights[:, rounds]
         y = w[..., None] * self.values[:, None]
         exponents = tilts[0] * y[0] + tilts[1] * y[1]
-        curves = np.zeros((3, *y.shape[1:]))
+        curves = None
         if self.has_normals:
-            curves = np.stack([w[0] * w[0], w[0] * w[1], w[1] * w[1]])[..., None]
-            curves = curves * self.covariances[:, None]
+            scale = np.stack([w[0] * w[0], w[0] * w[1], w[1] * w[1]])[..., None]
+            curves = scale * self.covariances[:, None]
             moved = tilts[0] * curves[:2] + tilts[1] * curves[1:]
-            exponents = exponents + 0.5 * np.maximum(np.tensordot(tilts, moved, 1), 0.0)
-            y = y + moved
+            exponents += 0.5 * np.maximum(np.tensordot(tilts, moved, 1), 0.0)
+            y += moved
         top = exponents.max(axis=2)
         chances = self.probabilities * np.exp(exponents - top[..., None])
         mass = chances.sum(axis=2)
-        return y, curves, chances / mass[..., None], top + np.log(mass)
+        return _Terms(y, curves, chances / mass[..., None]), top + np.log(mass)
 
     def places_at(self, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
         """The constants after some numbers of rounds, and bounds on their errors; shapes (2, R)."""
@@ -136,7 +153,8 @@ class PairTerms:
         chunk = max(1, _MOST_NUMBERS // self.probabilities.size)
         for begin in range(0, kept, chunk):
             used = slice(begin, min(begin + chunk, kept))
-            y, curves, chances, cumulants = self.tilted(tilts, used)
+            found, cumulants = self.tilted(tilts, used)
+            y, chances = found.values, found.chances
             times = np.ones(used.stop - begin)
             if used.stop == kept:
                 times[-1] += rounds - kept
@@ -147,7 +165,8 @@ class PairTerms:
             y -= means[..., None]
             chances *= repeats[..., None]
             curve += np.einsum("iklo,jklo,klo->ij", y, y, chances)
-            curve += (curves * chances).sum(axis=(1, 2, 3))[[[0, 1], [1, 2]]]
+            if found.curves is not None:
+                curve += (found.curves * chances).sum(axis=(1, 2, 3))[[[0, 1], [1, 2]]]
         place = self.places_at(np.array([rounds]))[0][:, 0]
         return total + float(tilts @ place), slope + place, curve
 
@@ -188,28 +207,6 @@ class _Plan:
         first, second = np.clip(lengths, _FEWEST, _MOST).astype(int).tolist()
         about = float(np.prod(1.0 / (1.0 + tilts * spread * np.sqrt(2 * np.pi))))
         return cls(tilts, periods, (first, second), about)
-
-
-@dataclass(frozen=True, eq=False)
-class _Terms:
-    """Tilted terms: values (2, …, A), covariances (3, …, A) if any, and probabilities (…, A)."""
-
-    values: FloatArray
-    curves: FloatArray | None
-    chances: FloatArray
-
-    def some(self, index: IntArray | slice) -> _Terms:
-        """Those of a flat list."""
-        curves = None if self.curves is None else self.curves[:, index]
-        return _Terms(self.values[:, index], curves, self.chances[index])
-
-    @property
-    def flat(self) -> _Terms:
-        """One after the other."""
-        atoms = self.chances.shape[-1]
-        curves = None if self.curves is None else self.curves.reshape(3, -1, atoms)
-        values = self.values.reshape(2, -1, atoms)
-        return _Terms(values, curves, self.chances.reshape(-1, atoms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +292,7 @@ class PairCurve:
         """
         terms, tilts = self.terms, self._plan.tilts
         w, slack = terms.weights[:, rounds], terms.slack[:, rounds]
-        y, curves, chances, cumulants = terms.tilted(tilts, rounds)
+        found, cumulants = terms.tilted(tilts, rounds)
         # By how much a term may differ from the stored one, as for one event: of a normal one the
         # mean, and the deviation, by which the tilt moves the mean, and the transform falls.
         eta = 1.01 * (slack * terms.reach[:, None] + w * terms.value_errors[:, None])
@@ -310,7 +307,6 @@ class PairCurve:
         of_cumulant = 1.01 * (pull + rho) + EPS * (8 * (1 + size) + atoms)
         constant = 2.05 * rho + 2.02 * pull + EPS * (256 + atoms + 16 * (1 + size))
         errors = np.stack([of_cumulant, constant, *(eta + 16 * EPS * reach)]) @ terms.count
-        found = _Terms(y, curves if terms.has_normals else None, chances)
         return found, cumulants @ terms.count, np.asarray(errors, dtype=np.float64)
 
     def _factors(self, wave: _Wave, terms: _Terms) -> NDArray[np.complex128]:
